@@ -1,0 +1,27 @@
+"""The command ``linkwalk``: its verbs in the order one uses them."""
+
+import typer
+
+from linkwalk import __version__
+
+app = typer.Typer(
+    name="linkwalk",
+    help="Learn to find things by following links: build a wiki's graph, look at it, split it, compare two.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _version(show: bool) -> None:
+    if show:
+        print(f"linkwalk {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version and exit."),
+) -> None:
+    pass

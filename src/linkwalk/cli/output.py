@@ -1,0 +1,26 @@
+"""What a verb prints: one JSON object, or a short summary and the next command to run."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
+
+
+def print_json(value: Any) -> None:
+    """Print exactly one JSON object."""
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_table(rows: list[tuple[str, str]]) -> None:
+    """Print two aligned columns: what, and how much."""
+    width = max((len(name) for name, _ in rows), default=0)
+    for name, value in rows:
+        print(f"  {name:<{width}}  {value}")
+
+
+def print_next(command: str) -> None:
+    """Name the command one would run next."""
+    print(f"\nnext: {command}")

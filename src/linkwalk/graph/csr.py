@@ -1,0 +1,94 @@
+"""Compressed sparse rows: who links to whom, as two flat arrays that are mapped, never copied.
+
+Row ``i`` of a graph is ``indices[indptr[i]:indptr[i + 1]]``. The kernels are compiled by numba and touch each edge once.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+
+
+class Csr(NamedTuple):
+    """Adjacency of N nodes: ``indptr`` int64 [N + 1], ``indices`` int32 [E]."""
+
+    indptr: Int64s
+    indices: Int32s
+
+    @property
+    def nodes(self) -> int:
+        """How many rows there are."""
+        return len(self.indptr) - 1
+
+    def row(self, node: int) -> Int32s:
+        """One node's neighbours, a view."""
+        return self.indices[self.indptr[node] : self.indptr[node + 1]]
+
+    def degrees(self) -> Int64s:
+        """Every node's number of neighbours."""
+        return np.diff(self.indptr)
+
+    def gather(self, nodes: NDArray[np.integer]) -> "Csr":
+        """The neighbour lists of many nodes at once, as a small graph of their rows in the order asked for."""
+        nodes = np.ascontiguousarray(nodes, np.int64)
+        indptr = np.zeros(len(nodes) + 1, np.int64)
+        _count_rows(self.indptr, nodes, indptr)
+        indices = np.empty(indptr[-1], np.int32)
+        _copy_rows(self.indptr, self.indices, nodes, indptr, indices)
+        return Csr(indptr, indices)
+
+
+@njit(cache=True, nogil=True)
+def _count_rows(indptr: Int64s, nodes: Int64s, out: Int64s) -> None:
+    total = 0
+    for i in range(nodes.shape[0]):
+        total += indptr[nodes[i] + 1] - indptr[nodes[i]]
+        out[i + 1] = total
+
+
+@njit(cache=True, nogil=True)
+def _copy_rows(indptr: Int64s, indices: Int32s, nodes: Int64s, out_indptr: Int64s, out: Int32s) -> None:
+    for i in range(nodes.shape[0]):
+        to = out_indptr[i]
+        for edge in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            out[to] = indices[edge]
+            to += 1
+
+
+@njit(cache=True, nogil=True)
+def _count_targets(indices: Int32s, counts: Int64s) -> None:
+    for edge in range(indices.shape[0]):
+        counts[indices[edge] + 1] += 1
+
+
+@njit(cache=True, nogil=True)
+def _scatter_sources(indptr: Int64s, indices: Int32s, free: Int64s, sources: Int32s) -> None:
+    for node in range(indptr.shape[0] - 1):
+        for edge in range(indptr[node], indptr[node + 1]):
+            target = indices[edge]
+            sources[free[target]] = node
+            free[target] += 1
+
+
+def transpose_indptr(graph: Csr) -> Int64s:
+    """Row bounds of the transposed graph, that is, the running in-degrees."""
+    indptr = np.zeros(graph.nodes + 1, np.int64)
+    _count_targets(graph.indices, indptr)
+    return np.cumsum(indptr, out=indptr)
+
+
+def transpose_into(graph: Csr, indptr: Int64s, sources: Int32s) -> None:
+    """Fill the transposed graph's indices; within a row the sources ascend (counting sort, O(N + E))."""
+    _scatter_sources(graph.indptr, graph.indices, indptr[:-1].copy(), sources)
+
+
+def transpose(graph: Csr) -> Csr:
+    """The reverse graph, in memory."""
+    indptr = transpose_indptr(graph)
+    sources = np.empty(len(graph.indices), np.int32)
+    transpose_into(graph, indptr, sources)
+    return Csr(indptr, sources)

@@ -1,0 +1,252 @@
+"""The graph on disk, opened through the memory map: milliseconds at any size, shared between processes.
+
+Shapes: N blocks (the paper's nodes), E edges, A articles. Offsets within a block count UTF-8 bytes; a block's text is
+always shorter than 64 KiB, so they fit 16 bits. docs/format.md lists every file.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.artifact import read_manifest
+from linkwalk.errors import ArtifactError, InputError
+from linkwalk.graph.columns import Strings, map_array
+from linkwalk.graph.csr import Csr
+
+PREV, NEXT, LINK, ENTITY = range(4)
+KINDS = ("prev", "next", "link", "entity")
+MAX_BLOCK_BYTES = (1 << 16) - 1
+
+#: Columns of the store: name -> (dtype, width). N + 1 entries for the ``indptr``s, N, E or A for the rest.
+ARRAYS: dict[str, tuple[str, int]] = {
+    "out_indptr": ("int64", 0),
+    "out_targets": ("int32", 0),
+    "out_kinds": ("uint8", 0),
+    "out_spans": ("uint16", 2),
+    "in_indptr": ("int64", 0),
+    "in_sources": ("int32", 0),
+    "sentence_indptr": ("int64", 0),
+    "sentence_ends": ("uint16", 0),
+    "node_article": ("int32", 0),
+    "node_block": ("int32", 0),
+    "node_section": ("int32", 0),
+    "article_node": ("int32", 0),
+    "redirect_articles": ("int32", 0),
+    "name_keys": ("uint64", 0),
+    "name_articles": ("int32", 0),
+}
+STRINGS = ("text", "titles", "sections", "redirects")
+
+
+def name_key(name: str) -> int:
+    """64-bit key of an article's name; the chance that two of 17M names share one is about 1 in 100,000."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One way out of a block: where to, of what kind, and the words one would click."""
+
+    target: int
+    kind: str
+    start: int
+    """Characters into the block's text where the anchor begins (0 for prev and next)."""
+    end: int
+    anchor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One node n_i with its text s_i, the title and section it stands in, and its sentences."""
+
+    node: int
+    title: str
+    block: int
+    section: str
+    text: str
+    sentences: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """How people and the command line name a block: ``Title (block)``."""
+        return f"{self.title} ({self.block})"
+
+
+class Graph:
+    """W = {N, L}: blocks and their links (sec. 4.1), read-only."""
+
+    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+        self.folder, self.manifest = folder, manifest
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    @classmethod
+    def open(cls, workspace: Path | str) -> "Graph":
+        """Open the graph of a workspace."""
+        workspace = Path(workspace)
+        if not workspace.is_dir():
+            raise InputError(f"no such workspace: {workspace} (make one with `linkwalk build DUMP -o {workspace}`)")
+        folder = workspace / "graph"
+        manifest = read_manifest(folder, "graph", f"linkwalk build DUMP -o {workspace}")
+        graph = cls(folder, manifest)
+        for name in ARRAYS:
+            try:
+                graph._arrays[name] = map_array(folder / f"{name}.npy")
+            except (OSError, ValueError) as error:
+                raise ArtifactError(
+                    f"{folder} is damaged ({name}: {error}): run `linkwalk build DUMP -o {workspace} --force`"
+                ) from None
+        return graph
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        try:
+            return self.__dict__["_arrays"][name]  # type: ignore[no-any-return]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def __repr__(self) -> str:
+        return f"Graph({self.snapshot}: {self.articles:,} articles, {self.nodes:,} blocks, {self.edges:,} edges)"
+
+    @property
+    def nodes(self) -> int:
+        """N, the number of blocks."""
+        return len(self.node_article)
+
+    @property
+    def edges(self) -> int:
+        """E, the number of links."""
+        return len(self.out_targets)
+
+    @property
+    def articles(self) -> int:
+        """A, the number of articles."""
+        return len(self.article_node)
+
+    @property
+    def snapshot(self) -> str:
+        """The wiki's name and the date of its newest page."""
+        snapshot = self.manifest["snapshot"]
+        return f"{snapshot['name']} {snapshot['date']}".strip()
+
+    @property
+    def fingerprint(self) -> str:
+        """What an artefact made from this graph records, to notice when the graph has changed."""
+        return str(self.manifest["fingerprint"])
+
+    @cached_property
+    def forward(self) -> Csr:
+        """Out-links."""
+        return Csr(self.out_indptr, self.out_targets)
+
+    @cached_property
+    def reverse(self) -> Csr:
+        """In-links: the transposed graph."""
+        return Csr(self.in_indptr, self.in_sources)
+
+    @cached_property
+    def texts(self) -> Strings:
+        """Every block's text."""
+        return Strings.open(self.folder, "text")
+
+    @cached_property
+    def titles(self) -> Strings:
+        """Every article's title."""
+        return Strings.open(self.folder, "titles")
+
+    @cached_property
+    def sections(self) -> Strings:
+        """Section titles; number 0 is the lead's, empty."""
+        return Strings.open(self.folder, "sections")
+
+    @cached_property
+    def redirects(self) -> Strings:
+        """Titles that redirect to an article (``redirect_articles`` says which)."""
+        return Strings.open(self.folder, "redirects")
+
+    def title(self, node: int) -> str:
+        """Title of the article a block belongs to."""
+        return self.titles[int(self.node_article[node])]
+
+    def name(self, node: int) -> str:
+        """``Title (block)``."""
+        return f"{self.title(node)} ({int(self.node_block[node])})"
+
+    def block(self, node: int) -> Block:
+        """One block, decoded."""
+        raw = self.texts.bytes(node)
+        ends = self.sentence_ends[self.sentence_indptr[node] : self.sentence_indptr[node + 1]].tolist()
+        sentences = tuple(
+            raw[a:b].decode().strip() for a, b in zip([0, *ends[:-1]], ends, strict=True)
+        )
+        section = self.sections[int(self.node_section[node])]
+        return Block(node, self.title(node), int(self.node_block[node]), section, raw.decode(), sentences)
+
+    def links(self, node: int) -> list[Edge]:
+        """Every way out of a block, in the order of its row: previous, next, then as they stand in the text."""
+        a, b = int(self.out_indptr[node]), int(self.out_indptr[node + 1])
+        raw = self.texts.bytes(node)
+        edges = []
+        for target, kind, (start, end) in zip(
+            self.out_targets[a:b].tolist(),
+            self.out_kinds[a:b].tolist(),
+            self.out_spans[a:b].tolist(),
+            strict=True,
+        ):
+            anchor = raw[start:end].decode()
+            begin = len(raw[:start].decode())
+            edges.append(Edge(target, KINDS[kind], begin, begin + len(anchor), anchor))
+        return edges
+
+    def article(self, name: str) -> int | None:
+        """The article of that title, or the one a redirect of that title leads to; None if there is none."""
+        name = " ".join(name.replace("_", " ").split())
+        for spelling in (name, name[:1].upper() + name[1:]):
+            key = np.uint64(name_key(spelling))
+            at = int(np.searchsorted(self.name_keys, key))
+            if at < len(self.name_keys) and self.name_keys[at] == key:
+                return int(self.name_articles[at])
+        return None
+
+    def article_blocks(self, article: int) -> NDArray[np.int64]:
+        """The blocks of one article, in order; they stand next to each other."""
+        first = int(self.article_node[article])
+        last = int(self.article_node[article + 1]) if article + 1 < self.articles else self.nodes
+        return np.arange(first, last)
+
+    def find(self, name: str) -> int:
+        """The block that ``"Title"`` (its first) or ``"Title (3)"`` names; an unknown one is an error with suggestions."""
+        article = self.article(name)
+        if article is not None:
+            return int(self.article_node[article])
+        if match := re.fullmatch(r"(.*\S)\s*\((\d+)\)", name.strip()):
+            article = self.article(match[1])
+            if article is not None:
+                blocks = self.article_blocks(article)
+                hit = blocks[self.node_block[blocks] == int(match[2])]
+                if len(hit):
+                    return int(hit[0])
+                numbers = self.node_block[blocks]
+                raise InputError(
+                    f"{self.titles[article]!r} has no block {match[2]}: its blocks are {numbers[0]} to {numbers[-1]}"
+                )
+        near = self.suggest(name)
+        hint = f": did you mean {', '.join(map(repr, near))}?" if near else ""
+        raise InputError(f"no article named {name!r} in {self.snapshot}{hint}")
+
+    def suggest(self, name: str, limit: int = 3) -> list[str]:
+        """Titles that look like ``name``, best first."""
+        from rapidfuzz import fuzz, process, utils
+
+        found: list[tuple[float, str]] = []
+        for start in range(0, self.articles, 1 << 18):  # in pieces: 5M titles need not be in memory at once
+            titles = self.titles.slice(start, min(start + (1 << 18), self.articles))
+            best = process.extract(
+                name, titles, scorer=fuzz.WRatio, processor=utils.default_process, limit=limit, score_cutoff=70
+            )
+            found += [(-score, title) for title, score, _ in best]
+        return [title for _, title in sorted(found)[:limit]]

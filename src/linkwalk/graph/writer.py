@@ -1,0 +1,152 @@
+"""Writes a graph piece by piece, in the order of its blocks, then the parts that follow from the whole."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.artifact import FORMAT, digest, write_json
+from linkwalk.errors import InputError
+from linkwalk.graph.columns import Columns, map_array
+from linkwalk.graph.csr import Csr, transpose_indptr, transpose_into
+from linkwalk.graph.store import ARRAYS, KINDS, name_key
+
+MAX_NODES = (1 << 31) - 1
+#: Columns that ``finish`` derives; the others are appended by the caller or by ``add_*``.
+_DERIVED = {"in_indptr", "in_sources", "name_keys", "name_articles"}
+
+
+class GraphWriter:
+    """A graph being written into ``folder``; ``finish`` writes the manifest last, so an unfinished one has none."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._columns = Columns(folder)
+        self.arrays = {
+            name: self._columns.array(name, dtype, width)
+            for name, (dtype, width) in ARRAYS.items()
+            if name not in _DERIVED
+        }
+        self._strings = {name: self._columns.strings(name) for name in ("text", "titles", "sections", "redirects")}
+        self.arrays["out_indptr"].append([0])
+        self.arrays["sentence_indptr"].append([0])
+        self._keys: list[NDArray[np.uint64]] = []
+        self._named: list[NDArray[np.int32]] = []
+        self.nodes = self.edges = self.sentences = self.articles = 0
+        self._kinds = np.zeros(len(KINDS), np.int64)
+
+    def add_articles(self, titles: Iterable[str], first_nodes: NDArray[np.integer]) -> None:
+        """Add articles in order, each with the node of its first block."""
+        titles = list(titles)
+        self._strings["titles"].append(titles)
+        self.arrays["article_node"].append(first_nodes)
+        self._name(titles, np.arange(self.articles, self.articles + len(titles), dtype=np.int32))
+        self.articles += len(titles)
+
+    def add_redirects(self, titles: Iterable[str], articles: NDArray[np.integer]) -> None:
+        """Add further names of articles."""
+        titles = list(titles)
+        self._strings["redirects"].append(titles)
+        self.arrays["redirect_articles"].append(articles)
+        self._name(titles, np.asarray(articles, np.int32))
+
+    def _name(self, titles: list[str], articles: NDArray[np.int32]) -> None:
+        self._keys.append(np.fromiter(map(name_key, titles), np.uint64, len(titles)))
+        self._named.append(articles)
+
+    def add_sections(self, titles: Iterable[str]) -> None:
+        """Add section titles, numbered in order; the first of all must be the empty one."""
+        self._strings["sections"].append(titles)
+
+    def add_blocks(
+        self,
+        *,
+        text: bytes | memoryview,
+        text_lengths: NDArray[np.integer],
+        article: NDArray[np.integer],
+        block: NDArray[np.integer],
+        section: NDArray[np.integer],
+        sentence_counts: NDArray[np.integer],
+        sentence_ends: NDArray[np.integer],
+    ) -> None:
+        """Add blocks in order."""
+        self.nodes += len(article)
+        if self.nodes > MAX_NODES:
+            raise InputError(f"more than {MAX_NODES:,} blocks: raise --block-words or build the dump in parts")
+        self._strings["text"].append_blob(text, text_lengths)
+        self.arrays["node_article"].append(article)
+        self.arrays["node_block"].append(block)
+        self.arrays["node_section"].append(section)
+        self.arrays["sentence_indptr"].append(self.sentences + np.cumsum(sentence_counts, dtype=np.int64))
+        self.arrays["sentence_ends"].append(sentence_ends)
+        self.sentences += len(sentence_ends)
+
+    def add_edges(
+        self,
+        *,
+        degrees: NDArray[np.integer],
+        targets: NDArray[np.integer],
+        kinds: NDArray[np.integer],
+        spans: NDArray[np.integer],
+    ) -> None:
+        """Add the out-links of the next ``len(degrees)`` blocks."""
+        self.arrays["out_indptr"].append(self.edges + np.cumsum(degrees, dtype=np.int64))
+        self.arrays["out_targets"].append(targets)
+        self.arrays["out_kinds"].append(kinds)
+        self.arrays["out_spans"].append(spans)
+        self.edges += len(targets)
+        self._kinds += np.bincount(kinds, minlength=len(KINDS))
+
+    def finish(self, manifest: dict[str, Any]) -> dict[str, Any]:
+        """Close the columns, derive the transpose and the name index, write the manifest; return it."""
+        self._columns.__exit__(None, None, None)
+        self._write_transpose()
+        self._write_names()
+        whole = {
+            "artifact": "graph",
+            "format": FORMAT,
+            "counts": {
+                "articles": self.articles,
+                "nodes": self.nodes,
+                "edges": self.edges,
+                "edges_by_kind": dict(zip(KINDS, self._kinds.tolist(), strict=True)),
+                "sentences": self.sentences,
+            },
+            **manifest,
+        }
+        whole["fingerprint"] = digest(whole)
+        write_json(self.folder / "manifest.json", whole)
+        return whole
+
+    def _write_transpose(self) -> None:
+        forward = Csr(map_array(self.folder / "out_indptr.npy"), map_array(self.folder / "out_targets.npy"))
+        indptr = transpose_indptr(forward)
+        np.save(self.folder / "in_indptr.npy", indptr)
+        path = self.folder / "in_sources.npy"
+        if self.edges == 0:
+            np.save(path, np.zeros(0, np.int32))
+            return
+        sources = np.lib.format.open_memmap(path, mode="w+", dtype=np.int32, shape=(self.edges,))
+        transpose_into(forward, indptr, sources)
+        sources.flush()
+
+    def _write_names(self) -> None:
+        """Sort the names by key. Titles come before redirects, so a title wins over a redirect of the same name."""
+        keys = np.concatenate(self._keys) if self._keys else np.zeros(0, np.uint64)
+        named = np.concatenate(self._named) if self._named else np.zeros(0, np.int32)
+        keys, first = np.unique(keys, return_index=True)
+        np.save(self.folder / "name_keys.npy", keys)
+        np.save(self.folder / "name_articles.npy", named[first])
+
+    def __enter__(self) -> "GraphWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._columns.__exit__(kind, error, trace)

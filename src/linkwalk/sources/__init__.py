@@ -1,0 +1,1 @@
+"""A dump becomes pages, blocks and links (app. A.1)."""

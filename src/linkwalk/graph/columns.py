@@ -1,6 +1,7 @@
 """Columns on disk: ``.npy`` arrays and string tables, appended in pieces and read through the memory map."""
 
-import io
+import builtins
+import itertools
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,13 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from linkwalk.graph.csr import gather_rows
+
 _HEADER_BYTES = 128
 
 
 def _header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     """A version 1.0 ``.npy`` header of fixed length, so that it can be rewritten once the length is known."""
     text = repr({"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape})
-    return b"\x93NUMPY\x01\x00" + (_HEADER_BYTES - 10).to_bytes(2, "little") + text.ljust(_HEADER_BYTES - 11).encode() + b"\n"
+    return (
+        b"\x93NUMPY\x01\x00"
+        + (_HEADER_BYTES - 10).to_bytes(2, "little")
+        + text.ljust(_HEADER_BYTES - 11).encode()
+        + b"\n"
+    )
 
 
 class ArrayWriter:
@@ -50,9 +58,11 @@ class ArrayWriter:
 def map_array(path: Path) -> NDArray[Any]:
     """Open a ``.npy`` file through the memory map, read-only; an empty array has nothing to map."""
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        # A plain view of the map: numpy and numba handle ``ndarray`` far quicker than its subclass ``memmap``.
+        array: NDArray[Any] = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except ValueError:  # mmap refuses an empty file body
-        return np.load(path, allow_pickle=False)
+        array = np.load(path, allow_pickle=False)
+    return array
 
 
 class StringWriter:
@@ -99,7 +109,7 @@ class Strings:
         """Map the table that ``StringWriter(folder, name)`` wrote."""
         path = folder / f"{name}.bin"
         empty = path.stat().st_size == 0
-        blob = np.zeros(0, np.uint8) if empty else np.memmap(path, np.uint8, mode="r")
+        blob = np.zeros(0, np.uint8) if empty else np.asarray(np.memmap(path, np.uint8, mode="r"))
         return cls(blob, map_array(folder / f"{name}_offsets.npy"))
 
     def __len__(self) -> int:
@@ -121,19 +131,16 @@ class Strings:
         at = (offsets - offsets[0]).tolist()
         return [blob[a:b].decode() for a, b in zip(at, at[1:], strict=False)]
 
-    def gather(self, rows: NDArray[np.integer]) -> tuple[bytes, NDArray[np.int64]]:
+    def gather(self, rows: NDArray[np.integer]) -> tuple[builtins.bytes, NDArray[np.int64]]:
         """Many strings as one blob with their lengths, in the order asked for."""
-        offsets = self.offsets
-        starts, ends = offsets[rows], offsets[np.asarray(rows) + 1]
-        out = io.BytesIO()
-        # Neighbouring rows are copied in one go: a subset of whole articles is a few long runs.
-        if len(rows):
-            breaks = np.flatnonzero(starts[1:] != ends[:-1]) + 1
-            first = np.concatenate(([0], breaks))
-            last = np.concatenate((breaks, [len(rows)])) - 1
-            for a, b in zip(starts[first].tolist(), ends[last].tolist(), strict=True):
-                out.write(self.blob[a:b].data)
-        return out.getvalue(), ends - starts
+        bounds, blob = gather_rows(self.offsets, self.blob, rows)
+        return blob.tobytes(), np.diff(bounds)
+
+    def take(self, rows: NDArray[np.integer]) -> list[str]:
+        """Many strings, decoded, in the order asked for."""
+        bounds, blob = gather_rows(self.offsets, self.blob, rows)
+        raw, at = blob.tobytes(), bounds.tolist()
+        return [raw[a:b].decode() for a, b in itertools.pairwise(at)]
 
 
 class Columns:

@@ -3,7 +3,7 @@
 Row ``i`` of a graph is ``indices[indptr[i]:indptr[i + 1]]``. The kernels are compiled by numba and touch each edge once.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numba import njit
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
+_T = TypeVar("_T", bound=np.generic)
 
 
 class Csr(NamedTuple):
@@ -34,28 +35,35 @@ class Csr(NamedTuple):
 
     def gather(self, nodes: NDArray[np.integer]) -> "Csr":
         """The neighbour lists of many nodes at once, as a small graph of their rows in the order asked for."""
-        nodes = np.ascontiguousarray(nodes, np.int64)
-        indptr = np.zeros(len(nodes) + 1, np.int64)
-        _count_rows(self.indptr, nodes, indptr)
-        indices = np.empty(indptr[-1], np.int32)
-        _copy_rows(self.indptr, self.indices, nodes, indptr, indices)
-        return Csr(indptr, indices)
+        return Csr(*gather_rows(self.indptr, self.indices, nodes))
+
+
+def gather_rows(indptr: Int64s, values: NDArray[_T], rows: NDArray[np.integer]) -> tuple[Int64s, NDArray[_T]]:
+    """Some rows of any ragged array ``values[indptr[i]:indptr[i + 1]]``, in the order asked for: bounds and values."""
+    which = np.ascontiguousarray(rows, np.int64)
+    bounds = np.zeros(len(which) + 1, np.int64)
+    _count_rows(indptr, which, bounds)
+    gathered = np.empty(bounds[-1], values.dtype)
+    _copy_rows(indptr, values, which, bounds, gathered)
+    return bounds, gathered
 
 
 @njit(cache=True, nogil=True)
-def _count_rows(indptr: Int64s, nodes: Int64s, out: Int64s) -> None:
+def _count_rows(indptr: Int64s, rows: Int64s, bounds: Int64s) -> None:
     total = 0
-    for i in range(nodes.shape[0]):
-        total += indptr[nodes[i] + 1] - indptr[nodes[i]]
-        out[i + 1] = total
+    for i in range(rows.shape[0]):
+        total += indptr[rows[i] + 1] - indptr[rows[i]]
+        bounds[i + 1] = total
 
 
 @njit(cache=True, nogil=True)
-def _copy_rows(indptr: Int64s, indices: Int32s, nodes: Int64s, out_indptr: Int64s, out: Int32s) -> None:
-    for i in range(nodes.shape[0]):
-        to = out_indptr[i]
-        for edge in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            out[to] = indices[edge]
+def _copy_rows(
+    indptr: Int64s, values: NDArray[Any], rows: Int64s, bounds: Int64s, gathered: NDArray[Any]
+) -> None:
+    for i in range(rows.shape[0]):
+        to = bounds[i]
+        for at in range(indptr[rows[i]], indptr[rows[i] + 1]):
+            gathered[to] = values[at]
             to += 1
 
 

@@ -1,0 +1,392 @@
+"""Shortest paths over unweighted links: from one block, from many at once, and between two (sec. 3.1, app. A.3).
+
+The paper calls shortest-path supervision intractable at 38M nodes because it thinks of Dijkstra from everywhere. Links
+have no weight, so a search from both ends needs milliseconds for a pair, and 64 breadth-first searches fit in the bits
+of one word for the distribution of lengths.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Csr, Int32s, Int64s
+
+UNREACHABLE = -1
+LANES = 64
+"""Searches that share one sweep: the bits of a word."""
+
+_MAX_EPOCH = (1 << 31) - 1
+#: Columns of a search's marks, one cache line for all a node needs: (epoch, parent) from the start, then from the goal.
+_FORWARD, _BACKWARD = 0, 2
+
+Uint64s = NDArray[np.uint64]
+
+
+def distances_from(graph: Csr, source: int) -> Int32s:
+    """Links to follow from ``source`` to every node, -1 where no path leads (breadth-first)."""
+    distances = np.full(graph.nodes, UNREACHABLE, np.int32)
+    _flood(graph.indptr, graph.indices, source, distances, np.empty(graph.nodes, np.int32))
+    return distances
+
+
+@njit(cache=True, nogil=True)
+def _flood(indptr: Int64s, indices: Int32s, source: int, distances: Int32s, queue: Int32s) -> None:
+    queue[0] = source
+    distances[source] = 0
+    head, tail = 0, 1
+    while head < tail:
+        node = queue[head]
+        head += 1
+        for edge in range(indptr[node], indptr[node + 1]):
+            target = indices[edge]
+            if distances[target] < 0:
+                distances[target] = distances[node] + 1
+                queue[tail] = target
+                tail += 1
+
+
+@dataclass(frozen=True)
+class PathLengths:
+    """Shortest-path lengths over all pairs of a source and another node (app. A.3, figure "distribution")."""
+
+    sources: int
+    counts: Int64s
+    """``counts[d]`` pairs are ``d`` links apart; ``counts[0]`` is 0, as a node is no pair with itself."""
+    unreachable: int
+
+    @property
+    def reachable(self) -> int:
+        """Pairs that a path joins."""
+        return int(self.counts.sum())
+
+    @property
+    def unreachable_share(self) -> float:
+        """Share of pairs that no path joins."""
+        return self.unreachable / max(self.reachable + self.unreachable, 1)
+
+    @property
+    def mean(self) -> float | None:
+        """Mean length over reachable pairs; None where there are none."""
+        if not self.reachable:
+            return None
+        return float(np.arange(len(self.counts)) @ self.counts / self.reachable)
+
+    @property
+    def median(self) -> float | None:
+        """Median length over reachable pairs; None where there are none."""
+        return histogram_median(np.arange(len(self.counts)), self.counts)
+
+
+def histogram_median(values: NDArray[np.integer], counts: NDArray[np.integer]) -> float | None:
+    """Median of a histogram with ascending ``values``, the mean of the middle two; None if it is empty."""
+    running = np.cumsum(counts)
+    total = int(running[-1]) if len(running) else 0
+    if total == 0:
+        return None
+    low, high = np.searchsorted(running, [(total - 1) // 2, total // 2], side="right")
+    return (float(values[low]) + float(values[high])) / 2
+
+
+def path_lengths(
+    graph: Csr,
+    sources: NDArray[np.integer],
+    *,
+    workers: int = 1,
+    advance: Callable[[int], None] = lambda _: None,
+) -> PathLengths:
+    """Lengths of the shortest paths from every source to every other node, 64 sources per sweep of the graph.
+
+    Each worker is a thread and holds 32 bytes per node. ``advance`` hears of finished sources.
+    """
+    batches = [
+        np.ascontiguousarray(sources[at : at + LANES], np.int64) for at in range(0, len(sources), LANES)
+    ]
+    lock = Lock()
+
+    def work(own: list[Int64s]) -> list[Int64s]:
+        state = np.zeros((graph.nodes, 2), np.uint64)
+        bits = np.empty(graph.nodes, np.uint64)
+        queues = np.empty((2, graph.nodes), np.int32)
+        found = []
+        for batch in own:
+            found.append(_sweep(graph.indptr, graph.indices, batch, state, bits, queues[0], queues[1]))
+            with lock:
+                advance(len(batch))
+        return found
+
+    workers = max(1, min(workers, len(batches)))
+    with ThreadPoolExecutor(workers) as pool:
+        histograms = [
+            h for part in pool.map(work, [batches[i::workers] for i in range(workers)]) for h in part
+        ]
+    counts = np.zeros(max((len(h) for h in histograms), default=1), np.int64)
+    for histogram in histograms:
+        counts[: len(histogram)] += histogram
+    pairs = len(sources) * (graph.nodes - 1)
+    return PathLengths(len(sources), counts, pairs - int(counts.sum()))
+
+
+@njit(cache=True, nogil=True)
+def _ones(word: np.uint64) -> np.int64:
+    """Number of bits set, by adding neighbours in parallel."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@njit(cache=True, nogil=True)
+def _sweep(
+    indptr: Int64s,
+    indices: Int32s,
+    sources: Int64s,
+    state: Uint64s,
+    bits: Uint64s,
+    active: Int32s,
+    touched: Int32s,
+) -> Int64s:
+    """Breadth-first from up to 64 sources at once: bit ``i`` of a node's word says that source ``i`` has reached it.
+
+    ``state[:, 0]`` is reached, ``state[:, 1]`` reached on this level: side by side, as both are needed at once. Only
+    active nodes are visited, since long chains of blocks make for hundreds of nearly empty levels.
+    """
+    none = np.uint64(0)
+    state[:] = none
+    for lane in range(sources.shape[0]):
+        state[sources[lane], 1] |= np.uint64(1) << np.uint64(lane)
+    n = 0
+    for lane in range(sources.shape[0]):
+        node = sources[lane]
+        if state[node, 1] != none:
+            active[n] = node
+            bits[n] = state[node, 1]
+            state[node, 0] = state[node, 1]
+            state[node, 1] = none
+            n += 1
+    counts = np.zeros(64, np.int64)
+    level = 0
+    while n > 0:
+        m = 0
+        for at in range(n):
+            node, lanes = active[at], bits[at]
+            for edge in range(indptr[node], indptr[node + 1]):
+                target = indices[edge]
+                fresh = lanes & ~state[target, 0]
+                if fresh != none:
+                    if state[target, 1] == none:
+                        touched[m] = target
+                        m += 1
+                    state[target, 1] |= fresh
+        total = np.int64(0)
+        for at in range(m):
+            target = touched[at]
+            fresh = state[target, 1]
+            state[target, 0] |= fresh
+            state[target, 1] = none
+            bits[at] = fresh
+            total += _ones(fresh)
+        level += 1
+        if level == counts.shape[0]:
+            longer = np.zeros(2 * level, np.int64)
+            longer[:level] = counts
+            counts = longer
+        counts[level] = total
+        active, touched, n = touched, active, m
+    return counts[: max(level, 1)]
+
+
+class Path(NamedTuple):
+    """One shortest path: how many links, and the nodes from start to goal (none, and -1, if no path leads there)."""
+
+    distance: int
+    nodes: Int32s
+
+
+class ShortestPaths:
+    """Answers "how do I get from a to b" by breadth-first search from both ends (sec. 3.1, random shortest paths).
+
+    Always the side with fewer edges ahead takes the next step, so a hub's million in-links are met last. Scratch memory is
+    24 bytes per node, zeroed once and stamped with the number of the query, so that a query pays only for what it
+    touches. One object serves one thread.
+    """
+
+    def __init__(self, forward: Csr, reverse: Csr) -> None:
+        self.forward, self.reverse = forward, reverse
+        self._marks = np.zeros((forward.nodes, 4), np.int32)
+        self._queues = np.empty((2, forward.nodes), np.int32)
+        self._epoch = 0
+
+    def path(self, start: int, goal: int) -> Path:
+        """One shortest path from ``start`` to ``goal``; the same one every time."""
+        starts, goals = self._pairs([start], [goal])
+        distance, meeting = self._search(starts, goals)
+        if distance[0] == UNREACHABLE:
+            return Path(UNREACHABLE, np.zeros(0, np.int32))
+        nodes = np.empty(distance[0] + 1, np.int32)
+        _trace(self._marks, start, goal, meeting, nodes)
+        return Path(int(distance[0]), nodes)
+
+    def distance(self, start: int, goal: int) -> int:
+        """Length of the shortest path, -1 if there is none."""
+        return int(self.distances([start], [goal])[0])
+
+    def distances(
+        self, starts: NDArray[np.integer] | list[int], goals: NDArray[np.integer] | list[int]
+    ) -> Int32s:
+        """Lengths of the shortest paths from ``starts[i]`` to ``goals[i]``, -1 where there is none."""
+        return self._search(*self._pairs(starts, goals))[0]
+
+    def _pairs(
+        self, starts: NDArray[np.integer] | list[int], goals: NDArray[np.integer] | list[int]
+    ) -> tuple[Int64s, Int64s]:
+        a, b = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(goals, np.int64)
+        if a.shape != b.shape or a.ndim != 1:
+            raise InputError(f"{a.size} starts do not pair with {b.size} goals")
+        for nodes in (a, b):
+            if len(nodes) and not (0 <= nodes.min() and nodes.max() < self.forward.nodes):
+                raise InputError(f"no such node: the graph's nodes are 0 to {self.forward.nodes - 1}")
+        return a, b
+
+    def _search(self, starts: Int64s, goals: Int64s) -> tuple[Int32s, int]:
+        if self._epoch + len(starts) >= _MAX_EPOCH:
+            self._marks[:] = 0
+            self._epoch = 0
+        distances = np.empty(len(starts), np.int32)
+        meeting = _search_pairs(
+            self.forward.indptr,
+            self.forward.indices,
+            self.reverse.indptr,
+            self.reverse.indices,
+            starts,
+            goals,
+            self._epoch + 1,
+            self._marks,
+            self._queues,
+            distances,
+        )
+        self._epoch += len(starts)
+        return distances, meeting
+
+
+@njit(cache=True, nogil=True)
+def _search_pairs(
+    out_indptr: Int64s,
+    out_indices: Int32s,
+    in_indptr: Int64s,
+    in_indices: Int32s,
+    starts: Int64s,
+    goals: Int64s,
+    epoch: int,
+    marks: Int32s,
+    queues: Int32s,
+    distances: Int32s,
+) -> int:
+    """Fill the distances; returns the node where the last pair's two searches met."""
+    meeting = -1
+    for i in range(starts.shape[0]):
+        distances[i], meeting = _search_pair(
+            out_indptr, out_indices, in_indptr, in_indices, starts[i], goals[i], epoch + i, marks, queues
+        )
+    return meeting
+
+
+@njit(cache=True, nogil=True)
+def _search_pair(
+    out_indptr: Int64s,
+    out_indices: Int32s,
+    in_indptr: Int64s,
+    in_indices: Int32s,
+    start: int,
+    goal: int,
+    epoch: int,
+    marks: Int32s,
+    queues: Int32s,
+) -> tuple[int, int]:
+    """Level by level from both ends. The first node that both have marked lies on a shortest path.
+
+    Proof: the sides hold all nodes within f links of the start and within b of the goal. A path no longer than f + b
+    would have a node in both, and the searches would have met; so the first meeting makes f + b + 1.
+    """
+    if start == goal:
+        marks[start, _FORWARD] = epoch
+        marks[start, _BACKWARD] = epoch
+        return 0, start
+    ahead, behind = queues[0], queues[1]
+    ahead[0], behind[0] = start, goal
+    marks[start, _FORWARD] = epoch
+    marks[goal, _BACKWARD] = epoch
+    ahead_from, ahead_to, behind_from, behind_to = 0, 1, 0, 1
+    ahead_edges = out_indptr[start + 1] - out_indptr[start]
+    behind_edges = in_indptr[goal + 1] - in_indptr[goal]
+    distance = 0
+    while ahead_from < ahead_to and behind_from < behind_to:
+        distance += 1
+        if ahead_edges <= behind_edges:
+            end, ahead_edges, meeting = _step(
+                out_indptr, out_indices, ahead, ahead_from, ahead_to, marks, _FORWARD, _BACKWARD, epoch
+            )
+            ahead_from, ahead_to = ahead_to, end
+        else:
+            end, behind_edges, meeting = _step(
+                in_indptr, in_indices, behind, behind_from, behind_to, marks, _BACKWARD, _FORWARD, epoch
+            )
+            behind_from, behind_to = behind_to, end
+        if meeting >= 0:
+            return distance, meeting
+    return UNREACHABLE, -1
+
+
+@njit(cache=True, nogil=True)
+def _step(
+    indptr: Int64s,
+    indices: Int32s,
+    queue: Int32s,
+    begin: int,
+    end: int,
+    marks: Int32s,
+    own: int,
+    other: int,
+    epoch: int,
+) -> tuple[int, int, int]:
+    """One level further on one side: the queue's new end, edges ahead of the new level, and the meeting or -1."""
+    edges = 0
+    tail = end
+    for at in range(begin, end):
+        node = queue[at]
+        for edge in range(indptr[node], indptr[node + 1]):
+            target = indices[edge]
+            if marks[target, own] == epoch:
+                continue
+            marks[target, own] = epoch
+            marks[target, own + 1] = node
+            if marks[target, other] == epoch:
+                return tail, edges, target
+            queue[tail] = target
+            tail += 1
+            edges += indptr[target + 1] - indptr[target]
+    return tail, edges, -1
+
+
+@njit(cache=True, nogil=True)
+def _trace(marks: Int32s, start: int, goal: int, meeting: int, nodes: Int32s) -> None:
+    """Follow the parents from the meeting to both ends."""
+    length = 0
+    node = meeting
+    while node != start:
+        node = marks[node, _FORWARD + 1]
+        length += 1
+    node = meeting
+    for at in range(length, -1, -1):
+        nodes[at] = node
+        node = marks[node, _FORWARD + 1]
+    node = meeting
+    for at in range(length + 1, nodes.shape[0]):
+        node = marks[node, _BACKWARD + 1]
+        nodes[at] = node

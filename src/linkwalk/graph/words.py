@@ -1,0 +1,59 @@
+"""Counts words straight from the text blob, without decoding it (app. A.3, "# Words / Node")."""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from linkwalk.graph.columns import Strings
+from linkwalk.graph.csr import Int64s
+
+
+def count_words(strings: Strings, start: int, stop: int) -> int:
+    """White-space separated words in strings ``start`` to ``stop``, exactly as ``len(text.split())`` counts them."""
+    return int(_count_words(strings.blob, strings.offsets, start, stop))
+
+
+@njit(cache=True, nogil=True)
+def _count_words(blob: NDArray[np.uint8], offsets: Int64s, start: int, stop: int) -> int:
+    words = 0
+    for i in range(start, stop):
+        inside = False
+        at, end = offsets[i], offsets[i + 1]
+        while at < end:
+            byte = blob[at]
+            if byte == 32 or 9 <= byte <= 13 or 28 <= byte <= 31:
+                inside = False
+                at += 1
+                continue
+            # Bytes C2, E1, E2 and E3 begin all white space beyond ASCII.
+            if byte >= 0xC2 and byte <= 0xE3:
+                width = _wide_space(blob, at, end)
+                if width > 0:
+                    inside = False
+                    at += width
+                    continue
+            if not inside:
+                inside = True
+                words += 1
+            at += 1
+    return words
+
+
+@njit(cache=True, nogil=True)
+def _wide_space(blob: NDArray[np.uint8], at: int, end: int) -> int:
+    """Bytes of the white-space character beyond ASCII that begins here, 0 if it is none (Unicode's White_Space)."""
+    first = blob[at]
+    if first == 0xC2 and at + 1 < end:
+        return 2 if blob[at + 1] == 0x85 or blob[at + 1] == 0xA0 else 0
+    if at + 2 >= end:
+        return 0
+    second, third = blob[at + 1], blob[at + 2]
+    if first == 0xE1:
+        return 3 if second == 0x9A and third == 0x80 else 0
+    if first == 0xE2 and second == 0x80:
+        return 3 if third <= 0x8A or third == 0xA8 or third == 0xA9 or third == 0xAF else 0
+    if first == 0xE2 and second == 0x81:
+        return 3 if third == 0x9F else 0
+    if first == 0xE3:
+        return 3 if second == 0x80 and third == 0x80 else 0
+    return 0

@@ -3,6 +3,7 @@
 import typer
 
 from linkwalk import __version__
+from linkwalk.cli.stats import stats
 
 app = typer.Typer(
     name="linkwalk",
@@ -25,3 +26,6 @@ def _root(
     version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version and exit."),
 ) -> None:
     pass
+
+
+app.command()(stats)

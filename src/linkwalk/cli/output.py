@@ -21,6 +21,14 @@ def print_table(rows: list[tuple[str, str]]) -> None:
         print(f"  {name:<{width}}  {value}")
 
 
+def print_columns(rows: list[tuple[str, ...]]) -> None:
+    """Print a table: the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *rest in rows:
+        cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
+        print("  " + "  ".join([f"{first:<{widths[0]}}", *cells]).rstrip())
+
+
 def print_next(command: str) -> None:
     """Name the command one would run next."""
     print(f"\nnext: {command}")

@@ -1,0 +1,115 @@
+"""``linkwalk stats``: a graph in numbers, beside the paper's."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_next, print_table
+
+if TYPE_CHECKING:
+    from linkwalk.graph.statistics import Statistics
+
+
+def stats(
+    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    sources: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Measure path lengths from the N blocks of highest in-degree (the paper: 250000). "
+            "More takes longer: 64 sources need one sweep over the graph.",
+        ),
+    ] = 1000,
+    plots: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Draw the paper's figures as PNG files into DIR."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Threads for the path lengths. [default: all cores, at most 4]"),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Describe a wiki's graph: size, words, degrees, components, path lengths, beside the paper's two graphs.
+
+    Example: linkwalk stats WIKI --sources 5000 --plots figures
+    """
+    from linkwalk.graph import plots as drawing
+    from linkwalk.graph.statistics import statistics
+    from linkwalk.graph.store import Graph
+    from linkwalk.progress import Progress
+
+    if plots is not None:
+        drawing.require()
+    graph = Graph.open(wiki)
+    workers = workers or min(4, os.cpu_count() or 1)
+    found = statistics(graph, sources=sources, workers=workers, progress=Progress(quiet=quiet))
+    written = drawing.plot_statistics(found, plots) if plots is not None else []
+    if json:
+        print_json(found.to_json() | ({"plots": [str(path) for path in written]} if written else {}))
+        return
+    _show(found)
+    for path in written:
+        print(f"  wrote {path}")
+    print_next(f"linkwalk split {wiki} -o {wiki}-halves")
+
+
+def _show(found: "Statistics") -> None:
+    from linkwalk.graph.statistics import PAPER
+
+    def median(value: float | None) -> str:
+        return "-" if value is None else f"{value:g}"
+
+    ours = (
+        f"{found.articles:,}",
+        f"{found.nodes:,}",
+        f"{found.edges:,}",
+        f"{found.words_per_node:.1f}",
+        median(found.paths.median),
+    )
+    paper = [
+        (f"{a / 1e6:.2f}M", f"{n / 1e6:.1f}M", f"{e / 1e6:.0f}M", str(w), str(m)) for a, n, e, w, m in PAPER.values()
+    ]
+    names = ("articles", "blocks (nodes)", "edges", "words per block", "median path length")
+    print_columns(
+        [("", found.snapshot, *(f"paper {year}" for year in PAPER)), *zip(names, ours, *paper, strict=True)]
+    )
+    print()
+    print_table(
+        [
+            ("edges by kind", ", ".join(f"{kind} {count:,}" for kind, count in found.edges_by_kind.items())),
+            ("links per block", f"{found.links_per_node:.2f}, besides previous and next"),
+            *(
+                (name, f"mean {d.mean:.1f}, median {d.median:g}, max {d.max:,}")
+                for name, d in (
+                    ("out-degree", found.out_degree),
+                    ("in-degree", found.in_degree),
+                    ("blocks per article", found.blocks_per_article),
+                )
+            ),
+            ("path length", _lengths(found)),
+            ("dead ends", f"{found.dead_ends.count:,} blocks without a link ({found.dead_ends.share:.1%})"),
+            ("", f"{found.chain_only.count:,} with at most previous and next ({found.chain_only.share:.1%})"),
+            ("never linked to", f"{found.unreferenced.count:,} blocks ({found.unreferenced.share:.1%})"),
+            ("", f"{found.chain_reached.count:,} but for previous and next ({found.chain_reached.share:.1%})"),
+            *(
+                (name, f"{c.count:,}; the largest holds {c.largest.count:,} blocks ({c.largest.share:.1%})")
+                for name, c in (("weak components", found.weak), ("strong components", found.strong))
+            ),
+            ("text", f"{found.text_bytes / 1e6:,.1f} MB, {found.words:,} words"),
+        ]
+    )
+
+
+def _lengths(found: "Statistics") -> str:
+    paths = found.paths
+    if paths.mean is None:
+        return f"no pairs from {paths.sources:,} sources"
+    return (
+        f"mean {paths.mean:.2f}, longest {len(paths.counts) - 1}, from the {paths.sources:,} most linked-to blocks; "
+        f"{paths.unreachable_share:.1%} of pairs unreachable"
+    )

@@ -3,6 +3,8 @@
 import typer
 
 from linkwalk import __version__
+from linkwalk.cli.diff import diff
+from linkwalk.cli.split import split
 from linkwalk.cli.stats import stats
 
 app = typer.Typer(
@@ -23,9 +25,13 @@ def _version(show: bool) -> None:
 
 @app.callback()
 def _root(
-    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version and exit."),
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
 ) -> None:
     pass
 
 
 app.command()(stats)
+app.command()(split)
+app.command()(diff)

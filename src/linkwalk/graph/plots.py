@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from linkwalk.graph.diff import Diff
 
 _INK, _FILL, _MARK = "#1f3b57", "#4f86b8", "#c8553d"
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "font.size": 10,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -77,7 +77,9 @@ def _draw_degrees(degrees: Histogram, name: str, snapshot: str, path: Path) -> P
     figure, (axis,) = _figure()
     shown = degrees.values > 0  # zero has no logarithm; the legend names it
     values, counts = degrees.values[shown], degrees.counts[shown]
-    axis.loglog(values, counts, ".", color=_FILL, alpha=0.45, markersize=4, label="blocks of exactly this degree")
+    axis.loglog(
+        values, counts, ".", color=_FILL, alpha=0.45, markersize=4, label="blocks of exactly this degree"
+    )
     centres, densities = _density(values, counts)
     axis.loglog(centres, densities, color=_INK, linewidth=1.6, label="mean per degree, in growing bins")
     zeros = degrees.count(0)
@@ -140,13 +142,13 @@ def _draw_changes(changes: Histogram, title: str, path: Path) -> Path:
     """Histogram of edge changes on a logarithmic axis, cut where all but a thousandth of the blocks are shown."""
     figure, (axis,) = _figure()
     running = np.cumsum(changes.counts) / max(changes.total, 1)
-    shown = changes.values <= changes.values[min(int(np.searchsorted(running, 0.999)), len(running) - 1)] if len(
-        running
-    ) else np.zeros(0, np.bool_)
+    shown = np.arange(len(running)) <= np.searchsorted(running, 0.999)
     axis.bar(changes.values[shown], changes.counts[shown], color=_FILL, width=0.9)
     if changes.total:
         axis.set_yscale("log")
-        axis.axvline(changes.mean, color=_MARK, linewidth=1.4, linestyle="--", label=f"mean {changes.mean:.1f}")
+        axis.axvline(
+            changes.mean, color=_MARK, linewidth=1.4, linestyle="--", label=f"mean {changes.mean:.1f}"
+        )
         axis.legend(frameon=False, fontsize=9)
     axis.set(xlabel="Edges added or removed", ylabel="Blocks", title=title)
     return _save(figure, path)

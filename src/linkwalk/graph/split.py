@@ -1,0 +1,385 @@
+"""Cuts a graph into two disjoint halves, one to train on and one to be tested on (app. A.2).
+
+The paper sorts nodes by in-degree and gives odd ranks to train, even ranks to eval. ``by="node"`` does that; by default
+whole articles move, so that no article is known in part when the other half is walked.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from linkwalk.artifact import finish, write_json
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
+from linkwalk.graph.store import KINDS, Graph
+from linkwalk.graph.writer import GraphWriter
+from linkwalk.progress import Progress, Stage
+
+HALVES = ("train", "eval")
+By = Literal["article", "node"]
+
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Half:
+    """One half as it was written."""
+
+    name: str
+    workspace: Path
+    articles: int
+    nodes: int
+    edges_kept: dict[str, int]
+    edges_cut: dict[str, int]
+    """Edges of the half's nodes that led out of it, by kind."""
+    exhausted: bool
+    """Fewer nodes than asked for: no link led to another node of this half."""
+
+    @property
+    def edges(self) -> int:
+        """Edges that stayed."""
+        return sum(self.edges_kept.values())
+
+    @property
+    def cut(self) -> int:
+        """Edges that vanished."""
+        return sum(self.edges_cut.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """What the half's ``ledger.json`` holds: every edge of its nodes is kept or cut."""
+        return {
+            "articles": self.articles,
+            "nodes": self.nodes,
+            "edges_seen": self.edges + self.cut,
+            "edges_kept": self.edges,
+            "edges_kept_by_kind": self.edges_kept,
+            "edges_cut": self.cut,
+            "edges_cut_by_kind": self.edges_cut,
+            "exhausted": self.exhausted,
+        }
+
+
+def split(
+    graph: Graph,
+    out_dir: Path,
+    by: By = "article",
+    nodes: int | None = None,
+    progress: Progress | None = None,
+) -> tuple[Half, Half]:
+    """Write the workspaces ``out_dir/train`` and ``out_dir/eval``, which share no node and no edge (app. A.2).
+
+    Articles are ranked by the links that other articles have to any of their blocks, nodes by their in-degree, ties by
+    number. With ``nodes``, each half is grown from its top-ranked article or node along its links until it has that many
+    nodes. Whole articles move, so the last one may make it a few more.
+    """
+    progress = progress or Progress(quiet=True)
+    if nodes is not None and nodes < 1:
+        raise InputError(f"--nodes {nodes}: a half needs at least one node")
+    if (graph.articles if by == "article" else graph.nodes) < 2:
+        raise InputError(f"{graph.snapshot} has fewer than two {by}s: there is nothing to split")
+    _check_room(graph, out_dir)
+    with progress.stage("rank", graph.edges, "edges") as stage:
+        rank = _rank_articles(graph, stage) if by == "article" else _rank_nodes(graph)
+        stage.update(graph.edges)
+    units = _Units(graph, by, rank)
+    finished = []
+    for parity, name in enumerate(HALVES):
+        chosen, exhausted = units.half(parity, nodes)
+        workspace = out_dir / name
+        config = {"by": by, "nodes": nodes, "half": name}
+        with progress.stage(name, len(chosen), "nodes") as stage:
+            finished.append(_write(graph, chosen, workspace, name, config, exhausted, stage))
+        del chosen
+    for half in finished:  # both or, if the second fails, neither
+        finish(half.workspace / "graph.partial", half.workspace / "graph")
+    return finished[0], finished[1]
+
+
+def _check_room(graph: Graph, out_dir: Path) -> None:
+    """Refuse a folder that holds anything but an earlier split."""
+    if out_dir.resolve() in graph.folder.resolve().parents:
+        raise InputError(f"{out_dir} holds the graph that is to be split: choose another folder with -o")
+    if not out_dir.exists():
+        return
+    if not out_dir.is_dir():
+        raise InputError(f"{out_dir} is a file: choose another folder with -o")
+    own = {"graph", "graph.partial", "graph.old"}
+    for entry in sorted(out_dir.iterdir()):
+        if entry.name not in HALVES or not entry.is_dir():
+            raise InputError(f"{out_dir} holds something else ({entry.name}): choose another folder with -o")
+        for inner in sorted(entry.iterdir()):
+            if inner.name not in own:
+                raise InputError(
+                    f"{entry} holds more than a graph ({inner.name}): choose another folder with -o"
+                )
+        found = entry / "graph" / "manifest.json"
+        if found.exists() and "half" not in json.loads(found.read_bytes()).get("config", {}):
+            raise InputError(f"{entry} holds a graph that no split made: choose another folder with -o")
+
+
+def _rank_nodes(graph: Graph) -> Int32s:
+    """Each node's rank by in-degree, from 0."""
+    return _ranks(np.diff(graph.in_indptr))
+
+
+def _rank_articles(graph: Graph, stage: Stage) -> Int32s:
+    """Each article's rank by links from other articles, from 0."""
+    incoming = np.zeros(graph.articles, np.int64)
+    for start in range(0, graph.nodes, _CHUNK):
+        stop = min(start + _CHUNK, graph.nodes)
+        _count_incoming(graph.out_indptr, graph.out_targets, graph.node_article, start, stop, incoming)
+        stage.update(int(graph.out_indptr[stop]))
+    return _ranks(incoming)
+
+
+def _ranks(scores: Int64s) -> Int32s:
+    """Ranks from 0 for the highest score, ties by number."""
+    ranks = np.empty(len(scores), np.int32)
+    ranks[np.argsort(-scores, kind="stable")] = np.arange(len(scores), dtype=np.int32)
+    return ranks
+
+
+@njit(cache=True, nogil=True)
+def _count_incoming(
+    indptr: Int64s, targets: Int32s, article: Int32s, start: int, stop: int, incoming: Int64s
+) -> None:
+    for node in range(start, stop):
+        own = article[node]
+        for edge in range(indptr[node], indptr[node + 1]):
+            other = article[targets[edge]]
+            if other != own:
+                incoming[other] += 1
+
+
+class _Units:
+    """What moves as a whole: an article with its blocks, or a single node. A unit's parity of rank is its half."""
+
+    def __init__(self, graph: Graph, by: By, rank: Int32s) -> None:
+        self.graph, self.rank = graph, rank
+        # Unit u holds the nodes first[u] to first[u + 1]; node_unit is the other direction.
+        if by == "article":
+            self.first: Int64s = np.append(graph.article_node.astype(np.int64), graph.nodes)
+            self.node_unit: Int32s = graph.node_article
+        else:
+            self.first = np.arange(graph.nodes + 1, dtype=np.int64)
+            self.node_unit = np.arange(graph.nodes, dtype=np.int32)
+
+    def half(self, parity: int, nodes: int | None) -> tuple[Int64s, bool]:
+        """The nodes of one half, ascending, and whether the half ran out of links before it had enough."""
+        if nodes is None:
+            return np.flatnonzero(self.rank[self.node_unit] % 2 == parity), False
+        chosen = np.zeros(len(self.rank), np.bool_)
+        top = np.flatnonzero(self.rank == parity)
+        chosen[top] = True
+        total = self._size(top)
+        level = top
+        while total < nodes and len(level):
+            level = _next_level(
+                self.graph.out_indptr,
+                self.graph.out_targets,
+                self.first,
+                self.node_unit,
+                self.rank,
+                level,
+                chosen,
+            )
+            level = level[np.argsort(self.rank[level])]
+            sizes = np.cumsum(self.first[level + 1] - self.first[level])
+            # The level that exceeds what is left is taken in the order of rank, up to the unit that reaches it.
+            enough = int(np.searchsorted(sizes, nodes - total)) + 1
+            chosen[level[enough:]] = False
+            level = level[:enough]
+            total += self._size(level)
+        return np.flatnonzero(chosen[self.node_unit]), total < nodes
+
+    def _size(self, units: Int64s) -> int:
+        return int((self.first[units + 1] - self.first[units]).sum())
+
+
+@njit(cache=True, nogil=True)
+def _next_level(
+    indptr: Int64s,
+    targets: Int32s,
+    first: Int64s,
+    node_unit: Int32s,
+    rank: Int32s,
+    level: Int64s,
+    chosen: NDArray[np.bool_],
+) -> Int64s:
+    """Units of the same half, not chosen yet, to which the units of a level link; they are marked as chosen."""
+    found = np.empty(1024, np.int64)
+    count = 0
+    for i in range(level.shape[0]):
+        unit = level[i]
+        for edge in range(indptr[first[unit]], indptr[first[unit + 1]]):
+            other = node_unit[targets[edge]]
+            if chosen[other] or (rank[other] - rank[unit]) % 2 != 0:
+                continue
+            chosen[other] = True
+            if count == found.shape[0]:
+                longer = np.empty(2 * count, np.int64)
+                longer[:count] = found
+                found = longer
+            found[count] = other
+            count += 1
+    return found[:count]
+
+
+def _chunks(array: Int64s) -> Iterator[Int64s]:
+    for at in range(0, len(array), _CHUNK):
+        yield array[at : at + _CHUNK]
+
+
+def _numbers(kept: Int64s, total: int) -> Int32s:
+    """New numbers of what is kept, -1 for the rest."""
+    numbers = np.full(total, -1, np.int32)
+    numbers[kept] = np.arange(len(kept), dtype=np.int32)
+    return numbers
+
+
+def _write(
+    graph: Graph,
+    chosen: Int64s,
+    workspace: Path,
+    name: str,
+    config: dict[str, Any],
+    exhausted: bool,
+    stage: Stage,
+) -> Half:
+    """Write the subgraph of the chosen nodes into ``workspace/graph.partial``."""
+    partial = workspace / "graph.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    new_node = _numbers(chosen, graph.nodes)
+    owners = graph.node_article[chosen]
+    articles, firsts = np.unique(owners, return_index=True)
+    new_article = _numbers(articles, graph.articles)
+    used = np.zeros(max(len(graph.sections), 1), np.bool_)
+    used[0] = True  # the lead section is number 0 in every graph
+    used[graph.node_section[chosen]] = True
+    sections = np.flatnonzero(used)
+    new_section = _numbers(sections, len(used))
+
+    cut = np.zeros(len(KINDS), np.int64)
+    with GraphWriter(partial) as writer:
+        for part, first in zip(_chunks(articles), _chunks(firsts), strict=True):
+            writer.add_articles(graph.titles.take(part), first)
+        for part in _chunks(sections[: len(graph.sections)]):
+            writer.add_sections(graph.sections.take(part))
+        for start in range(0, len(graph.redirects), _CHUNK):
+            owner = new_article[graph.redirect_articles[start : start + _CHUNK]]
+            kept = np.flatnonzero(owner >= 0)
+            writer.add_redirects(graph.redirects.take(start + kept), owner[kept])
+        for part in _chunks(chosen):
+            _add_blocks(graph, writer, part, new_article, new_section)
+            _add_edges(graph, writer, part, new_node, cut)
+            stage.advance(len(part))
+        snapshot = dict(graph.manifest["snapshot"])
+        source = {"name": graph.snapshot, "fingerprint": graph.fingerprint}
+        manifest = writer.finish(
+            {
+                "config": config,
+                "inputs": [source],
+                "snapshot": snapshot | {"name": f"{snapshot['name']} ({name} half)"},
+                "split": {"exhausted": exhausted},
+            }
+        )
+    counts = manifest["counts"]
+    half = Half(
+        name,
+        workspace,
+        counts["articles"],
+        counts["nodes"],
+        counts["edges_by_kind"],
+        dict(zip(KINDS, cut.tolist(), strict=True)),
+        exhausted,
+    )
+    write_json(partial / "ledger.json", half.to_json())
+    return half
+
+
+def _add_blocks(
+    graph: Graph, writer: GraphWriter, nodes: Int64s, new_article: Int32s, new_section: Int32s
+) -> None:
+    """Copy blocks; a block keeps its number within the article."""
+    text, lengths = graph.texts.gather(nodes)
+    bounds, ends = gather_rows(graph.sentence_indptr, graph.sentence_ends, nodes)
+    writer.add_blocks(
+        text=text,
+        text_lengths=lengths,
+        article=new_article[graph.node_article[nodes]],
+        block=graph.node_block[nodes],
+        section=new_section[graph.node_section[nodes]],
+        sentence_counts=np.diff(bounds),
+        sentence_ends=ends,
+    )
+
+
+def _add_edges(graph: Graph, writer: GraphWriter, nodes: Int64s, new_node: Int32s, cut: Int64s) -> None:
+    """Copy the edges whose other end is kept, in their order; count the others by kind."""
+    forward: Csr = graph.forward
+    degrees = np.zeros(len(nodes), np.int64)
+    _count_kept(forward.indptr, forward.indices, graph.out_kinds, nodes, new_node, degrees, cut)
+    kept = int(degrees.sum())
+    targets, kinds = np.empty(kept, np.int32), np.empty(kept, np.uint8)
+    spans = np.empty((kept, 2), np.uint16)
+    _copy_kept(
+        forward.indptr,
+        forward.indices,
+        graph.out_kinds,
+        graph.out_spans,
+        nodes,
+        new_node,
+        targets,
+        kinds,
+        spans,
+    )
+    writer.add_edges(degrees=degrees, targets=targets, kinds=kinds, spans=spans)
+
+
+@njit(cache=True, nogil=True)
+def _count_kept(
+    indptr: Int64s,
+    indices: Int32s,
+    kinds: NDArray[np.uint8],
+    nodes: Int64s,
+    new_node: Int32s,
+    degrees: Int64s,
+    cut: Int64s,
+) -> None:
+    for i in range(nodes.shape[0]):
+        for edge in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            if new_node[indices[edge]] >= 0:
+                degrees[i] += 1
+            else:
+                cut[kinds[edge]] += 1
+
+
+@njit(cache=True, nogil=True)
+def _copy_kept(
+    indptr: Int64s,
+    indices: Int32s,
+    kinds: NDArray[np.uint8],
+    spans: NDArray[np.uint16],
+    nodes: Int64s,
+    new_node: Int32s,
+    to_targets: Int32s,
+    to_kinds: NDArray[np.uint8],
+    to_spans: NDArray[np.uint16],
+) -> None:
+    to = 0
+    for i in range(nodes.shape[0]):
+        for edge in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            target = new_node[indices[edge]]
+            if target >= 0:
+                to_targets[to] = target
+                to_kinds[to] = kinds[edge]
+                to_spans[to, 0] = spans[edge, 0]
+                to_spans[to, 1] = spans[edge, 1]
+                to += 1

@@ -1,0 +1,211 @@
+"""From pieces of plain text to lines: the last step of a scan, and the types it yields.
+
+A scan puts out a list of *pieces*, strings that joined are the page without its inline markup. A link's
+anchor is a piece of its own, so a span is a piece's number until the end. What is left to do is what depends on
+lines: paragraphs, list items, headings, and captions and tables, which follow the paragraph they stand in.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import NamedTuple
+
+
+class Link(NamedTuple):
+    """A visible link to an article; ``text[start:end]`` is its anchor as shown."""
+
+    start: int
+    end: int
+    target: str
+    """As written, without leading colon and fragment; empty for a link into the same page."""
+    fragment: str
+
+
+class Heading(NamedTuple):
+    """A section: where its text begins in the plain text, how deep it lies, and what it is called."""
+
+    offset: int
+    level: int
+    title: str
+
+
+@dataclass(slots=True)
+class Scan:
+    """A page as plain text, one line per paragraph, list item, caption or table row."""
+
+    text: str
+    links: list[Link]
+    headings: list[Heading]
+    counts: dict[str, int] = field(default_factory=dict)
+    """Every well-formed link that is not in ``links``, by the reason why."""
+
+
+class Anchor(NamedTuple):
+    """A link whose anchor is the piece of this number."""
+
+    piece: int
+    target: str
+    fragment: str
+
+
+class Aside(NamedTuple):
+    """Lines that stand beside the text at a piece: a caption, or a table's rows."""
+
+    piece: int
+    lines: list[tuple[str, list[Link]]]
+
+
+# Marks inside pieces. All are white space to str.split, so that a stray one vanishes with the blanks.
+ROW, CELL, CAPTION = "\x1c", "\x1d", "\x1e"
+GUARD = "\x1f"
+"""Stands before text that looks like the markup of a list or heading and is none."""
+
+LINE_MARKUP = frozenset("*#:;=-")
+_cells = re.compile(f"[{ROW}{CELL}{CAPTION}][^{ROW}{CELL}{CAPTION}]*").findall
+
+
+def flatten(pieces: list[str], anchors: Sequence[Anchor], first: int) -> tuple[str, list[Link]]:
+    """Join the pieces from one number on, with the spans of the anchors among them."""
+    pieces = pieces[first:]
+    starts = list(accumulate(map(len, pieces), initial=0))
+    return "".join(pieces), [Link(starts[n - first], starts[n - first + 1], t, f) for n, t, f in anchors]
+
+
+def shift(links: Sequence[Link], by: int) -> list[Link]:
+    """The same links further on in the text."""
+    return [Link(start + by, end + by, target, fragment) for start, end, target, fragment in links]
+
+
+def squeeze(raw: str, links: Sequence[Link]) -> tuple[str, list[Link]]:
+    """Collapse the white space of one line, moving the spans along; anchors hold single blanks only."""
+    parts: list[str] = []
+    moved: list[Link] = []
+    size = done = 0
+    gap = False
+    for start, end, target, fragment in (*links, (len(raw), len(raw), "", "")):
+        between = raw[done:start]
+        if words := between.split():
+            chunk = " ".join(words)
+            if size and (gap or between[0].isspace()):
+                chunk = " " + chunk
+            parts.append(chunk)
+            size += len(chunk)
+            gap = between[-1].isspace()
+        elif between:
+            gap = True
+        if end > start:
+            if gap and size:
+                parts.append(" ")
+                size += 1
+            parts.append(raw[start:end])
+            moved.append(Link(size, size + end - start, target, fragment))
+            size += end - start
+            gap = False
+        done = end
+    return "".join(parts), moved
+
+
+def table_lines(raw: str, links: Sequence[Link]) -> list[tuple[str, list[Link]]]:
+    """A line for each caption and row of a table, from text with a mark before each caption, row and cell."""
+    lines: list[tuple[str, list[Link]]] = []
+    cells: list[str] = []
+    here: list[Link] = []
+    stop, size, n = -1, 0, 0
+    for cell in (*_cells(ROW + raw), ROW):
+        begin, stop = stop, stop + len(cell)
+        first = n
+        while n < len(links) and links[n].start < stop:
+            n += 1
+        words, inside = squeeze(cell[1:], shift(links[first:n], -begin - 1))
+        if cell[0] != CELL and cells:
+            lines.append((" | ".join(cells), here))
+            cells, here, size = [], [], 0
+        if words and cell[0] == CAPTION:
+            lines.append((words, inside))
+        elif words:
+            cells.append(words)
+            here += shift(inside, size)
+            size += len(words) + 3
+    return lines
+
+
+def assemble(
+    pieces: list[str], anchors: list[Anchor], asides: list[Aside], counts: dict[str, int], prose_only: bool
+) -> Scan:
+    """Find the lines in the pieces, as MediaWiki does: when all other markup is gone."""
+    starts = list(accumulate(map(len, pieces), initial=0))
+    flat = "".join(pieces)
+    marked = any(mark in flat for mark in (GUARD, ROW, CELL, CAPTION))
+    pending = _placed(asides, starts)
+    parts: list[str] = []
+    links: list[Link] = []
+    headings: list[Heading] = []
+    size = 0  # of the parts, where every line has a separator before it: the offset of the next line
+    fresh = True  # the next line begins a unit of its own
+    stop = n = 0
+    anchored = [*(starts[anchor.piece] for anchor in anchors), len(flat) + 3]  # the last is beyond every line
+    for line in (*flat.split("\n"), ""):
+        begin, stop = stop, stop + len(line) + 1
+        body = line.strip()
+        level = 0
+        item = False
+        if not body:
+            fresh = True
+        elif line[0] in LINE_MARKUP:
+            if line[0] == "=":
+                level = _heading_level(body)
+                body = body[level : len(body) - level].strip()
+            elif line[0] != "-":
+                body = body.lstrip("*#:; ").lstrip()
+                item = True
+            elif body.startswith("----"):
+                body = body.lstrip("-").lstrip()
+                fresh = True
+            fresh = fresh or item or level > 0
+        while fresh and pending and pending[-1][0] < begin:
+            for words, inside in pending.pop()[1].lines:
+                parts += ("\n", words)
+                links += shift(inside, size)
+                size += len(words) + 1
+        here: list[Link] = []
+        if anchored[n] < stop:
+            offset = begin + line.find(body)
+            while (start := anchored[n]) < stop:
+                piece, target, fragment = anchors[n]
+                here.append(Link(start - offset, starts[piece + 1] - offset, target, fragment))
+                n += 1
+        if marked or "  " in body:
+            body, here = squeeze(body, here)
+        if level:
+            headings.append(Heading(size, level, body))
+            counts["in heading"] = counts.get("in heading", 0) + len(here)
+        elif item and prose_only:
+            counts["in list"] = counts.get("in list", 0) + len(here)
+        elif body:
+            parts += ("\n" if fresh else " ", body)
+            links += shift(here, size)
+            size += len(body) + 1
+            fresh = item
+    text = "".join(parts)[1:]
+    headings = [Heading(min(offset, len(text)), level, title) for offset, level, title in headings]
+    return Scan(text, links, headings, {reason: count for reason, count in counts.items() if count})
+
+
+def _placed(asides: list[Aside], starts: list[int]) -> list[tuple[int, Aside]]:
+    """The asides with their offsets, last first; one inside another goes where the outer one does."""
+    placed: list[tuple[int, Aside]] = []
+    last = len(starts) - 1
+    for aside in reversed(asides):
+        last = min(last, aside.piece)
+        placed.append((starts[last], aside))
+    return placed
+
+
+def _heading_level(line: str) -> int:
+    """The number of equals signs on either side of a heading, 0 for a line that is none."""
+    if line[-1] != "=" or len(line) < 3:
+        return 0
+    left = len(line) - len(line.lstrip("="))
+    right = len(line) - len(line.rstrip("="))
+    return min(left, right, 6, (len(line) - 1) // 2)

@@ -1,11 +1,12 @@
 """From pieces of plain text to lines: the last step of a scan, and the types it yields.
 
 A scan puts out a list of *pieces*, strings that joined are the page without its inline markup. A link's
-anchor is a piece of its own, so a span is a piece's number until the end. What is left to do is what depends on
-lines: paragraphs, list items, headings, and captions and tables, which follow the paragraph they stand in.
+anchor is a piece of its own, so a span is a piece's number until the end. What is left to do is what depends
+on lines: paragraphs, list items, headings, and captions and tables, which follow the paragraph they stand in.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -41,20 +42,15 @@ class Scan:
     """Every well-formed link that is not in ``links``, by the reason why."""
 
 
-class Anchor(NamedTuple):
-    """A link whose anchor is the piece of this number."""
-
-    piece: int
-    target: str
-    fragment: str
-
-
 class Aside(NamedTuple):
     """Lines that stand beside the text at a piece: a caption, or a table's rows."""
 
     piece: int
     lines: list[tuple[str, list[Link]]]
 
+
+Anchor = tuple[int, str, str]
+"""A link until its span is known: the number of the piece that is its anchor, target and fragment."""
 
 # Marks inside pieces. All are white space to str.split, so that a stray one vanishes with the blanks.
 ROW, CELL, CAPTION = "\x1c", "\x1d", "\x1e"
@@ -134,6 +130,7 @@ def assemble(
     pieces: list[str], anchors: list[Anchor], asides: list[Aside], counts: dict[str, int], prose_only: bool
 ) -> Scan:
     """Find the lines in the pieces, as MediaWiki does: when all other markup is gone."""
+    new = tuple.__new__  # builds a named tuple from a tuple at half the price
     starts = list(accumulate(map(len, pieces), initial=0))
     flat = "".join(pieces)
     marked = any(mark in flat for mark in (GUARD, ROW, CELL, CAPTION))
@@ -144,9 +141,12 @@ def assemble(
     size = 0  # of the parts, where every line has a separator before it: the offset of the next line
     fresh = True  # the next line begins a unit of its own
     stop = n = 0
-    anchored = [*(starts[anchor.piece] for anchor in anchors), len(flat) + 3]  # the last is beyond every line
-    for line in (*flat.split("\n"), ""):
+    anchored = [starts[piece] for piece, _, _ in anchors]
+    for line in (*flat.split("\n"), " "):  # a last blank line, to put out what is pending
         begin, stop = stop, stop + len(line) + 1
+        if not line:
+            fresh = True
+            continue
         body = line.strip()
         level = 0
         item = False
@@ -169,14 +169,15 @@ def assemble(
                 links += shift(inside, size)
                 size += len(words) + 1
         here: list[Link] = []
-        if anchored[n] < stop:
-            offset = begin + line.find(body)
-            while (start := anchored[n]) < stop:
-                piece, target, fragment = anchors[n]
-                here.append(Link(start - offset, starts[piece + 1] - offset, target, fragment))
-                n += 1
+        if n < len(anchors) and anchored[n] < stop:
+            first, n = n, bisect_left(anchored, stop, n)
+            offset = (0 if marked or "  " in body else size) - begin - line.find(body)
+            here = [
+                new(Link, (starts[i] + offset, starts[i + 1] + offset, t, f)) for i, t, f in anchors[first:n]
+            ]
         if marked or "  " in body:
             body, here = squeeze(body, here)
+            here = shift(here, size)
         if level:
             headings.append(Heading(size, level, body))
             counts["in heading"] = counts.get("in heading", 0) + len(here)
@@ -184,7 +185,7 @@ def assemble(
             counts["in list"] = counts.get("in list", 0) + len(here)
         elif body:
             parts += ("\n" if fresh else " ", body)
-            links += shift(here, size)
+            links += here
             size += len(body) + 1
             fresh = item
     text = "".join(parts)[1:]

@@ -2,8 +2,8 @@
 
 The page is cut at a few special tokens; what lies between them is copied as it is. Output is a list of pieces
 (see ``lines``), so a construct is dropped by truncating the list. A bracket that may nest leaves a *frame* on
-a stack, and its closer goes back to that frame; a bracket that is never closed has already been put out as text.
-So nothing is scanned over and over, and no markup, however broken, takes more than linear time.
+a stack, and its closer goes back to that frame; a bracket that is never closed has already been put out as
+text. So nothing is scanned over and over, and no markup, however broken, takes more than linear time.
 """
 
 import html
@@ -12,6 +12,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from linkwalk.sources import lines
+from linkwalk.sources.inline import (
+    count_links,
+    decode,
+    decode_entities,
+    pipe_trick,
+    stray_quote,
+    surplus,
+    tidy,
+)
 from linkwalk.sources.lines import Anchor, Aside, Heading, Link, Scan
 from linkwalk.sources.site import ARTICLE, CATEGORY, FILE, INTERLANGUAGE, INTERWIKI, Site
 from linkwalk.sources.tags import CLOSERS, DROPPED, TRACES, match_tag
@@ -66,8 +75,8 @@ _LINK, _ANY_LINK = 3, 6
     _WHOLE_TEMPLATE, _QUOTES, _TAG, _ENTITY, _OPEN_LINK, _CLOSE_LINK, _OPEN_BRACES, _CLOSE_BRACES, _EXTERNAL,
     _BEHAVIOUR, _OPEN_TABLE, _CLOSE_TABLE, _CAPTION, _ROW, _CELL, _BARS, _MARKS
 ) = range(7, 24)  # fmt: skip
-_search = re.compile("|".join(_TOKENS)).search
-_search_with_tables = re.compile("|".join(_TOKENS + _TABLE_TOKENS)).search
+_find_tokens = re.compile("|".join(_TOKENS)).finditer
+_find_tokens_in_tables = re.compile("|".join(_TOKENS + _TABLE_TOKENS)).finditer
 
 _match_target = re.compile(rf"\[\[({_NAME}*+(?:{_TEMPLATE}{_NAME}*+)*+)\|").match
 _match_trail = re.compile(_TRAIL).match
@@ -77,13 +86,6 @@ _match_address = re.compile(
 _is_address = re.compile(_ADDRESS).match
 _match_attributes = re.compile(rf"[^|\[\]{{}}<>\n]*+(?:{_TEMPLATE}[^|\[\]{{}}<>\n]*+)*+\|(?!\|)").match
 _find_hidden_brace = re.compile(r"<!--(?:[^{}-]|-(?!->))*+[{}]|<nowiki", re.IGNORECASE).search
-_find_brackets = re.compile(r"\[\[|\]\]").findall
-_find_quotes = re.compile(r"''+").finditer
-_replace_quotes = re.compile(r"''+").sub
-_replace_blanks = re.compile(r"  +").sub
-_replace_odd_blanks = re.compile(
-    r"[\x00-\x09\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
-).sub
 _is_option = re.compile(
     r"thumb(?:nail)?|frame(?:d|less)?|enframed|border|left|right|cent(?:er|re)|none|baseline|middle|top|text-top|bottom"
     r"|text-bottom|sub|super|sup|upright(?: [\d.]+)?|page \d+|(?:\d++(?:x\d*+)?+|x\d++) ?px"
@@ -94,76 +96,11 @@ _is_option = re.compile(
 
 def scan(wikitext: str, site: Site, options: ScanOptions = _DEFAULTS) -> Scan:
     """Turn a page's wikitext into plain text with link spans; never fails, in time linear in its length."""
-    scanner = _Scanner(_tidy(wikitext), site, options)
+    scanner = _Scanner(tidy(wikitext), site, options)
     scanner.run()
     return lines.assemble(
         scanner.pieces, scanner.anchors, scanner.asides, scanner.counts, prose_only=options.prose_only
     )
-
-
-def _tidy(wikitext: str) -> str:
-    """Make all white space but newlines single blanks: no markup minds, and few spans need moving later."""
-    text = _replace_odd_blanks(" ", wikitext.replace("&nbsp;", " "))
-    if "  " in text:
-        text = _replace_blanks(" ", text)
-    if "'''" in text:
-        text = "\n".join([_mend_quotes(line) if line.count("'''") & 1 else line for line in text.split("\n")])
-    return "\n" + text
-
-
-def _mend_quotes(line: str) -> str:
-    """Give one apostrophe back to a word where bold and italic marks do not pair, as in ``''Eagle'''s``."""
-    runs = list(_find_quotes(line))
-    widths = [len(run[0]) for run in runs]
-    if not sum(width > 2 for width in widths) & 1 or not sum(width == 2 or width > 4 for width in widths) & 1:
-        return line
-    choice: dict[str, int] = {}
-    for run, width in zip(runs, widths, strict=True):
-        if width == 3:
-            start = run.start()
-            after_blank = line[start - 1 : start] == " "
-            one_letter = line[start - 2 : start - 1] == " "
-            choice.setdefault("blank" if after_blank else "letter" if one_letter else "word", start)
-    start = choice.get("letter", choice.get("word", choice.get("blank", -1)))
-    return line if start < 0 else f"{line[:start]}&#39;{line[start + 1 :]}"
-
-
-def _surplus(width: int) -> str:
-    """The apostrophes in a run that are text: four are one and a bold mark, more than five leave the rest."""
-    return "'" if width == 4 else "'" * (width - 5)
-
-
-def _decode(text: str) -> str:
-    """Strip quotes and replace entities in text without other markup."""
-    if "''" in text:
-        text = _replace_quotes(lambda run: _surplus(len(run[0])), text)
-    return _decode_entities(text)
-
-
-def _decode_entities(text: str) -> str:
-    """Replace entities; odd blanks become plain ones, as everywhere."""
-    return _replace_odd_blanks(" ", html.unescape(text)).replace("\n", " ") if "&" in text else text
-
-
-def _count_links(markup: str) -> int:
-    """How many links are opened and closed in markup that is dropped unseen."""
-    pairs = depth = 0
-    for bracket in _find_brackets(markup):
-        if bracket == "[[":
-            depth += 1
-        elif depth:
-            depth -= 1
-            pairs += 1
-    return pairs
-
-
-def _pipe_trick(target: str) -> str:
-    """What ``[[target|]]`` shows: no namespace, and nothing in final brackets or after a comma."""
-    _, colon, rest = target.partition(":")
-    name = (rest if colon else target).strip()
-    if name.endswith(")") and "(" in name:
-        return name[: name.rindex("(")].strip()
-    return name.partition(", ")[0].strip()
 
 
 class _Frame(NamedTuple):
@@ -196,59 +133,83 @@ class _Scanner:
         self.unclosed: set[str] = set()  # tags whose closing tag does not come again
         self.external_end = -1  # where the bracket stands that closes the last external link
         self.in_header = False
+        self.line_end = self.stray_quote = -1
 
     def run(self) -> None:
-        """Read the tokens in order."""
+        """Read the tokens in order, anew from where a token's method says to go on."""
         text = self.text
         pieces = self.pieces
         add = pieces.append
         add_anchor = self.anchors.append
-        search = _search_with_tables if self.keep_tables else _search
+        find_tokens = _find_tokens_in_tables if self.keep_tables else _find_tokens
         pos = 0
-        while (m := search(text, pos)) is not None:
-            start, end = m.span()
-            if start > pos:
-                add(text[pos:start])
-            pos = end
-            token = m.lastindex
-            if token == _LINK:
-                target, label, trail = m.group(1, 2, 3)
-                shown = (label or target) + trail
-                if "''" in shown:
-                    self.link(target, label, trail)
-                else:
-                    add_anchor(Anchor(len(pieces), target, ""))
-                    add(shown)
-            elif token == _WHOLE_TEMPLATE:
-                pos = self.template(start, end)
-            elif token == _QUOTES:
-                if end - start > 3:
-                    add(_surplus(end - start))
-            elif token == _TAG:
-                pos = self.tag(start)
-            elif token == _ANY_LINK:
-                self.link(*m.group(4, 5, 6))
-            elif token == _ENTITY:
-                self.literal(m[0])
-            elif token == _CLOSE_LINK:
-                pos = self.close_link(start)
-            elif token == _OPEN_LINK:
-                pos = self.open_link(start)
-            elif token == _EXTERNAL:
-                pos = self.external_link(start)
-            elif token == _OPEN_BRACES:
-                self.open_braces(end - start)
-            elif token == _CLOSE_BRACES:
-                self.close_braces(end - start)
-            elif token == _OPEN_TABLE:
-                self.open_table()
-            elif token == _CLOSE_TABLE:
-                self.close_table(m[0])
-            elif token != _BEHAVIOUR:
-                pos = self.table_part(token, start, end)
+        going = True
+        while going:
+            going = False
+            for m in find_tokens(text, pos):
+                start, end = m.span()
+                if start > pos:
+                    add(text[pos:start])
+                pos = end
+                token = m.lastindex
+                if token == _LINK:
+                    target, label, trail = m.group(1, 2, 3)
+                    shown = (label or target) + trail
+                    if "''" in shown:
+                        self.link(target, label, trail)
+                    else:
+                        add_anchor((len(pieces), target, ""))
+                        add(shown)
+                elif token == _QUOTES:
+                    if end - start > 2:
+                        self.bold(start, end)
+                elif token == _ANY_LINK:
+                    self.link(*m.group(4, 5, 6))
+                elif token == _ENTITY:
+                    self.literal(m[0])
+                elif (pos := self.bracket(token, m)) != end:
+                    going = True
+                    break
         add(text[pos:])
         while self.keep_tables and self.open["{|"]:
             self.close_table("")
+
+    def bracket(self, token: int | None, m: re.Match[str]) -> int:
+        """Deal with a token that opens, closes or skips something."""
+        start, end = m.span()
+        if token == _WHOLE_TEMPLATE:
+            return self.template(start, end)
+        if token == _TAG:
+            return self.tag(start)
+        if token == _CLOSE_LINK:
+            return self.close_link(start)
+        if token == _OPEN_LINK:
+            return self.open_link(start)
+        if token == _EXTERNAL:
+            return self.external_link(start)
+        if token == _OPEN_BRACES:
+            self.open_braces(end - start)
+        elif token == _CLOSE_BRACES:
+            self.close_braces(end - start)
+        elif token == _OPEN_TABLE:
+            self.open_table()
+        elif token == _CLOSE_TABLE:
+            self.close_table(m[0])
+        elif token != _BEHAVIOUR:
+            return self.table_part(token, start, end)
+        return end
+
+    def bold(self, start: int, end: int) -> None:
+        """Strip a bold mark, but for the apostrophes that are text."""
+        text = self.text
+        if start >= self.line_end:  # the first on its line: do the marks pair?
+            self.line_end = text.find("\n", start)
+            self.stray_quote = -1
+            if text.count("'''", start, self.line_end) & 1:
+                begin = text.rfind("\n", 0, start) + 1
+                stray = stray_quote(text[begin : self.line_end])
+                self.stray_quote = begin + stray if stray >= 0 else -1
+        self.pieces.append("'" if start == self.stray_quote else surplus(end - start))
 
     def link(self, target: str, label: str | None, trail: str) -> None:
         """Put out a link whose label may hold quotes and entities but no other markup."""
@@ -257,7 +218,7 @@ class _Scanner:
             label = next(
                 (part for part in reversed(label.split("|")) if not _is_option(part.strip() or "none")), ""
             )
-        self.decoded_link(target, label and _decode(label), trail)
+        self.decoded_link(target, label and decode(label), trail)
 
     def decoded_link(self, target: str, label: str | None, trail: str) -> None:
         """Put out a link of any kind, or set its caption aside."""
@@ -272,9 +233,9 @@ class _Scanner:
             pieces.append(f"[[{target}]]" if label is None else f"[[{target}|{label}]]")
         else:
             if label is None:
-                label = _decode(name)
+                label = decode(name)
             elif not label:
-                label = _decode(_pipe_trick(name))
+                label = decode(pipe_trick(name))
             shown = label + trail
             trail = ""
             words = " ".join(shown.split())
@@ -292,7 +253,7 @@ class _Scanner:
                 if "&#" in name:
                     name = html.unescape(name)
                 name, _, fragment = name.partition("#")
-                self.anchors.append(Anchor(len(pieces), name.rstrip(), fragment.strip()))
+                self.anchors.append((len(pieces), name.rstrip(), fragment.strip()))
             pieces.append(words)
             if shown[-1:].isspace():
                 pieces.append(" ")
@@ -373,7 +334,7 @@ class _Scanner:
             self.open_braces(2)
             return start + 2
         if "[[" in markup:
-            self.count("in template", _count_links(markup))
+            self.count("in template", count_links(markup))
         return end
 
     def open_braces(self, width: int) -> None:
@@ -415,7 +376,7 @@ class _Scanner:
                 if name == "nowiki":
                     self.literal(text[end : closer.start()])
                 elif text.find("[[", end, closer.start()) >= 0:
-                    self.count(DROPPED[name], _count_links(text[end : closer.start()]))
+                    self.count(DROPPED[name], count_links(text[end : closer.start()]))
                 return closer.end()
         if name == "table":
             if m[1]:
@@ -435,7 +396,7 @@ class _Scanner:
         while text.startswith("<!--", end):
             close = text.find("-->", end + 4)
             stop = len(text) if close < 0 else close + 3
-            self.count("in comment", _count_links(text[end:stop]))
+            self.count("in comment", count_links(text[end:stop]))
             end = stop
         after = end + text.startswith(" ", end)
         last = self.pieces[-1].rstrip(" ") if self.pieces else ""
@@ -446,7 +407,7 @@ class _Scanner:
 
     def literal(self, content: str) -> None:
         """Put out text in which only entities are markup."""
-        content = _decode_entities(content.replace("\n", " "))
+        content = decode_entities(content.replace("\n", " "))
         self.guard(content)
         self.pieces.append(content)
 

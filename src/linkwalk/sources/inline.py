@@ -1,0 +1,77 @@
+"""Wikitext within a line, on plain strings: blanks, quotes, entities, and what a link shows."""
+
+import html
+import re
+
+_find_brackets = re.compile(r"\[\[|\]\]").findall
+_find_quotes = re.compile(r"''+").finditer
+_replace_quotes = re.compile(r"''+").sub
+_replace_blanks = re.compile(r"  +").sub
+_replace_odd_blanks = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+).sub
+
+
+def tidy(wikitext: str) -> str:
+    """Make all white space but newlines single blanks: no markup minds, and few spans need moving later."""
+    text = _replace_odd_blanks(" ", wikitext.replace("&nbsp;", " "))
+    if "  " in text:
+        text = _replace_blanks(" ", text)
+    return f"\n{text}\n"
+
+
+def stray_quote(line: str) -> int:
+    """Find the bold mark that begins with an apostrophe where marks do not pair, as in ``''Eagle'''s``.
+
+    The choice is MediaWiki's: after a word of one letter, else after a longer word, else after a blank.
+    """
+    runs = list(_find_quotes(line))
+    widths = [len(run[0]) for run in runs]
+    if not sum(width > 2 for width in widths) & 1 or not sum(width == 2 or width > 4 for width in widths) & 1:
+        return -1
+    choice: dict[str, int] = {}
+    for run, width in zip(runs, widths, strict=True):
+        if width == 3:
+            start = run.start()
+            after_blank = line[start - 1 : start] == " "
+            one_letter = line[start - 2 : start - 1] == " "
+            choice.setdefault("blank" if after_blank else "letter" if one_letter else "word", start)
+    return choice.get("letter", choice.get("word", choice.get("blank", -1)))
+
+
+def surplus(width: int) -> str:
+    """The apostrophes in a run that are text: four are one and a bold mark, more than five leave the rest."""
+    return "'" if width == 4 else "'" * (width - 5)
+
+
+def decode(text: str) -> str:
+    """Strip quotes and replace entities in text without other markup."""
+    if "''" in text:
+        text = _replace_quotes(lambda run: surplus(len(run[0])), text)
+    return decode_entities(text)
+
+
+def decode_entities(text: str) -> str:
+    """Replace entities; odd blanks become plain ones, as everywhere."""
+    return _replace_odd_blanks(" ", html.unescape(text)).replace("\n", " ") if "&" in text else text
+
+
+def count_links(markup: str) -> int:
+    """How many links are opened and closed in markup that is dropped unseen."""
+    pairs = depth = 0
+    for bracket in _find_brackets(markup):
+        if bracket == "[[":
+            depth += 1
+        elif depth:
+            depth -= 1
+            pairs += 1
+    return pairs
+
+
+def pipe_trick(target: str) -> str:
+    """What ``[[target|]]`` shows: no namespace, and nothing in final brackets or after a comma."""
+    _, colon, rest = target.partition(":")
+    name = (rest if colon else target).strip()
+    if name.endswith(")") and "(" in name:
+        return name[: name.rindex("(")].strip()
+    return name.partition(", ")[0].strip()

@@ -213,24 +213,25 @@ class _Scanner:
 
     def link(self, target: str, label: str | None, trail: str) -> None:
         """Put out a link whose label may hold quotes and entities but no other markup."""
-        if label and self.site.classify(target)[0] == FILE:
-            # A bar may be an entity, so the label is taken apart before it is decoded.
-            label = next(
-                (part for part in reversed(label.split("|")) if not _is_option(part.strip() or "none")), ""
-            )
-        self.decoded_link(target, label and decode(label), trail)
-
-    def decoded_link(self, target: str, label: str | None, trail: str) -> None:
-        """Put out a link of any kind, or set its caption aside."""
         kind, name = self.site.classify(target)
-        pieces = self.pieces
         if kind == FILE:
-            self.caption(label or "", [])
-        elif kind in (CATEGORY, INTERLANGUAGE):
+            # A bar may be an entity, so the label is taken apart before it is decoded.
+            parts = reversed(label.split("|")) if label else ()
+            part = next((part for part in parts if not _is_option(part.strip() or "none")), "")
+            self.count("file")
+            self.set_aside(decode(part), [])
+            self.pieces.append(trail)
+        else:
+            self.decoded_link(kind, name, label and decode(label), trail)
+
+    def decoded_link(self, kind: int, name: str, label: str | None, trail: str) -> None:
+        """Put out a link to anything but a picture."""
+        pieces = self.pieces
+        if kind in (CATEGORY, INTERLANGUAGE):
             self.count("category" if kind == CATEGORY else "interlanguage")
         elif not name:
             self.count("invalid")
-            pieces.append(f"[[{target}]]" if label is None else f"[[{target}|{label}]]")
+            pieces.append("[[]]" if label is None else f"[[|{label}]]")
         else:
             if label is None:
                 label = decode(name)
@@ -282,7 +283,8 @@ class _Scanner:
         frame = self.pop("[[")
         pieces, anchors = self.pieces, self.anchors
         trail = ""
-        if self.site.classify(frame.target)[0] == FILE:
+        kind, name = self.site.classify(frame.target)
+        if kind == FILE:
             label, links = lines.flatten(pieces, anchors[frame.anchors :], frame.pieces + 1)
             del pieces[frame.pieces :], anchors[frame.anchors :]
             self.caption(label, links)
@@ -297,7 +299,7 @@ class _Scanner:
             del pieces[frame.pieces :]
             if m := _match_trail(self.text, start + 2):
                 trail = m[0]
-            self.decoded_link(frame.target, label or " ", trail)
+            self.decoded_link(kind, name, label or " ", trail)
         return start + 2 + len(trail)
 
     def caption(self, label: str, links: list[Link]) -> None:
@@ -310,12 +312,15 @@ class _Scanner:
                 break
             end = begin - 1
         inside = [link for link in links if begin <= link.start and link.end <= end]
-        if self.captions and end >= 0:
-            words, inside = lines.squeeze(label[begin:end], lines.shift(inside, -begin))
-            self.asides.append(Aside(len(self.pieces), [(words, inside)]))
-        else:
-            inside = []
         self.count("in caption", len(links) - len(inside))
+        self.set_aside(label[begin : max(end, begin)], lines.shift(inside, -begin))
+
+    def set_aside(self, caption: str, links: list[Link]) -> None:
+        """Put a caption beside the text."""
+        if self.captions and caption:
+            self.asides.append(Aside(len(self.pieces), [lines.squeeze(caption, links)]))
+        else:
+            self.count("in caption", len(links))
 
     def external_link(self, start: int) -> int:
         """Skip the address of an external link; its label is scanned as text, up to the bracket noted."""

@@ -1,0 +1,114 @@
+"""``linkwalk build``: a wiki dump becomes a graph."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
+
+
+def build(
+    dumps: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DUMP...",
+            help="MediaWiki exports (.xml, .xml.bz2, .xml.gz, .xml.xz; several parts of one wiki are read in order), "
+            "or JSON lines with `title` and `text` (.jsonl, packed or not).",
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="WIKI", help="Workspace to make.")],
+    block_words: Annotated[
+        int, typer.Option(min=10, max=1000, metavar="N", help="Words in a block, about.")
+    ] = 100,
+    min_chars: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Leave out pages with fewer characters of text.")
+    ] = 200,
+    prose_only: Annotated[
+        bool, typer.Option("--prose-only", help="Drop lists and captions too, as the paper did.")
+    ] = False,
+    keep_tables: Annotated[
+        bool, typer.Option("--keep-tables", help="Keep tables: each row a sentence, with its links.")
+    ] = False,
+    keep_list_pages: Annotated[
+        bool, typer.Option("--keep-list-pages", help='Keep pages titled "List of ...".')
+    ] = False,
+    no_entity_links: Annotated[
+        bool, typer.Option("--no-entity-links", help="Only the links that authors set: no links for mentions.")
+    ] = False,
+    anchors: Annotated[
+        Path | None,
+        typer.Option(metavar="WIKI", help="Learn which words link where from this workspace as well."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Worker processes. [default: one per core]")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Fail on damaged input instead of warning.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a graph of other input or options.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Turn a wiki dump into a graph of paragraph blocks: links, entity links, previous and next.
+
+    The build is atomic and resumable: if it is stopped, the same command goes on where it was.
+    What was left out, and why, stands in WIKI/graph/ledger.json.
+
+    Example: linkwalk build simplewiki-pages-articles.xml.bz2 -o simple
+    """
+    from linkwalk.errors import InputError
+    from linkwalk.progress import Progress
+    from linkwalk.sources.build import BuildConfig
+    from linkwalk.sources.build import build as run
+    from linkwalk.sources.shard import ExtractConfig
+
+    if prose_only and keep_tables:
+        raise InputError("--prose-only drops what --keep-tables keeps: give one of them")
+    if anchors is not None and no_entity_links:
+        raise InputError("--anchors serves entity links, which --no-entity-links turns off: give one of them")
+    result = run(
+        dumps,
+        output,
+        BuildConfig(
+            extract=ExtractConfig(
+                block_words=block_words,
+                min_chars=min_chars,
+                prose_only=prose_only,
+                keep_tables=keep_tables,
+                keep_list_pages=keep_list_pages,
+            ),
+            entity_links=not no_entity_links,
+        ),
+        anchors=anchors,
+        workers=workers or os.cpu_count() or 1,
+        strict=strict,
+        force=force,
+        progress=Progress(quiet=quiet),
+    )
+    if json:
+        print_json({"workspace": str(result.workspace), **result.manifest, "ledger": result.ledger})
+        return
+    if not result.fresh:
+        print(f"{output} is up to date: the same input and options made it (--force builds it again)")
+    _print_summary(result.manifest, result.ledger)
+    print_next(f"linkwalk stats {output}")
+
+
+def _print_summary(manifest: dict[str, Any], ledger: dict[str, Any]) -> None:
+    counts, pages, links = manifest["counts"], ledger["pages"], ledger["links"]
+    kinds = counts["edges_by_kind"]
+    skipped = ", ".join(f"{n:,} {reason}" for reason, n in pages["skipped"].items())
+    total = links["resolved"]["total"]
+    print_table(
+        [
+            ("wiki", f"{manifest['snapshot']['name']} {manifest['snapshot']['date']}".strip()),
+            ("pages", f"{pages['read']:,} read, {pages['kept']:,} kept" + (f" (out: {skipped})" if skipped else "")),
+            ("blocks", f"{counts['nodes']:,}"),
+            (
+                "edges",
+                f"{counts['edges']:,}: {kinds['link']:,} links, {kinds['entity']:,} entity links, "
+                f"{kinds['prev'] + kinds['next']:,} previous/next; {counts['edges'] / max(1, counts['nodes']):.1f} a block",
+            ),
+            ("links", f"{links['seen']:,} seen, {total:,} resolved, {links['unresolved']['total']:,} not"),
+        ]
+    )

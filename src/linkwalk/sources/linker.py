@@ -1,0 +1,291 @@
+"""Entity links: mentions that nobody linked are given the article they mean (app. A.1).
+
+The paper ran a commercial linker, because a wiki links an entity once per article and blocks get separated from that
+one link. Here every choice follows from the dump's own links. A mention's candidates are the articles its surface
+form has led to; each is scored by commonness, by the words on either side (for ambiguous surfaces), and by how much its
+neighbourhood in the link graph overlaps the article's. What the article links itself, and the article's own name, are
+carried over; anything else must be likely to be a link at all.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from linkwalk.graph.columns import map_array
+from linkwalk.graph.csr import Csr
+from linkwalk.sources.anchors import FROM_LINKS, FROM_TITLE, Anchors, context_key, context_words
+from linkwalk.sources.mentions import (
+    BARRIER,
+    CLASSES,
+    NUMBER,
+    SENTENCE,
+    SEVERAL_WORDS,
+    SINGLE_LETTER,
+    Bytes,
+    Int32s,
+    Int64s,
+    find_mentions,
+)
+from linkwalk.sources.names import find_keys
+
+Floats = NDArray[np.float64]
+
+# Weights and thresholds, tuned on links hidden from schools2007 (bench/linker.py); docs/decisions.md tells how.
+_RELATED_WEIGHT, _RELATED_FLOOR = 0.7, 0.02
+_CARRIED_BONUS, _SELF_BONUS = 1.5, 2.0
+_CONTEXT_PRIOR = 2.0
+_NAME_PART_COST = 1.0
+_MIN_SCORE = -5.8
+_MIN_POSTERIOR = 0.5
+#: A surface must be a link at least this often to be looked for; longer ones more often, or they hide better ones.
+_MIN_LINK_PROBABILITY, _MIN_LONG_LINK_PROBABILITY = 0.003, 0.015
+_MIN_NUMBER_LINK_PROBABILITY = 0.1
+
+
+@dataclass(frozen=True)
+class Mentions:
+    """Places in a shard's blocks and the article each means; spans are bytes relative to the block."""
+
+    block: Int32s
+    start: Int32s
+    end: Int32s
+    article: Int32s
+
+
+@dataclass(frozen=True)
+class Linker:
+    """The tables the linker reads, mapped."""
+
+    anchors: Anchors
+    link_probability: NDArray[np.float32]
+    """P(link | surface), for every surface."""
+    admitted: Int32s
+    """Surfaces worth looking for."""
+    slots: Int32s
+    """Hash table over the admitted surfaces."""
+    context_keys: NDArray[np.uint64]
+    context_counts: NDArray[np.uint32]
+    ambiguous: NDArray[np.bool_]
+    neighbours: Csr
+    """Article graph in both directions, rows sorted."""
+    outgoing: Csr
+    """Articles each article links to, rows sorted."""
+    weight: Floats
+    """Per article: squared inverse document frequency, what sharing it as a neighbour is worth."""
+    norm: Floats
+
+    @classmethod
+    def open(cls, folder: Path) -> "Linker":
+        """Map the tables in a build's working folder."""
+
+        def column(name: str) -> NDArray[np.float64]:
+            return map_array(folder / f"{name}.npy")
+
+        return cls(
+            Anchors.open(folder),
+            column("link-probability"),  # type: ignore[arg-type]
+            column("admitted"),  # type: ignore[arg-type]
+            column("admitted-slots"),  # type: ignore[arg-type]
+            column("context-keys"),  # type: ignore[arg-type]
+            column("context-counts"),  # type: ignore[arg-type]
+            column("ambiguous"),  # type: ignore[arg-type]
+            Csr(column("neighbour-indptr"), column("neighbours")),  # type: ignore[arg-type]
+            Csr(column("outgoing-indptr"), column("outgoing")),  # type: ignore[arg-type]
+            column("neighbour-weight"),
+            column("neighbour-norm"),
+        )
+
+    def link(self, text: Bytes, bounds: Int64s, marks: Bytes, block_article: Int32s) -> Mentions:
+        """Link the mentions in a shard's blocks that are free of barriers."""
+        block, start, end, surface = self._find(text, bounds, marks)
+        before, after = context_words(text, bounds, block, start, end)
+        home = block_article[block]
+
+        # One row per mention and candidate.
+        anchors = self.anchors
+        degree = anchors.indptr[surface + 1] - anchors.indptr[surface]
+        row = np.repeat(np.arange(len(surface)), degree)
+        at = np.repeat(anchors.indptr[surface] - (np.cumsum(degree) - degree), degree) + np.arange(len(row))
+        article = anchors.articles[at]
+        home_R, surface_R = home[row], surface[row]
+        titled = anchors.origins[at] != FROM_LINKS
+        common = (anchors.candidate_links[at] + 0.1 * titled) / (anchors.links[surface_R] + 0.2)
+        related = self._relatedness(home_R, article)
+        carried = _contains(self.outgoing.indptr, self.outgoing.indices, home_R, article)
+        own = home_R == article
+        score = np.log(common) + self._context(surface_R, article, before[row], after[row], common)
+        score += _RELATED_WEIGHT * np.log(related + _RELATED_FLOOR)
+        score += _CARRIED_BONUS * carried + _SELF_BONUS * own
+
+        # The best candidate of each mention, with its share of the probability.
+        order = np.lexsort((article, -score, row))
+        best = order[np.concatenate((np.ones(min(1, len(row)), np.bool_), row[order][1:] != row[order][:-1]))]
+        total = np.bincount(row, np.exp(score - score[best][row]), minlength=len(surface))
+        posterior = 1 / total
+        link_score = np.log(self.link_probability[surface]) + np.log(posterior)
+        link_score += _RELATED_WEIGHT * np.log(related[best] + _RELATED_FLOOR)
+        link_score -= _NAME_PART_COST * _part_of_name(text, bounds, marks, block, start, end)
+        known = (carried[best] | own[best]) & (posterior > _MIN_POSTERIOR)
+        keep = known | (link_score >= _MIN_SCORE)
+        return Mentions(block[keep], start[keep], end[keep], article[best][keep])
+
+    def _find(self, text: Bytes, bounds: Int64s, marks: Bytes) -> tuple[Int32s, Int32s, Int32s, Int32s]:
+        room = len(text) // 3 + 1
+        block, start, end, found = (np.empty(room, np.int32) for _ in range(4))
+        keys = self.anchors.keys[self.admitted]
+        count = find_mentions(text, bounds, marks, CLASSES, keys, self.slots, block, start, end, found)
+        return block[:count], start[:count], end[:count], self.admitted[found[:count]]
+
+    def _relatedness(self, home: Int32s, article: Int32s) -> Floats:
+        """Cosine of two articles' neighbourhoods, rare neighbours weighing more; each pair is computed once."""
+        pairs, back = np.unique(home.astype(np.int64) << 32 | article, return_inverse=True)
+        a, b = (pairs >> 32).astype(np.int32), (pairs & 0x7FFFFFFF).astype(np.int32)
+        return _shared_weight(self.neighbours.indptr, self.neighbours.indices, self.weight, self.norm, a, b)[back]
+
+    def _context(
+        self,
+        surface: Int32s,
+        article: Int32s,
+        before: NDArray[np.uint64],
+        after: NDArray[np.uint64],
+        common: Floats,
+    ) -> Floats:
+        """How much more likely the words on either side make the candidate, for ambiguous surfaces (naive Bayes)."""
+        gain = np.zeros(len(surface))
+        rows = np.flatnonzero(self.ambiguous[surface])
+        surface, article, common = surface[rows], article[rows], common[rows]
+        anyone = np.full(len(rows), -1, np.int32)
+        for side, word in enumerate((before[rows], after[rows])):
+            here = self._context_count(context_key(surface, article, word, side))
+            everywhere = self._context_count(context_key(surface, anyone, word, side))
+            gain[rows] += np.log((here + _CONTEXT_PRIOR * common) / ((everywhere + _CONTEXT_PRIOR) * common))
+        return gain
+
+    def _context_count(self, keys: NDArray[np.uint64]) -> Floats:
+        at, found = find_keys(self.context_keys, keys)
+        counts = self.context_counts[at] if len(self.context_keys) else np.zeros(len(keys), np.uint32)
+        return np.where(found, counts, 0).astype(np.float64)
+
+
+@njit(cache=True, nogil=True)
+def _contains(indptr: Int64s, indices: Int32s, rows: Int32s, values: Int32s) -> NDArray[np.bool_]:
+    """Whether each value stands in its (sorted) row."""
+    found = np.zeros(rows.shape[0], np.bool_)
+    for i in range(rows.shape[0]):
+        low, high = indptr[rows[i]], indptr[rows[i] + 1]
+        while low < high:
+            middle = (low + high) // 2
+            if indices[middle] < values[i]:
+                low = middle + 1
+            else:
+                high = middle
+        found[i] = low < indptr[rows[i] + 1] and indices[low] == values[i]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _shared_weight(indptr: Int64s, indices: Int32s, weight: Floats, norm: Floats, a: Int32s, b: Int32s) -> Floats:
+    """Cosine of sorted neighbour rows: the shorter row's entries are searched for in the longer one."""
+    result = np.zeros(a.shape[0])
+    for i in range(a.shape[0]):
+        x, y = a[i], b[i]
+        if indptr[x + 1] - indptr[x] > indptr[y + 1] - indptr[y]:
+            x, y = y, x
+        at, stop = indptr[y], indptr[y + 1]
+        total = 0.0
+        for j in range(indptr[x], indptr[x + 1]):
+            value = indices[j]
+            step, high = 1, at
+            while high < stop and indices[high] < value:  # gallop, then halve
+                at = high + 1
+                high += step
+                step *= 2
+            high = min(high, stop)
+            while at < high:
+                middle = (at + high) // 2
+                if indices[middle] < value:
+                    at = middle + 1
+                else:
+                    high = middle
+            if at >= stop:
+                break
+            if indices[at] == value:
+                total += weight[value]
+        if total > 0:
+            result[i] = total / (norm[x] * norm[y])
+    return result
+
+
+@njit(cache=True, nogil=True)
+def _part_of_name(
+    text: Bytes, bounds: Int64s, marks: Bytes, block: Int32s, start: Int32s, end: Int32s
+) -> NDArray[np.bool_]:
+    """Whether a capitalised mention touches another capitalised word: "Atlantic" in "Atlantic Avenue"."""
+    result = np.zeros(block.shape[0], np.bool_)
+    for i in range(block.shape[0]):
+        low, high = bounds[block[i]], bounds[block[i] + 1]
+        at, stop = low + start[i], low + end[i]
+        if not 65 <= text[at] <= 90:
+            continue
+        if stop + 1 < high and text[stop] == 32 and 65 <= text[stop + 1] <= 90:
+            result[i] = True
+        elif at - 2 > low and text[at - 1] == 32 and 97 <= (text[at - 2] | 32) <= 122:
+            word = at - 2
+            while word > low and text[word - 1] != 32 and text[word - 1] != 10:
+                word -= 1
+            result[i] = 65 <= text[word] <= 90 and not marks[word] & SENTENCE
+    return result
+
+
+def mark(
+    text_bytes: int,
+    bounds: Int64s,
+    link_block: Int32s,
+    link_span: NDArray[np.uint16],
+    sentence_counts: Int32s,
+    sentence_ends: NDArray[np.uint16],
+) -> Bytes:
+    """Mark the bytes of links, which no mention may touch, and of sentence beginnings."""
+    marks = np.zeros(text_bytes + 2, np.uint8)
+    base = bounds[link_block]
+    _mark_spans(marks, base + link_span[:, 0], base + link_span[:, 1])
+    ends = bounds[np.repeat(np.arange(len(sentence_counts)), sentence_counts)] + sentence_ends
+    marks[bounds[:-1]] |= SENTENCE
+    marks[ends] |= SENTENCE  # where no blank separates two sentences
+    marks[ends + 1] |= SENTENCE
+    return marks
+
+
+@njit(cache=True, nogil=True)
+def _mark_spans(marks: Bytes, starts: Int64s, ends: Int64s) -> None:
+    for i in range(starts.shape[0]):
+        for at in range(starts[i], ends[i]):
+            marks[at] |= BARRIER
+
+
+def admit(anchors: Anchors, seen: NDArray[np.integer], seen_small: NDArray[np.integer]) -> tuple[NDArray[np.float32], Int32s]:
+    """P(link | surface), and which surfaces are worth looking for.
+
+    A title that nobody has linked is given a small chance, smaller the more often it stands there unlinked. In a wiki
+    without any links that says nothing; there, a title counts if it is mostly written with its capital.
+    """
+    count = np.maximum(seen, 1).astype(np.float64)
+    links = anchors.links.astype(np.float64)
+    first = anchors.indptr[:-1]
+    origin = anchors.origins[first] if len(first) else np.zeros(0, np.uint8)
+    if links.sum() == 0:
+        capital = seen > 4.0 * np.asarray(seen_small)
+        probability = np.where(capital & (origin == FROM_TITLE), 0.5, 1e-9)
+        return probability.astype(np.float32), np.flatnonzero(probability > 0.1).astype(np.int32)
+    probability = np.minimum(1.0, links / count)
+    untried = (links == 0) & (origin == FROM_TITLE)
+    probability = np.where(untried, 0.3 / np.maximum(3.0, count), probability)
+    several = anchors.shapes & SEVERAL_WORDS > 0
+    least = np.where(several, _MIN_LONG_LINK_PROBABILITY, _MIN_LINK_PROBABILITY)
+    least = np.where(anchors.shapes & NUMBER > 0, _MIN_NUMBER_LINK_PROBABILITY, least)
+    admitted = ((untried & several) | ((links > 0) & (probability >= least))) & (anchors.shapes & SINGLE_LETTER == 0)
+    return np.maximum(probability, 1e-9).astype(np.float32), np.flatnonzero(admitted).astype(np.int32)
+

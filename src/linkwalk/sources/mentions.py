@@ -1,0 +1,281 @@
+"""Finds every place where a known surface form stands in a text, longest match first, at the speed of memory.
+
+A surface form ("asteroid belt") is known by a 64-bit FNV-1a hash of its bytes. From every word of the text the hash is
+rolled over up to eight words and looked up in an open-addressing table at each word's end. An Aho-Corasick automaton
+would need gigabytes for the ten million surfaces of a large wiki, in every process; this table is 12 bytes a slot, and
+mapped.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+Keys = NDArray[np.uint64]
+
+MAX_WORDS = 8
+MAX_BYTES = 120
+_SEPARATOR, _WORD, _IDEOGRAPH = range(3)
+
+
+def _classes() -> Bytes:
+    """What each code point of the basic plane is: separator, part of a word, or (CJK) a word of its own."""
+    table = np.zeros(1 << 16, np.uint8)
+    for code in range(1 << 16):
+        if 0x3040 <= code < 0xA000:
+            table[code] = _IDEOGRAPH if chr(code).isalnum() else _SEPARATOR
+        elif chr(code).isalnum() or 0x300 <= code < 0x370:  # combining accents belong to their letter
+            table[code] = _WORD
+    return table
+
+
+CLASSES = _classes()
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _decode(text: Bytes, at: int) -> tuple[int, int]:
+    """Code point and length in bytes of the character at ``at`` (the text is valid UTF-8)."""
+    byte = np.int64(text[at])
+    if byte < 0x80:
+        return byte, 1
+    if byte < 0xE0:
+        return ((byte & 0x1F) << 6) | (np.int64(text[at + 1]) & 0x3F), 2
+    if byte < 0xF0:
+        return ((byte & 0x0F) << 12) | ((np.int64(text[at + 1]) & 0x3F) << 6) | (np.int64(text[at + 2]) & 0x3F), 3
+    return 0xFFFF, 4
+
+
+@njit(cache=True, nogil=True)
+def words(text: Bytes, start: int, end: int, classes: Bytes, starts: Int32s, ends: Int32s) -> int:
+    """Bounds of the words in ``text[start:end]``; returns how many there are."""
+    count, at, inside = 0, start, False
+    while at < end:
+        code, size = _decode(text, at)
+        kind = np.uint8(1) if code >= 0xFFFF else classes[code]
+        if kind == 1:
+            if not inside:
+                starts[count] = at
+                inside = True
+        else:
+            if inside:
+                ends[count] = at
+                count += 1
+                inside = False
+            if kind == 2:
+                starts[count], ends[count] = at, at + size
+                count += 1
+        at += size
+    if inside:
+        ends[count] = end
+        count += 1
+    return count
+
+
+_FNV_OFFSET = np.uint64(0xCBF29CE484222325)
+_FNV_PRIME = np.uint64(0x100000001B3)
+
+
+#: What a surface form looks like, as bits.
+SINGLE_LETTER, SEVERAL_WORDS, NUMBER = np.uint8(1), np.uint8(2), np.uint8(4)
+
+
+@njit(cache=True, nogil=True)
+def hash_spans(text: Bytes, starts: Int64s, ends: Int64s, classes: Bytes) -> tuple[Keys, Bytes]:
+    """Keys and shapes of stretches of text, each less the separators at its ends; key 0 where nothing is left."""
+    keys = np.zeros(starts.shape[0], np.uint64)
+    shapes = np.zeros(starts.shape[0], np.uint8)
+    longest = 0
+    for i in range(starts.shape[0]):
+        longest = max(longest, ends[i] - starts[i])
+    first, last = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
+    for i in range(starts.shape[0]):
+        span = text[starts[i] : ends[i]]
+        count = words(span, 0, span.shape[0], classes, first, last)
+        if count:
+            key = _FNV_OFFSET
+            for at in range(first[0], last[count - 1]):
+                key = (key ^ np.uint64(span[at])) * _FNV_PRIME
+            keys[i] = key
+            if count > 1:
+                shapes[i] |= SEVERAL_WORDS
+            elif last[0] - first[0] == 1:
+                shapes[i] |= SINGLE_LETTER
+            if 48 <= span[first[0]] <= 57:
+                shapes[i] |= NUMBER
+    return keys, shapes
+
+
+def hash_strings(strings: list[str]) -> tuple[Keys, Bytes]:
+    """Keys and shapes of surface forms given as strings."""
+    encoded = [string.encode() for string in strings]
+    ends = np.cumsum([len(e) for e in encoded], dtype=np.int64) if encoded else np.zeros(0, np.int64)
+    starts = np.concatenate((np.zeros(1, np.int64), ends))[:-1]
+    return hash_spans(np.frombuffer(b"".join(encoded) + b"\0", np.uint8), starts, ends, CLASSES)
+
+
+@njit(cache=True, nogil=True)
+def _fill(keys: Keys, slots: Int32s) -> None:
+    mask = slots.shape[0] - 1
+    for i in range(keys.shape[0]):
+        at = np.int64((keys[i] ^ (keys[i] >> np.uint64(29))) & np.uint64(mask))
+        while slots[at] >= 0:
+            at = (at + 1) & mask
+        slots[at] = i
+
+
+def hash_table(keys: Keys) -> Int32s:
+    """Slots of an open-addressing table over distinct keys, at most half full; -1 marks a free slot."""
+    slots = np.full(max(4, 1 << (2 * len(keys)).bit_length()), -1, np.int32)
+    _fill(keys, slots)
+    return slots
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _probe(key: np.uint64, keys: Keys, slots: Int32s) -> int:
+    mask = slots.shape[0] - 1
+    at = np.int64((key ^ (key >> np.uint64(29))) & np.uint64(mask))
+    while slots[at] >= 0:
+        if keys[slots[at]] == key:
+            return slots[at]
+        at = (at + 1) & mask
+    return -1
+
+
+#: Marks on the bytes of a text: what no mention may touch (a link), and where a sentence begins.
+BARRIER, SENTENCE = np.uint8(1), np.uint8(2)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _inside_compound(span: Bytes, at: int) -> bool:
+    """Whether the word at ``at`` is a later part of a hyphenated word: there is no "like" in "cat-like"."""
+    return bool(at > 1 and span[at - 1] == 45 and span[at - 2] != 32)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _cut_by_hyphen(span: Bytes, stop: int) -> bool:
+    """Whether a hyphen ties what ends at ``stop`` to a word that follows."""
+    return bool(stop + 1 < span.shape[0] and span[stop] == 45 and span[stop + 1] > 47)
+
+
+@njit(cache=True, nogil=True)
+def count_surfaces(text: Bytes, bounds: Int64s, classes: Bytes, keys: Keys, slots: Int32s, seen: Int32s) -> None:
+    """Add to ``seen`` how often each surface stands in the text, overlaps and all."""
+    longest = 0
+    for block in range(bounds.shape[0] - 1):
+        longest = max(longest, bounds[block + 1] - bounds[block])
+    first, last = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
+    for block in range(bounds.shape[0] - 1):
+        span = text[bounds[block] : bounds[block + 1]]
+        count = words(span, 0, span.shape[0], classes, first, last)
+        for word in range(count):
+            if _inside_compound(span, first[word]):
+                continue
+            key = _FNV_OFFSET
+            at = first[word]
+            for reach in range(word, min(count, word + MAX_WORDS)):
+                if last[reach] - first[word] > MAX_BYTES or (reach > word and span[first[reach] - 1] == 10):
+                    break
+                while at < last[reach]:
+                    key = (key ^ np.uint64(span[at])) * _FNV_PRIME
+                    at += 1
+                if not _cut_by_hyphen(span, last[reach]):
+                    hit = _probe(key, keys, slots)
+                    if hit >= 0:
+                        seen[hit] += 1
+
+
+@njit(cache=True, nogil=True)
+def count_small_surfaces(
+    text: Bytes, bounds: Int64s, classes: Bytes, keys: Keys, slots: Int32s, seen: Int32s
+) -> None:
+    """Add to ``seen`` how often each surface stands in the text with its first letter made small."""
+    longest = 0
+    for block in range(bounds.shape[0] - 1):
+        longest = max(longest, bounds[block + 1] - bounds[block])
+    first, last = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
+    for block in range(bounds.shape[0] - 1):
+        span = text[bounds[block] : bounds[block + 1]]
+        count = words(span, 0, span.shape[0], classes, first, last)
+        for word in range(count):
+            if not 97 <= span[first[word]] <= 122:
+                continue
+            key = (_FNV_OFFSET ^ np.uint64(span[first[word]] - 32)) * _FNV_PRIME
+            at = first[word] + 1
+            for reach in range(word, min(count, word + MAX_WORDS)):
+                if last[reach] - first[word] > MAX_BYTES or (reach > word and span[first[reach] - 1] == 10):
+                    break
+                while at < last[reach]:
+                    key = (key ^ np.uint64(span[at])) * _FNV_PRIME
+                    at += 1
+                hit = _probe(key, keys, slots)
+                if hit >= 0:
+                    seen[hit] += 1
+
+
+@njit(cache=True, nogil=True)
+def find_mentions(
+    text: Bytes,
+    bounds: Int64s,
+    marks: Bytes,
+    classes: Bytes,
+    keys: Keys,
+    slots: Int32s,
+    blocks: Int32s,
+    starts: Int32s,
+    ends: Int32s,
+    surfaces: Int32s,
+) -> int:
+    """Leftmost-longest mentions of known surfaces in each block; returns how many, written to the last four arrays.
+
+    ``bounds`` are the blocks' byte offsets into ``text``, ``marks`` its bytes' ``BARRIER`` and ``SENTENCE`` bits.
+    Positions are relative to the block. The first word of a sentence is tried without its capital, too.
+    """
+    longest = 0
+    for block in range(bounds.shape[0] - 1):
+        longest = max(longest, bounds[block + 1] - bounds[block])
+    first, last = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
+    found = 0
+    for block in range(bounds.shape[0] - 1):
+        base = bounds[block]
+        span = text[base : bounds[block + 1]]
+        count = words(span, 0, span.shape[0], classes, first, last)
+        word = 0
+        while word < count:
+            best, best_word = -1, word
+            if not _inside_compound(span, first[word]):
+                key = _FNV_OFFSET
+                small = _FNV_OFFSET  # the same with the first letter made small
+                at = first[word]
+                begins = marks[base + at] & SENTENCE and 65 <= span[at] <= 90
+                for reach in range(word, min(count, word + MAX_WORDS)):
+                    if (
+                        last[reach] - first[word] > MAX_BYTES
+                        or (reach > word and span[first[reach] - 1] == 10)
+                        or marks[base + first[reach]] & BARRIER
+                        or marks[base + last[reach] - 1] & BARRIER
+                    ):
+                        break
+                    while at < last[reach]:
+                        byte = np.uint64(span[at])
+                        key = (key ^ byte) * _FNV_PRIME
+                        small = (small ^ (byte | np.uint64(32) if at == first[word] else byte)) * _FNV_PRIME
+                        at += 1
+                    if _cut_by_hyphen(span, last[reach]):
+                        continue
+                    hit = _probe(key, keys, slots)
+                    if hit < 0 and begins:
+                        hit = _probe(small, keys, slots)
+                    if hit >= 0:
+                        best, best_word = hit, reach
+            if best >= 0:
+                blocks[found] = block
+                starts[found] = first[word]
+                ends[found] = last[best_word]
+                surfaces[found] = best
+                found += 1
+                word = best_word + 1
+            else:
+                word += 1
+    return found

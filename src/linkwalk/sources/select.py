@@ -1,0 +1,72 @@
+"""Which pages become articles: categories, lists, disambiguation pages and stubs stay out (app. A.1)."""
+
+import re
+
+from linkwalk.sources.pages import Page
+
+#: Reasons a page is left out, in the order they are tried; the position is the code kept for links to such a page.
+REASONS = (
+    "redirect",
+    "category",
+    "other namespace",
+    "not wikitext",
+    "no title",
+    "disambiguation",
+    "list",
+    "short",
+    "duplicate title",
+)
+
+_CATEGORY = 14
+_REDIRECT = re.compile(
+    r"""\s*\#(?:redirect|redirection|weiterleitung|redirecci[oó]n|rinvia|doorverwijzing|redirecionamento|patrz|
+    przekieruj|tam|перенаправление|перенапр|перенаправлення|omdirigering|omstilling|ohjaus|uudelleenohjaus|
+    y[oö]nlendir(?:me)?|p[āa]radres[āa]cija|peradresavimas|suuna|[aá]tir[aá]ny[ií]t[aá]s|redirecteaza|přesměruj|
+    presmeruj|preusmeritev|đổi|تحويل|ہدایت|הפניה|転送|リダイレクト|重定向|넘겨주기)\b[^\[\n]{0,10}
+    \[\[\s*:?\s*([^\[\]|{}<>\n]+)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_DISAMBIGUATION_TITLE = re.compile(r"\((?:disambiguation|Begriffsklärung|homonymie|desambiguación|значения|zeimeibu škiršona)\)$", re.I)
+_DISAMBIGUATION_MARK = re.compile(
+    r"""__DISAMBIG__|\{\{\s*(?:disambig\w*|dab|hndis|geodis|hospitaldis|schooldis|mathdab|roaddis|numberdis|surname
+    |given[ ]name|begriffsklärung|bkl|homonymie|desambiguación|desambig\w*|disambigua|doorverwijspagina
+    |ujednoznacznienie|неоднозначность|zeimeibu[ ]škiršona|4LA|4CC|3CC|2CC|letter-?[ ]?disambig\w*|[TL]LA)\s*[|}]""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_MAY_REFER = re.compile(
+    r"^.{1,200}\b(?:may|can|could|might)\s+(?:also\s+|either\s+)?(?:refer|mean|stand\s+for)\b.{0,60}:\s*$"
+)
+_LIST_TITLE = re.compile(r"^(?:Lists? of|Index of|Outline of|Listes? de|Liste der|Liste von|Lista de)\s", re.IGNORECASE)
+
+
+def redirect_target(page: Page) -> str | None:
+    """Where a redirect page leads, with its ``#Section`` if the text has one; None for other pages."""
+    match = _REDIRECT.match(page.text)
+    if match is None:
+        return page.redirect
+    written = match[1].strip()
+    return written if page.redirect is None or "#" in written else page.redirect
+
+
+def reason_by_source(page: Page, *, keep_lists: bool) -> str | None:
+    """Why a page is left out, as far as its title and wikitext tell; None if nothing speaks against it."""
+    if page.namespace:
+        return "category" if page.namespace == _CATEGORY else "other namespace"
+    if page.model != "wikitext":
+        return "not wikitext"
+    if not page.title.strip():
+        return "no title"
+    if _DISAMBIGUATION_TITLE.search(page.title) or _DISAMBIGUATION_MARK.search(page.text):
+        return "disambiguation"
+    if not keep_lists and _LIST_TITLE.match(page.title):
+        return "list"
+    return None
+
+
+def reason_by_text(text: str, *, min_chars: int) -> str | None:
+    """Why a page is left out, as far as its plain text tells."""
+    if _MAY_REFER.match(text[:300].partition("\n")[0]) and "\n" in text:
+        return "disambiguation"
+    if len(text) < min_chars:
+        return "short"
+    return None

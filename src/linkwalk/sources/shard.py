@@ -1,0 +1,307 @@
+"""A piece of a dump becomes a shard: its articles as blocks, with what the later stages need to link them.
+
+Shards are plain ``.npz`` files. They are cut wherever the reader cut the dump; what they hold is concatenated in order,
+so the graph does not depend on where the cuts were, nor on which worker made which shard.
+"""
+
+import json
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.artifact import to_json
+from linkwalk.graph.store import name_key
+from linkwalk.sources.blocks import cut_blocks
+from linkwalk.sources.dump import Piece
+from linkwalk.sources.pages import Page, parse_jsonl, parse_xml
+from linkwalk.sources.select import REASONS, reason_by_source, reason_by_text, redirect_target
+from linkwalk.sources.site import ARTICLE, Site
+from linkwalk.sources.wikitext import Scan, ScanOptions, scan
+
+Arrays = dict[str, NDArray[Any]]
+
+#: An anchor longer than this is a broken link, not something one clicks.
+_MAX_ANCHOR_CHARS = 500
+_NO_FRAGMENT = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractConfig:
+    """How pages become blocks."""
+
+    block_words: int = 100
+    min_chars: int = 200
+    prose_only: bool = False
+    keep_tables: bool = False
+    keep_list_pages: bool = False
+
+
+def section_key(fragment: str) -> int:
+    """64-bit key of a section's name as a link's ``#fragment`` writes it; 0 stands for none."""
+    return name_key(" ".join(fragment.replace("_", " ").split()).casefold()) if fragment.strip() else _NO_FRAGMENT
+
+
+def extract(piece: Piece, format: str, site: Site, config: ExtractConfig) -> Arrays:
+    """Read a piece of a dump and cut its articles into blocks."""
+    return _Extractor(site, config).run(piece, format)
+
+
+class _Extractor:
+    """Collects the columns of one shard."""
+
+    def __init__(self, site: Site, config: ExtractConfig) -> None:
+        self.site, self.config = site, config
+        self.options = ScanOptions(keep_tables=config.keep_tables, prose_only=config.prose_only)
+        self.pages: Counter[str] = Counter()
+        self.damage: Counter[str] = Counter()
+        self.links: Counter[str] = Counter()
+        self.newest = ""
+        self.titles: list[str] = []
+        self.article_blocks: list[int] = []
+        self.redirects: list[str] = []
+        self.redirect_keys: list[int] = []
+        self.redirect_fragments: list[int] = []
+        self.skipped_keys: list[int] = []
+        self.skipped_reasons: list[int] = []
+        self.texts: list[bytes] = []
+        self.block_number: list[int] = []
+        self.block_section: list[int] = []
+        self.sections: list[str] = []
+        self.sentence_counts: list[int] = []
+        self.sentence_ends: list[int] = []
+        self.anchors: list[tuple[int, int, int]] = []  # article, section key, block: where a #fragment lands
+        self.link_rows: list[tuple[int, int, int, int, int]] = []  # block, start, end, target key, fragment key
+        self.keys: dict[str, int] = {}  # targets repeat: hash each spelling once per shard
+
+    def run(self, piece: Piece, format: str) -> Arrays:
+        parse = parse_xml if format == "xml" else parse_jsonl
+        for chunk in piece.read():
+            self.damage.update(chunk.damage)
+            for page in parse(chunk.data, self.damage):
+                self.pages["read"] += 1
+                self.newest = max(self.newest, page.timestamp)
+                page.title = self.site.normalise(page.title)
+                reason = self.add_json(page) if format == "jsonl" else self.add(page)
+                if reason:
+                    self.pages[reason] += 1
+                    if page.namespace == 0 and reason != "redirect":
+                        self.skipped_keys.append(name_key(page.title))
+                        self.skipped_reasons.append(REASONS.index(reason))
+                else:
+                    self.pages["kept"] += 1
+        return self.columns()
+
+    def add(self, page: Page) -> str | None:
+        """Add one wikitext page; a page that is left out says why."""
+        if page.namespace == 0 and (target := redirect_target(page)):
+            self.add_redirect(page.title, target)
+            return "redirect"
+        if reason := reason_by_source(page, keep_lists=self.config.keep_list_pages):
+            return reason
+        found = scan(page.text, self.site, self.options)
+        if reason := reason_by_text(found.text, min_chars=self.config.min_chars):
+            return reason
+        self.links.update(found.counts)
+        self.add_article(page.title, found)
+        return None
+
+    def add_json(self, page: Page) -> str | None:
+        """Add one page of plain text: every line is a paragraph, and there are no links."""
+        if not page.title:
+            return "no title"
+        lines = (" ".join(line.split()) for line in page.text.splitlines())
+        text = "\n".join(line for line in lines if line)
+        if reason := reason_by_source(Page(title=page.title), keep_lists=self.config.keep_list_pages):
+            return reason
+        if reason := reason_by_text(text, min_chars=self.config.min_chars):
+            return reason
+        self.add_article(page.title, Scan(text, [], [], {}))
+        return None
+
+    def add_redirect(self, title: str, target: str) -> None:
+        target, _, fragment = target.partition("#")
+        self.redirects.append(title)
+        self.redirect_keys.append(self.key(target))
+        self.redirect_fragments.append(section_key(fragment))
+
+    def key(self, target: str) -> int:
+        """Key of the page a link names."""
+        key = self.keys.get(target)
+        if key is None:
+            kind, plain = self.site.classify(target)
+            key = self.keys[target] = name_key(self.site.normalise(plain if kind == ARTICLE else target))
+        return key
+
+    def add_article(self, title: str, found: Scan) -> None:
+        too_long = sum(link.end - link.start > _MAX_ANCHOR_CHARS for link in found.links)
+        if too_long:
+            self.links["anchor too long"] += too_long
+            found.links = [link for link in found.links if link.end - link.start <= _MAX_ANCHOR_CHARS]
+        blocks = cut_blocks(found, self.config.block_words)
+        article, first = len(self.titles), len(self.texts)
+        self.titles.append(title)
+        self.article_blocks.append(len(blocks))
+        section = None
+        for number, block in enumerate(blocks):
+            if block.section != section:
+                section = block.section
+                if section:
+                    self.sections.append(section)
+            self.block_section.append(len(self.sections) if section else 0)
+            self.block_number.append(number)
+            self.add_block(found.text[block.start : block.end], block.sentence_ends, block.links, title)
+        at = 0
+        for heading in found.headings:
+            while at + 1 < len(blocks) and blocks[at].end <= heading.offset:
+                at += 1
+            if key := section_key(heading.title):
+                self.anchors.append((article, key, first + at))
+
+    def add_block(self, text: str, ends: list[int], links: list[Any], title: str) -> None:
+        row = len(self.texts)
+        encoded = text.encode()
+        self.texts.append(encoded)
+        self.sentence_counts.append(len(ends))
+        if len(encoded) == len(text):
+            self.sentence_ends += ends
+            place = {}
+        else:  # characters to bytes, for just the offsets that are needed
+            wanted = sorted({*ends, *(link.start for link in links), *(link.end for link in links)})
+            place, at, size = {}, 0, 0
+            for offset in wanted:
+                size += len(text[at:offset].encode())
+                at, place[offset] = offset, size
+            self.sentence_ends += [place[end] for end in ends]
+        for link in links:
+            key = self.key(link.target or title)
+            self.link_rows.append(
+                (
+                    row,
+                    place.get(link.start, link.start),
+                    place.get(link.end, link.end),
+                    key,
+                    section_key(link.fragment) if link.fragment else _NO_FRAGMENT,
+                )
+            )
+
+    def columns(self) -> Arrays:
+        links = np.array(self.link_rows, np.uint64).reshape(-1, 5)
+        anchors = np.array(self.anchors, np.uint64).reshape(-1, 3)
+        report = {"pages": self.pages, "damage": self.damage, "links": self.links, "newest": self.newest}
+        return {
+            "report": _bytes(to_json(report)),
+            **_strings("titles", [title.encode() for title in self.titles]),
+            "title_keys": np.fromiter(map(name_key, self.titles), np.uint64, len(self.titles)),
+            "article_blocks": np.array(self.article_blocks, np.int32),
+            **_strings("redirects", [title.encode() for title in self.redirects]),
+            "redirect_from": np.fromiter(map(name_key, self.redirects), np.uint64, len(self.redirects)),
+            "redirect_to": np.array(self.redirect_keys, np.uint64),
+            "redirect_fragment": np.array(self.redirect_fragments, np.uint64),
+            "skipped_keys": np.array(self.skipped_keys, np.uint64),
+            "skipped_reasons": np.array(self.skipped_reasons, np.uint8),
+            **_strings("text", self.texts),
+            "block_number": np.array(self.block_number, np.int32),
+            "block_section": np.array(self.block_section, np.int32),
+            **_strings("sections", [section.encode() for section in self.sections]),
+            "sentence_counts": np.array(self.sentence_counts, np.int32),
+            "sentence_ends": np.array(self.sentence_ends, np.uint16),
+            "anchor_article": anchors[:, 0].astype(np.int32),
+            "anchor_key": anchors[:, 1],
+            "anchor_block": anchors[:, 2].astype(np.int32),
+            "link_block": links[:, 0].astype(np.int32),
+            "link_span": links[:, 1:3].astype(np.uint16),
+            "link_key": links[:, 3],
+            "link_fragment": links[:, 4],
+        }
+
+
+def _bytes(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8)
+
+
+def _strings(name: str, encoded: list[bytes]) -> Arrays:
+    """A string column of a shard: one blob and the lengths."""
+    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    return {name: _bytes(b"".join(encoded)), f"{name}_lengths": lengths}
+
+
+def shard_strings(shard: Arrays, name: str) -> list[str]:
+    """Decode a string column of a shard."""
+    blob, at, strings = shard[name].tobytes(), 0, []
+    for length in shard[f"{name}_lengths"].tolist():
+        strings.append(blob[at : at + length].decode())
+        at += length
+    return strings
+
+
+def drop_articles(shard: Arrays, stay: NDArray[np.bool_]) -> Arrays:
+    """A shard without some of its articles, their blocks, sections and links; its report counts them as duplicates."""
+    counts = shard["article_blocks"]
+    block_stays = np.repeat(stay, counts)
+    article_number, block_number = np.cumsum(stay) - 1, np.cumsum(block_stays) - 1
+    titles = [t.encode() for t, s in zip(shard_strings(shard, "titles"), stay.tolist(), strict=True) if s]
+    bounds = np.concatenate(([0], np.cumsum(shard["text_lengths"])))
+    text = shard["text"].tobytes()
+    texts = [text[bounds[i] : bounds[i + 1]] for i in np.flatnonzero(block_stays).tolist()]
+    # Sections are numbered from 1 in the order their blocks come; those left are renumbered the same way.
+    used = np.unique(shard["block_section"][block_stays])
+    sections = shard_strings(shard, "sections")
+    anchor_stays, link_stays = stay[shard["anchor_article"]], block_stays[shard["link_block"]]
+    report = json.loads(shard["report"].tobytes())
+    dropped = int((~stay).sum())
+    report["pages"]["kept"] -= dropped
+    report["pages"]["duplicate title"] = report["pages"].get("duplicate title", 0) + dropped
+    with_lead = np.union1d([0], used)
+    return {
+        **shard,
+        "report": _bytes(to_json(report)),
+        **_strings("titles", titles),
+        "title_keys": shard["title_keys"][stay],
+        "article_blocks": counts[stay],
+        **_strings("text", texts),
+        "block_number": shard["block_number"][block_stays],
+        "block_section": np.searchsorted(with_lead, shard["block_section"][block_stays]).astype(np.int32),
+        **_strings("sections", [sections[i - 1].encode() for i in used.tolist() if i > 0]),
+        "sentence_counts": shard["sentence_counts"][block_stays],
+        "sentence_ends": shard["sentence_ends"][np.repeat(block_stays, shard["sentence_counts"])],
+        "anchor_article": article_number[shard["anchor_article"][anchor_stays]].astype(np.int32),
+        "anchor_key": shard["anchor_key"][anchor_stays],
+        "anchor_block": block_number[shard["anchor_block"][anchor_stays]].astype(np.int32),
+        "link_block": block_number[shard["link_block"][link_stays]].astype(np.int32),
+        "link_span": shard["link_span"][link_stays],
+        "link_key": shard["link_key"][link_stays],
+        "link_fragment": shard["link_fragment"][link_stays],
+    }
+
+
+def save(path: Path, arrays: Arrays) -> None:
+    """Write a shard so that it is there whole or not at all."""
+    partial = path.with_suffix(f".{os.getpid()}.partial")
+    with partial.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+    os.replace(partial, path)
+
+
+def load(path: Path) -> Arrays:
+    """Read a shard."""
+    with np.load(path, allow_pickle=False) as file:
+        return dict(file.items())
+
+
+def load_column(path: Path, name: str) -> NDArray[Any]:
+    """Read one column of a shard."""
+    with np.load(path, allow_pickle=False) as file:
+        column: NDArray[Any] = file[name]
+        return column
+
+
+def finished(folder: Path, name: str) -> set[int]:
+    """Numbers of the shards of one stage that are complete."""
+    pattern = re.compile(rf"{name}-(\d+)\.npz")
+    return {int(match[1]) for path in folder.iterdir() if (match := pattern.fullmatch(path.name))}

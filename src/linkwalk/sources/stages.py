@@ -1,0 +1,202 @@
+"""What workers do with one shard, stage after stage. Each stage reads files and writes one file, whole or not at all.
+
+``shard`` (a piece of the dump, cut into blocks) -> ``links`` (where its links lead) -> ``counts`` (how often surface
+forms stand in it) -> ``edges`` (every block's row of the graph).
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.artifact import to_json
+from linkwalk.graph.columns import map_array
+from linkwalk.graph.store import ENTITY, LINK, NEXT, PREV
+from linkwalk.sources.anchors import Anchors, context_key, context_words, gather_pairs
+from linkwalk.sources.dump import Piece
+from linkwalk.sources.linker import Linker, Mentions, mark
+from linkwalk.sources.mentions import CLASSES, count_small_surfaces, count_surfaces, hash_spans
+from linkwalk.sources.names import OUTCOMES, Names, find_keys
+from linkwalk.sources.shard import Arrays, ExtractConfig, extract, load, save, shard_strings
+from linkwalk.sources.site import Site
+
+
+def path_of(folder: Path, stage: str, number: int) -> Path:
+    """File of one shard's stage."""
+    return folder / f"{stage}-{number:06}.npz"
+
+
+def extract_shard(folder: Path, number: int, piece: Piece, format: str, site: Site, config: ExtractConfig) -> None:
+    """Stage 1: a piece of the dump becomes blocks with raw links."""
+    save(path_of(folder, "shard", number), extract(piece, format, site, config))
+
+
+class Layout:
+    """Where each shard's articles and blocks stand in the whole."""
+
+    def __init__(self, folder: Path) -> None:
+        self.article_base: NDArray[np.int64] = map_array(folder / "article-base.npy")
+        self.node_base: NDArray[np.int64] = map_array(folder / "node-base.npy")
+        self.article_node: NDArray[np.int32] = map_array(folder / "article-node.npy")
+
+
+def block_bounds(shard: Arrays) -> NDArray[np.int64]:
+    """Byte offsets of a shard's blocks in its text."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(shard["text_lengths"], dtype=np.int64)))
+
+
+def block_articles(shard: Arrays, base: int) -> NDArray[np.int32]:
+    """Article of every block of a shard, numbered in the whole."""
+    counts = shard["article_blocks"]
+    return (base + np.repeat(np.arange(len(counts)), counts)).astype(np.int32)
+
+
+def resolve_shard(folder: Path, number: int) -> None:
+    """Stage 2: links get their articles and blocks; surface forms are paired with the articles they lead to."""
+    shard, layout, names = load(path_of(folder, "shard", number)), Layout(folder), Names(folder)
+    articles, redirected = names.look_up(shard["link_key"])
+    found = articles >= 0
+    nodes = np.full(len(articles), -1, np.int32)
+    nodes[found] = layout.article_node[articles[found]]
+    fragment = np.where(shard["link_fragment"] != 0, shard["link_fragment"], redirected)
+    asks = np.flatnonzero(found & (fragment != 0))
+    section = names.look_up_sections(articles[asks], fragment[asks])
+    nodes[asks] = np.where(section >= 0, section, nodes[asks])
+    codes, counts = np.unique(articles[~found], return_counts=True)
+    report = {
+        "unresolved": {OUTCOMES[-1 - code]: count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)},
+        "sections": {"found": int((section >= 0).sum()), "not found": int((section < 0).sum())},
+    }
+
+    base = int(layout.article_base[number])
+    titles = shard_strings(shard, "titles")
+    named = list(zip(titles, range(base, base + len(titles)), strict=True))
+    redirect_article, _ = names.look_up(shard["redirect_from"])
+    named += [
+        (name, article)
+        for name, article in zip(shard_strings(shard, "redirects"), redirect_article.tolist(), strict=True)
+        if article >= 0
+    ]
+    at = block_bounds(shard)[shard["link_block"][found]]
+    span = shard["link_span"][found].astype(np.int64)
+    pairs = gather_pairs(shard["text"], at + span[:, 0], at + span[:, 1], articles[found], named)
+    home = block_articles(shard, base)[shard["link_block"][found]].astype(np.int64)
+    hops = np.unique(home << 32 | articles[found])
+    save(
+        path_of(folder, "links", number),
+        {
+            "article": articles,
+            "node": nodes,
+            "report": np.frombuffer(to_json(report), np.uint8),
+            "hop_from": (hops >> 32).astype(np.int32),
+            "hop_to": (hops & 0x7FFFFFFF).astype(np.int32),
+            **pairs,
+        },
+    )
+
+
+def count_shard(folder: Path, number: int, linkless: bool) -> None:
+    """Stage 3: how often each surface form stands in the text, and beside which words the ambiguous ones are links."""
+    shard, links = load(path_of(folder, "shard", number)), load(path_of(folder, "links", number))
+    anchors, slots = Anchors.open(folder), map_array(folder / "surface-slots.npy")
+    bounds = block_bounds(shard)
+    seen = np.zeros(len(anchors.keys), np.int32)
+    small = np.zeros(len(anchors.keys) if linkless else 0, np.int32)
+    count_surfaces(shard["text"], bounds, CLASSES, anchors.keys, slots, seen)
+    if linkless:
+        count_small_surfaces(shard["text"], bounds, CLASSES, anchors.keys, slots, small)
+    ids = np.flatnonzero(seen)
+
+    found = links["article"] >= 0
+    block, span, article = shard["link_block"][found], shard["link_span"][found].astype(np.int32), links["article"][found]
+    at = bounds[block]
+    surface, known = find_keys(anchors.keys, hash_spans(shard["text"], at + span[:, 0], at + span[:, 1], CLASSES)[0])
+    ambiguous = map_array(folder / "ambiguous.npy")
+    rows = np.flatnonzero(known & ambiguous[surface]) if len(ambiguous) else np.zeros(0, np.int64)
+    words = context_words(shard["text"], bounds, block[rows], span[rows, 0], span[rows, 1])
+    anyone = np.full(len(rows), -1, np.int32)
+    keys = [
+        context_key(surface[rows], target, word, side)
+        for side, word in enumerate(words)
+        for target in (article[rows], anyone)
+    ]
+    context, times = np.unique(np.concatenate(keys), return_counts=True)
+    save(
+        path_of(folder, "counts", number),
+        {
+            "surface": ids.astype(np.int32),
+            "seen": seen[ids],
+            "small": small[ids] if linkless else np.zeros(0, np.int32),
+            "context": context,
+            "times": times.astype(np.uint32),
+        },
+    )
+
+
+def link_edges(folder: Path, number: int, entity_links: bool) -> None:
+    """Stage 4: every block's way out: previous, next, its links, and links to the entities it mentions."""
+    shard, links, layout = load(path_of(folder, "shard", number)), load(path_of(folder, "links", number)), Layout(folder)
+    base = int(layout.node_base[number])
+    numbers = shard["block_number"]
+    last = np.zeros(len(numbers), np.bool_)
+    last[np.cumsum(shard["article_blocks"]) - 1] = True
+    blocks = np.arange(len(numbers), dtype=np.int32)
+    organic = np.flatnonzero(links["node"] >= 0)
+    mentions = find_entities(folder, shard, int(layout.article_base[number])) if entity_links else None
+    nothing = np.zeros((0, 2), np.int32)
+    parts = [
+        (blocks[numbers > 0], base + blocks[numbers > 0] - 1, PREV, nothing),
+        (blocks[~last], base + blocks[~last] + 1, NEXT, nothing),
+        (shard["link_block"][organic], links["node"][organic], LINK, shard["link_span"][organic]),
+    ]
+    if mentions is not None:
+        span = np.stack((mentions.start, mentions.end), 1)
+        parts.append((mentions.block, layout.article_node[mentions.article], ENTITY, span))
+    block = np.concatenate([part[0] for part in parts])
+    target = np.concatenate([part[1] for part in parts]).astype(np.int64)
+    kind = np.concatenate([np.full(len(part[0]), part[2], np.uint8) for part in parts])
+    span = np.concatenate([part[3] if len(part[3]) else np.zeros((len(part[0]), 2), np.int32) for part in parts])
+    edges, report = merge_edges(block, target, kind, span, base, len(numbers))
+    save(path_of(folder, "edges", number), {**edges, "report": np.frombuffer(to_json(report), np.uint8)})
+
+
+def find_entities(
+    folder: Path, shard: Arrays, article_base: int, hidden: NDArray[np.bool_] | None = None
+) -> Mentions:
+    """The entity links of a shard; ``hidden`` links are read as plain text, to see whether they are found again."""
+    bounds = block_bounds(shard)
+    shown = slice(None) if hidden is None else ~hidden
+    # A link to a page that is not here is in the way, too: its words mean that page.
+    block, span = shard["link_block"][shown], shard["link_span"][shown]
+    marks = mark(len(shard["text"]), bounds, block, span, shard["sentence_counts"], shard["sentence_ends"])
+    return Linker.open(folder).link(shard["text"], bounds, marks, block_articles(shard, article_base))
+
+
+def merge_edges(
+    block: NDArray[np.int32],
+    target: NDArray[np.int64],
+    kind: NDArray[np.uint8],
+    span: NDArray[np.integer],
+    base: int,
+    blocks: int,
+) -> tuple[Arrays, dict[str, Any]]:
+    """One edge per block and target: previous or next before a link, a link before an entity, the first before later."""
+    away = block + base != target
+    order = np.lexsort((span[:, 0], kind, target, block))
+    order = order[away[order]]
+    first = np.ones(len(order), np.bool_)
+    first[1:] = (block[order][1:] != block[order][:-1]) | (target[order][1:] != target[order][:-1])
+    stay = order[first]
+    stay = stay[np.lexsort((span[stay, 0], np.minimum(kind[stay], LINK), block[stay]))]
+    report = {}
+    for name, code in (("links", LINK), ("entities", ENTITY)):
+        edges, own = int((kind[stay] == code).sum()), int((~away & (kind == code)).sum())
+        merged = int((kind == code).sum()) - edges - own
+        report[name] = {"edges": edges, "to its own block": own, "merged with another edge of the block": merged}
+    return {
+        "degrees": np.bincount(block[stay], minlength=blocks).astype(np.int32),
+        "targets": target[stay].astype(np.int32),
+        "kinds": kind[stay],
+        "spans": span[stay].astype(np.uint16),
+    }, report

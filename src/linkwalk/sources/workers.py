@@ -1,0 +1,72 @@
+"""A pool of worker processes with a bounded queue; with one worker everything runs in this process."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.connection import wait
+from types import TracebackType
+from typing import Any
+
+from linkwalk.errors import LinkwalkError
+
+
+class Workers:
+    """Runs tasks, at most a few ahead of what is done, so that a fast reader does not fill the memory."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._pool: ProcessPoolExecutor | None = None
+        if count > 1:
+            # Spawned, not forked: the same on every system, and safe beside the threads of the progress display.
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(count, mp_context=context, initializer=_start_worker)
+
+    def run(self, tasks: Iterable[tuple[Callable[..., Any], tuple[Any, ...]]], done: Callable[[], None]) -> None:
+        """Run every task; ``done`` is called once for each, in the tasks' order."""
+        if self._pool is None:
+            for function, arguments in tasks:
+                function(*arguments)
+                done()
+            return
+        waiting: deque[Future[Any]] = deque()
+        try:
+            for function, arguments in tasks:
+                waiting.append(self._pool.submit(function, *arguments))
+                while waiting and (len(waiting) > 2 * self.count + 2 or waiting[0].done()):
+                    waiting.popleft().result()
+                    done()
+            while waiting:
+                waiting.popleft().result()
+                done()
+        except BrokenProcessPool:
+            raise LinkwalkError(
+                "a worker process died, perhaps for want of memory: run the same command again with fewer --workers; "
+                "what is finished is kept"
+            ) from None
+
+    def __enter__(self) -> "Workers":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start_worker() -> None:
+    """Leave Ctrl-C to the parent, and do not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+
+        def follow() -> None:
+            wait([parent.sentinel])
+            os._exit(1)
+
+        threading.Thread(target=follow, daemon=True).start()

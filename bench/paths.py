@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import synthetic
-from report import report
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
+import synthetic
 from linkwalk.graph.components import strong_components, weak_components
 from linkwalk.graph.csr import transpose
 from linkwalk.graph.paths import ShortestPaths, distances_from, path_lengths
+from report import report
 
 
 def main() -> None:

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import synthetic
 from numpy.typing import NDArray
-from report import report
 
+import synthetic
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
+from report import report
 
 BATCH = 1 << 14
 SECONDS = 3.0

@@ -43,7 +43,7 @@ def write_graph(
     redirects: Mapping[str, str] | None = None,
     name: str = "testwiki",
 ) -> Graph:
-    """Write a graph with chains of blocks and the links the pages name; a link's span is a prefix of the text."""
+    """Write a graph of chained blocks and the links the pages name; a link's span is a prefix of the text."""
     folder = workspace / "graph"
     titles = list(pages)
     first = np.cumsum([0, *(len(blocks) for blocks in pages.values())])
@@ -90,7 +90,7 @@ def write_graph(
 def random_pages(
     rng: np.random.Generator, *, articles: int = 20, links: float = 2.0, blocks: int = 5
 ) -> dict[str, list[Page]]:
-    """Articles of 1 to ``blocks`` blocks, each block with about ``links`` random links, skewed to the first articles."""
+    """Articles of 1 to ``blocks`` blocks with about ``links`` random links each, skewed to the first ones."""
     sizes = {f"Title {i} é": int(rng.integers(1, blocks + 1)) for i in range(articles)}
     titles = list(sizes)
 

@@ -1,4 +1,5 @@
 from collections import deque
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def test_one_source_many_sources_and_two_ends_agree_with_plain_search(graph: Csr
         assert len(nodes) == distance + 1
         if distance >= 0:
             assert (nodes[0], nodes[-1]) == (start, goal)
-            assert all(b in graph.row(a) for a, b in zip(nodes[:-1], nodes[1:], strict=True))
+            assert all(b in graph.row(a) for a, b in pairwise(nodes))
 
 
 def skewed(rng: np.random.Generator, nodes: int, edges: int) -> Csr:

@@ -20,7 +20,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 
 def test_statistics_agree_with_a_plain_count(graph: Graph) -> None:
     found = statistics(graph, sources=10)
-    edges = [[e for e in graph.links(n)] for n in range(graph.nodes)]
+    edges = [graph.links(n) for n in range(graph.nodes)]
     assert (found.articles, found.nodes, found.edges) == (40, graph.nodes, sum(map(len, edges)))
     kinds = [e.kind for row in edges for e in row]
     assert found.edges_by_kind == {k: kinds.count(k) for k in KINDS}

@@ -21,7 +21,7 @@ def diff(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Compare two snapshots of a wiki: articles, blocks and edges that came, went or stayed, beside the paper's.
+    """Compare two snapshots of a wiki: what came, went and stayed, beside the paper's figures.
 
     An article is known by its title, a block by its title and number.
 
@@ -71,7 +71,8 @@ def _show(found: "Diff") -> None:
             ("moved text", f"{found.moved:,} blocks stand under another number of their article"),
             (
                 "edge changes",
-                f"{edges.mean:.2f} per kept block: {found.edges_added:,} added, {found.edges_removed:,} removed",
+                f"{edges.mean:.2f} per kept block: {found.edges_added:,} added, "
+                f"{found.edges_removed:,} removed",
             ),
             (
                 "between kept blocks",

@@ -33,8 +33,8 @@ def split(
     by: Annotated[
         By,
         typer.Option(
-            help="Move whole articles, or single blocks as the paper did: sorted by in-degree, odd ranks go to train, "
-            "even ranks to eval. Single blocks lose most of their previous and next links."
+            help="Move whole articles, or single blocks as the paper did: sorted by in-degree, odd ranks go "
+            "to train, even ranks to eval. Single blocks lose most of their previous and next links."
         ),
     ] = By.ARTICLE,
     nodes: Annotated[
@@ -69,9 +69,7 @@ def split(
     _show(halves)
     for half in halves:
         if half.exhausted:
-            print(
-                f"  {half.name} has {half.nodes:,} of {nodes:,} blocks: no link leads to the rest of that half"
-            )
+            print(f"  {half.name} has {half.nodes:,} of {nodes:,} blocks: no link leads to the rest of it")
     print_next(f"linkwalk stats {halves[0].workspace}")
 
 

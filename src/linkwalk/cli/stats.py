@@ -29,7 +29,7 @@ def stats(
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Threads for the path lengths. [default: all cores, at most 4]"),
+        typer.Option(min=1, metavar="N", help="Threads for path lengths. [default: all cores, at most 4]"),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -72,7 +72,8 @@ def _show(found: "Statistics") -> None:
         median(found.paths.median),
     )
     paper = [
-        (f"{a / 1e6:.2f}M", f"{n / 1e6:.1f}M", f"{e / 1e6:.0f}M", str(w), str(m)) for a, n, e, w, m in PAPER.values()
+        (f"{a / 1e6:.2f}M", f"{n / 1e6:.1f}M", f"{e / 1e6:.0f}M", str(w), str(m))
+        for a, n, e, w, m in PAPER.values()
     ]
     names = ("articles", "blocks (nodes)", "edges", "words per block", "median path length")
     print_columns(
@@ -95,7 +96,10 @@ def _show(found: "Statistics") -> None:
             ("dead ends", f"{found.dead_ends.count:,} blocks without a link ({found.dead_ends.share:.1%})"),
             ("", f"{found.chain_only.count:,} with at most previous and next ({found.chain_only.share:.1%})"),
             ("never linked to", f"{found.unreferenced.count:,} blocks ({found.unreferenced.share:.1%})"),
-            ("", f"{found.chain_reached.count:,} but for previous and next ({found.chain_reached.share:.1%})"),
+            (
+                "",
+                f"{found.chain_reached.count:,} except by their neighbours ({found.chain_reached.share:.1%})",
+            ),
             *(
                 (name, f"{c.count:,}; the largest holds {c.largest.count:,} blocks ({c.largest.share:.1%})")
                 for name, c in (("weak components", found.weak), ("strong components", found.strong))
@@ -110,6 +114,6 @@ def _lengths(found: "Statistics") -> str:
     if paths.mean is None:
         return f"no pairs from {paths.sources:,} sources"
     return (
-        f"mean {paths.mean:.2f}, longest {len(paths.counts) - 1}, from the {paths.sources:,} most linked-to blocks; "
-        f"{paths.unreachable_share:.1%} of pairs unreachable"
+        f"mean {paths.mean:.2f}, longest {len(paths.counts) - 1}, from the {paths.sources:,} most linked-to "
+        f"blocks; {paths.unreachable_share:.1%} of pairs unreachable"
     )

@@ -58,7 +58,7 @@ class ArrayWriter:
 def map_array(path: Path) -> NDArray[Any]:
     """Open a ``.npy`` file through the memory map, read-only; an empty array has nothing to map."""
     try:
-        # A plain view of the map: numpy and numba handle ``ndarray`` far quicker than its subclass ``memmap``.
+        # A plain view of the map: numpy and numba handle an ndarray far quicker than its subclass memmap.
         array: NDArray[Any] = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except ValueError:  # mmap refuses an empty file body
         array = np.load(path, allow_pickle=False)
@@ -129,7 +129,7 @@ class Strings:
         offsets = self.offsets[start : stop + 1]
         blob = self.blob[offsets[0] : offsets[-1]].tobytes()
         at = (offsets - offsets[0]).tolist()
-        return [blob[a:b].decode() for a, b in zip(at, at[1:], strict=False)]
+        return [blob[a:b].decode() for a, b in itertools.pairwise(at)]
 
     def gather(self, rows: NDArray[np.integer]) -> tuple[builtins.bytes, NDArray[np.int64]]:
         """Many strings as one blob with their lengths, in the order asked for."""
@@ -144,7 +144,7 @@ class Strings:
 
 
 class Columns:
-    """A folder of columns being written; leaving the block closes them all, abandoned if an error passes through."""
+    """A folder of columns being written; leaving the block closes them all, or abandons them on an error."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

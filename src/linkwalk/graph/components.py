@@ -37,7 +37,7 @@ class Components:
 
 
 def weak_components(graph: Csr) -> Components:
-    """Components when links are followed both ways, numbered by their first node (union-find, 4 bytes per node)."""
+    """Components when links are followed both ways, numbered by first node (union-find, 4 bytes per node)."""
     labels = np.arange(graph.nodes, dtype=np.int32)
     _unite(graph.indptr, graph.indices, labels)
     count = _number_roots(labels)
@@ -47,7 +47,8 @@ def weak_components(graph: Csr) -> Components:
 def strong_components(graph: Csr) -> Components:
     """Components within which every node reaches every other, in O(N + E) and 17 bytes per node.
 
-    A component gets its number after all those it can reach: links between components lead to smaller numbers.
+    A component gets its number after all those it can reach: links between components lead to
+    smaller numbers.
     """
     n = graph.nodes
     labels = np.zeros(n, np.int32)
@@ -86,7 +87,7 @@ def _unite(indptr: Int64s, indices: Int32s, parents: Int32s) -> None:
 
 @njit(cache=True, nogil=True)
 def _number_roots(parents: Int32s) -> int:
-    """Replace parents by numbers of components: a node's parent stands before it and so is numbered already."""
+    """Replace parents by components' numbers: a parent stands before its nodes, so it is numbered already."""
     count = 0
     for node in range(parents.shape[0]):
         if parents[node] == node:
@@ -103,9 +104,9 @@ def _find_strong(
 ) -> None:
     """Depth-first with one number per node (Pearce's variant of Tarjan's algorithm), without recursion.
 
-    ``label`` is 0 before a visit, then the smallest visiting number reachable, in the end the component's, counted down
-    from N - 1. A node is either on the way down (``stack`` from its left end) or waiting for its component's root
-    (from its right end), never both: one array holds the two stacks.
+    ``label`` is 0 before a visit, then the smallest visiting number reachable, in the end the component's,
+    counted down from N - 1. A node is either on the way down (``stack`` from its left end) or waiting for its
+    component's root (from its right end), never both: one array holds the two stacks.
     """
     n = indptr.shape[0] - 1
     visiting, component = 1, n - 1
@@ -125,7 +126,7 @@ def _find_strong(
             while cursor[node] < indptr[node + 1]:
                 target = indices[cursor[node]]
                 if label[target] == 0:
-                    # The cursor stays on this edge: once the target is done, it is looked at again from above.
+                    # The cursor stays on this edge: the target is looked at again once it is done.
                     stack[down] = target
                     down += 1
                     label[target] = visiting

@@ -1,6 +1,7 @@
 """Compressed sparse rows: who links to whom, as two flat arrays that are mapped, never copied.
 
-Row ``i`` of a graph is ``indices[indptr[i]:indptr[i + 1]]``. The kernels are compiled by numba and touch each edge once.
+Row ``i`` of a graph is ``indices[indptr[i]:indptr[i + 1]]``. The kernels are compiled by numba and touch each
+edge once.
 """
 
 from typing import Any, NamedTuple, TypeVar
@@ -34,12 +35,12 @@ class Csr(NamedTuple):
         return np.diff(self.indptr)
 
     def gather(self, nodes: NDArray[np.integer]) -> "Csr":
-        """The neighbour lists of many nodes at once, as a small graph of their rows in the order asked for."""
+        """The neighbour lists of many nodes at once, as a small graph of rows in the order asked for."""
         return Csr(*gather_rows(self.indptr, self.indices, nodes))
 
 
 def gather_rows(indptr: Int64s, values: NDArray[_T], rows: NDArray[np.integer]) -> tuple[Int64s, NDArray[_T]]:
-    """Some rows of any ragged array ``values[indptr[i]:indptr[i + 1]]``, in the order asked for: bounds and values."""
+    """Rows of any ragged array ``values[indptr[i]:indptr[i + 1]]`` in the order asked for: bounds, values."""
     which = np.ascontiguousarray(rows, np.int64)
     starts, bounds = np.empty(len(which), np.int64), np.zeros(len(which) + 1, np.int64)
     _count_rows(indptr, which, starts, bounds)

@@ -1,4 +1,4 @@
-"""What became of a wiki from one snapshot to the next: articles, blocks and edges that came, went or stayed (app. A.3)."""
+"""What became of a wiki from one snapshot to the next: what came, went and stayed (app. A.3)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -110,9 +110,9 @@ class Diff:
 def diff(old: Graph, new: Graph, progress: Progress | None = None) -> Diff:
     """Compare two snapshots (app. A.3). An article is its title, a node its title and block number.
 
-    An edge of a common node is known by the identity of its target, whatever its kind and anchor; an edge that occurs
-    twice counts twice. The main histogram counts edges to nodes that only one graph has as changed, since they change
-    what can be clicked; the totals and the histogram ``within`` leave them out.
+    An edge of a common node is known by the identity of its target, whatever its kind and anchor; an edge
+    that occurs twice counts twice. The main histogram counts edges to nodes that only one graph has as
+    changed, since they change what can be clicked; the totals and the histogram ``within`` leave them out.
     """
     progress = progress or Progress(quiet=True)
     work = old.nodes + new.nodes
@@ -201,7 +201,7 @@ def _match_blocks(
     old_of_new: Int32s,
     new_of_old: Int32s,
 ) -> int:
-    """Pair the blocks of the same number in articles of the same title; within an article the numbers ascend."""
+    """Pair blocks of the same number in articles of the same title; within an article numbers ascend."""
     kept = 0
     for i in range(old_articles.shape[0]):
         a, a_end = old_first[old_articles[i]], old_first[old_articles[i] + 1]

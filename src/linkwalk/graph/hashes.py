@@ -1,4 +1,4 @@
-"""64-bit FNV-1a of every string of a table, straight from its blob: to tell which texts and titles are the same."""
+"""64-bit FNV-1a of strings, straight from their blob: to tell which texts and titles are the same."""
 
 import numpy as np
 from numba import njit

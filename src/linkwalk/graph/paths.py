@@ -1,8 +1,8 @@
-"""Shortest paths over unweighted links: from one block, from many at once, and between two (sec. 3.1, app. A.3).
+"""Shortest paths over links: from one block, from many at once, and between two (sec. 3.1, app. A.3).
 
-The paper calls shortest-path supervision intractable at 38M nodes because it thinks of Dijkstra from everywhere. Links
-have no weight, so a search from both ends needs milliseconds for a pair, and 64 breadth-first searches fit in the bits
-of one word for the distribution of lengths.
+The paper calls shortest-path supervision intractable at 38M nodes because it thinks of Dijkstra from
+everywhere. Links have no weight, so a search from both ends needs milliseconds for a pair, and 64
+breadth-first searches fit in the bits of one word for the distribution of lengths.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ LANES = 64
 """Searches that share one sweep: the bits of a word."""
 
 _MAX_EPOCH = (1 << 31) - 1
-#: Columns of a search's marks, one cache line for all a node needs: (epoch, parent) from the start, then from the goal.
+#: Columns of a search's marks: (epoch, parent) from the start, then from the goal, all in one cache line.
 _FORWARD, _BACKWARD = 0, 2
 
 Uint64s = NDArray[np.uint64]
@@ -152,10 +152,10 @@ def _sweep(
     active: Int32s,
     touched: Int32s,
 ) -> Int64s:
-    """Breadth-first from up to 64 sources at once: bit ``i`` of a node's word says that source ``i`` has reached it.
+    """Breadth-first from up to 64 sources at once: bit ``i`` of a node's word says source ``i`` reached it.
 
-    ``state[:, 0]`` is reached, ``state[:, 1]`` reached on this level: side by side, as both are needed at once. Only
-    active nodes are visited, since long chains of blocks make for hundreds of nearly empty levels.
+    ``state[:, 0]`` is reached, ``state[:, 1]`` reached on this level: side by side, as both are needed at
+    once. Only active nodes are visited, since long chains of blocks make for hundreds of nearly empty levels.
     """
     none = np.uint64(0)
     state[:] = none
@@ -203,18 +203,18 @@ def _sweep(
 
 
 class Path(NamedTuple):
-    """One shortest path: how many links, and the nodes from start to goal (none, and -1, if no path leads there)."""
+    """One shortest path: its links and its nodes from start to goal; -1 and none if no path leads there."""
 
     distance: int
     nodes: Int32s
 
 
 class ShortestPaths:
-    """Answers "how do I get from a to b" by breadth-first search from both ends (sec. 3.1, random shortest paths).
+    """Answers "how do I get from a to b" by breadth-first search from both ends (sec. 3.1).
 
-    Always the side with fewer edges ahead takes the next step, so a hub's million in-links are met last. Scratch memory is
-    24 bytes per node, zeroed once and stamped with the number of the query, so that a query pays only for what it
-    touches. One object serves one thread.
+    Always the side with fewer edges ahead takes the next step, so a hub's million in-links are met last.
+    Scratch memory is 24 bytes per node, zeroed once and stamped with the number of the query, so that a query
+    pays only for what it touches. One object serves one thread.
     """
 
     def __init__(self, forward: Csr, reverse: Csr) -> None:
@@ -250,7 +250,7 @@ class ShortestPaths:
         if a.shape != b.shape or a.ndim != 1:
             raise InputError(f"{a.size} starts do not pair with {b.size} goals")
         for nodes in (a, b):
-            if len(nodes) and not (0 <= nodes.min() and nodes.max() < self.forward.nodes):
+            if len(nodes) and (nodes.min() < 0 or nodes.max() >= self.forward.nodes):
                 raise InputError(f"no such node: the graph's nodes are 0 to {self.forward.nodes - 1}")
         return a, b
 
@@ -311,8 +311,8 @@ def _search_pair(
 ) -> tuple[int, int]:
     """Level by level from both ends. The first node that both have marked lies on a shortest path.
 
-    Proof: the sides hold all nodes within f links of the start and within b of the goal. A path no longer than f + b
-    would have a node in both, and the searches would have met; so the first meeting makes f + b + 1.
+    Proof: the sides hold all nodes within f links of the start and within b of the goal. A path no longer
+    than f + b would have a node in both, and they would have met; so the first meeting is at f + b + 1.
     """
     if start == goal:
         marks[start, _FORWARD] = epoch
@@ -355,7 +355,7 @@ def _step(
     other: int,
     epoch: int,
 ) -> tuple[int, int, int]:
-    """One level further on one side: the queue's new end, edges ahead of the new level, and the meeting or -1."""
+    """One level further on one side: the queue's new end, the edges ahead of it, and the meeting or -1."""
     edges = 0
     tail = end
     for at in range(begin, end):

@@ -1,4 +1,4 @@
-"""The paper's figures as PNG files: degrees, path lengths, edge changes (app. A.3). Needs the extra ``plots``."""
+"""The paper's figures as PNG files: degrees, path lengths, edge changes (app. A.3); extra ``plots``."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,7 +73,7 @@ def _save(figure: Any, path: Path) -> Path:
 
 
 def _draw_degrees(degrees: Histogram, name: str, snapshot: str, path: Path) -> Path:
-    """Log-log, every value a faint dot and the density in growing bins a line: the tail is too thin for dots alone."""
+    """Log-log: every value a faint dot, and a line of means in growing bins, as the tail is thin."""
     figure, (axis,) = _figure()
     shown = degrees.values > 0  # zero has no logarithm; the legend names it
     values, counts = degrees.values[shown], degrees.counts[shown]
@@ -139,7 +139,7 @@ def _draw_lengths(lengths: PathLengths, snapshot: str, path: Path) -> Path:
 
 
 def _draw_changes(changes: Histogram, title: str, path: Path) -> Path:
-    """Histogram of edge changes on a logarithmic axis, cut where all but a thousandth of the blocks are shown."""
+    """Histogram of edge changes, cut where all but a thousandth of the blocks are shown."""
     figure, (axis,) = _figure()
     running = np.cumsum(changes.counts) / max(changes.total, 1)
     shown = np.arange(len(running)) <= np.searchsorted(running, 0.999)

@@ -1,7 +1,7 @@
 """Cuts a graph into two disjoint halves, one to train on and one to be tested on (app. A.2).
 
-The paper sorts nodes by in-degree and gives odd ranks to train, even ranks to eval. ``by="node"`` does that; by default
-whole articles move, so that no article is known in part when the other half is walked.
+The paper sorts nodes by in-degree and gives odd ranks to train, even ranks to eval. ``by="node"`` does that;
+by default whole articles move, so that no article is known in part when the other half is walked.
 """
 
 import json
@@ -73,11 +73,11 @@ def split(
     nodes: int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Half, Half]:
-    """Write the workspaces ``out_dir/train`` and ``out_dir/eval``, which share no node and no edge (app. A.2).
+    """Write the workspaces ``out_dir/train`` and ``out_dir/eval``, which share no node or edge (app. A.2).
 
-    Articles are ranked by the links that other articles have to any of their blocks, nodes by their in-degree, ties by
-    number. With ``nodes``, each half is grown from its top-ranked article or node along its links until it has that many
-    nodes. Whole articles move, so the last one may make it a few more.
+    Articles are ranked by the links that other articles have to any of their blocks, nodes by their
+    in-degree, ties by number. With ``nodes``, each half is grown from its top-ranked article or node along
+    its links until it has that many nodes. Whole articles move, so the last one may make it a few more.
     """
     progress = progress or Progress(quiet=True)
     if nodes is not None and nodes < 1:
@@ -159,7 +159,7 @@ def _count_incoming(
 
 
 class _Units:
-    """What moves as a whole: an article with its blocks, or a single node. A unit's parity of rank is its half."""
+    """What moves as a whole: an article with its blocks, or a node. Its rank's parity is its half."""
 
     def __init__(self, graph: Graph, by: By, rank: Int32s) -> None:
         self.graph, self.rank = graph, rank
@@ -192,7 +192,7 @@ class _Units:
             )
             level = level[np.argsort(self.rank[level])]
             sizes = np.cumsum(self.first[level + 1] - self.first[level])
-            # The level that exceeds what is left is taken in the order of rank, up to the unit that reaches it.
+            # A level that exceeds what is left is taken in the order of rank, up to the unit that reaches it.
             enough = int(np.searchsorted(sizes, nodes - total)) + 1
             chosen[level[enough:]] = False
             level = level[:enough]
@@ -213,7 +213,7 @@ def _next_level(
     level: Int64s,
     chosen: NDArray[np.bool_],
 ) -> Int64s:
-    """Units of the same half, not chosen yet, to which the units of a level link; they are marked as chosen."""
+    """Units of the same half, not chosen yet, to which a level's units link; they are marked as chosen."""
     found = np.empty(1024, np.int64)
     count = 0
     for i in range(level.shape[0]):

@@ -16,7 +16,7 @@ from linkwalk.progress import Progress
 
 _CHUNK = 1 << 18
 
-#: The paper's table "Wikipedia graph statistics": year -> (articles, nodes, edges, words per node, median path length).
+#: The paper's table 3: year -> (articles, nodes, edges, words per node, median path length).
 PAPER: dict[str, tuple[float, float, float, int, int]] = {
     "2017": (4.92e6, 36.3e6, 359e6, 110, 15),
     "2018": (5.27e6, 38.5e6, 387e6, 109, 15),
@@ -297,7 +297,7 @@ def _scan_edges(
     by_kind: Int64s,
     linked: NDArray[np.bool_],
 ) -> int:
-    """Count edges by kind and mark what links lead to; returns how many of the blocks have no link of their own."""
+    """Count edges by kind and mark what links lead to; returns how many blocks have no link of their own."""
     without = 0
     for node in range(start, stop):
         links = 0

@@ -9,7 +9,7 @@ from linkwalk.graph.csr import Int64s
 
 
 def count_words(strings: Strings, start: int, stop: int) -> int:
-    """White-space separated words in strings ``start`` to ``stop``, exactly as ``len(text.split())`` counts them."""
+    """Words in strings ``start`` to ``stop``, separated by white space as ``str.split`` understands it."""
     return int(_count_words(strings.blob, strings.offsets, start, stop))
 
 
@@ -41,7 +41,7 @@ def _count_words(blob: NDArray[np.uint8], offsets: Int64s, start: int, stop: int
 
 @njit(cache=True, nogil=True)
 def _wide_space(blob: NDArray[np.uint8], at: int, end: int) -> int:
-    """Bytes of the white-space character beyond ASCII that begins here, 0 if it is none (Unicode's White_Space)."""
+    """Bytes of the white-space character beyond ASCII that begins here, 0 if there is none."""
     first = blob[at]
     if first == 0xC2 and at + 1 < end:
         return 2 if blob[at + 1] == 0x85 or blob[at + 1] == 0xA0 else 0

@@ -76,6 +76,15 @@ def test_bad_input_is_one_line_and_status_2(run: Callable[..., Any], args: list[
     assert "Traceback" not in ran.err
 
 
+def test_plots_into_a_file_are_refused_before_the_work(
+    run: Callable[..., Any], wiki: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    ran = run("stats", wiki, "--plots", tmp_path / "file")
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == f"error: {tmp_path / 'file'} is a file: --plots wants a folder\n"
+
+
 def test_a_folder_without_a_graph_names_the_command(run: Callable[..., Any], tmp_path: Path) -> None:
     ran = run("stats", tmp_path)
     assert ran.status == 2

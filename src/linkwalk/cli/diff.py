@@ -33,7 +33,7 @@ def diff(
     from linkwalk.progress import Progress
 
     if plots is not None:
-        drawing.require()
+        drawing.require(plots)
     found = diff_graphs(Graph.open(old), Graph.open(new), Progress(quiet=quiet))
     written = drawing.plot_diff(found, plots) if plots is not None else []
     if json:

@@ -44,7 +44,7 @@ def stats(
     from linkwalk.progress import Progress
 
     if plots is not None:
-        drawing.require()
+        drawing.require(plots)
     graph = Graph.open(wiki)
     workers = workers or min(4, os.cpu_count() or 1)
     found = statistics(graph, sources=sources, workers=workers, progress=Progress(quiet=quiet))

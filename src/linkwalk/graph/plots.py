@@ -27,12 +27,14 @@ _STYLE: Any = {
 }
 
 
-def require() -> None:
-    """Say how to get matplotlib where it is missing; called before the long work, not after."""
+def require(folder: Path) -> None:
+    """Refuse before the long work what would fail after it: no matplotlib, a file in the folder's place."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         raise InputError("plots need matplotlib: run `pip install 'linkwalk[plots]'`") from None
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file: --plots wants a folder")
 
 
 def plot_statistics(found: Statistics, folder: Path) -> list[Path]:
@@ -54,7 +56,6 @@ def plot_diff(found: "Diff", folder: Path) -> list[Path]:
 
 def _figure(columns: int = 1) -> tuple[Any, list[Any]]:
     """A figure that needs no display."""
-    require()
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -119,9 +119,15 @@ def _check_room(graph: Graph, out_dir: Path) -> None:
                 raise InputError(
                     f"{entry} holds more than a graph ({inner.name}): choose another folder with -o"
                 )
-        found = entry / "graph" / "manifest.json"
-        if found.exists() and "half" not in json.loads(found.read_bytes()).get("config", {}):
+        if (entry / "graph").exists() and not _is_half(entry / "graph"):
             raise InputError(f"{entry} holds a graph that no split made: choose another folder with -o")
+
+
+def _is_half(folder: Path) -> bool:
+    try:
+        return "half" in json.loads((folder / "manifest.json").read_bytes())["config"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 def _rank_nodes(graph: Graph) -> Int32s:

@@ -3,6 +3,7 @@
 import typer
 
 from linkwalk import __version__
+from linkwalk.cli.build import build
 from linkwalk.cli.diff import diff
 from linkwalk.cli.split import split
 from linkwalk.cli.stats import stats
@@ -32,6 +33,7 @@ def _root(
     pass
 
 
+app.command()(build)
 app.command()(stats)
 app.command()(split)
 app.command()(diff)

@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from linkwalk.graph.columns import Columns, map_array
 from linkwalk.sources.mentions import CLASSES, Bytes, Int32s, Int64s, Keys, hash_spans, hash_strings
 
-#: How a pair (surface, article) is known: from links alone, from a title, or from a title with its capital made small.
-FROM_LINKS, FROM_TITLE, FROM_SMALL_TITLE = range(3)
+#: How a pair (surface, article) is known: from links alone, from a title, from a title with its capital made small, or
+#: as a person's last name, which means that person only where the article is about them or links to them.
+FROM_LINKS, FROM_TITLE, FROM_SMALL_TITLE, FROM_SURNAME = range(4)
 #: Of a surface with more meanings than this, the rarest are not considered.
 MAX_CANDIDATES = 16
 _QUALIFIER = re.compile(r"\s*\([^()]*\)$")
 _MERGE_ROWS = 20_000_000
+_LAST = FROM_SURNAME + 1
 _PAIR_COLUMNS = ("pair_surface", "pair_article", "pair_links", "pair_origin", "pair_shape")
 
 Arrays = dict[str, NDArray[Any]]
@@ -44,9 +46,11 @@ def gather_pairs(
     ends: Int64s,
     articles: Int32s,
     names: Sequence[tuple[str, int]],
+    surnames: Sequence[tuple[str, int]],
 ) -> Arrays:
     """The pairs (surface, article) of one shard with their counts, sorted: from its links and from its titles."""
     forms = [(form, article, origin) for name, article in names for form, origin in title_forms(name)]
+    forms += [(name, article, FROM_SURNAME) for name, article in surnames]
     linked, linked_shape = hash_spans(text, starts, ends, CLASSES)
     named, named_shape = hash_strings([form for form, _, _ in forms])
     return _add_up(
@@ -68,12 +72,12 @@ def _add_up(surface: Keys, article: Int32s, links: NDArray[np.uint32], origin: B
     fresh = (surface[1:] != surface[:-1]) | (article[1:] != article[:-1])
     first = np.flatnonzero(np.concatenate(([True], fresh)))
     # A title's plain form outweighs its small one where both spell the same.
-    best = np.minimum.reduceat(np.where(origin == FROM_LINKS, 3, origin), first)
+    best = np.minimum.reduceat(np.where(origin == FROM_LINKS, _LAST, origin), first)
     return {
         "pair_surface": surface[first],
         "pair_article": article[first],
         "pair_links": np.add.reduceat(links, first, dtype=np.uint32),
-        "pair_origin": np.where(best == 3, FROM_LINKS, best).astype(np.uint8),
+        "pair_origin": np.where(best == _LAST, FROM_LINKS, best).astype(np.uint8),
         "pair_shape": shape[first],
     }
 

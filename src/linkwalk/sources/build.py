@@ -95,7 +95,7 @@ def build(
     try:
         with _lock(partial, workspace), Workers(workers) as pool:
             _begin(partial, plan)
-            job = _Build(partial, opened, config, other, pool, progress)
+            job = Build(partial, opened, config, other, pool, progress)
             manifest, ledger = job.run(plan, strict=strict)
             finish(partial / "graph", final)
     except InputError:
@@ -169,7 +169,7 @@ def _begin(partial: Path, plan: dict[str, Any]) -> None:
     write_json(path, plan)
 
 
-class _Build:
+class Build:
     """One build under way; the methods are its stages, in order."""
 
     def __init__(
@@ -180,24 +180,30 @@ class _Build:
         other: Graph | None,
         pool: Workers,
         progress: Progress,
+        hide: float = 0.0,
     ) -> None:
         self.folder, self.dumps, self.config, self.other = folder, dumps, config, other
-        self.pool, self.progress = pool, progress
+        self.pool, self.progress, self.hide = pool, progress, hide
         self.ledger = Ledger()
         self.shards = 0
 
     def run(self, plan: dict[str, Any], *, strict: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+        """All stages; returns the manifest and the ledger."""
+        self.prepare(strict=strict)
+        self.each("link", "edges", link_edges, self.config.entity_links)
+        return self.write(plan)
+
+    def prepare(self, *, strict: bool) -> None:
+        """Everything up to the tables that edges are made from."""
         self.read()
         self.read_reports()
         self.check(strict=strict)
         self.name()
-        self.each("resolve", "links", resolve_shard)
+        self.each("resolve", "links", resolve_shard, self.hide)
         if self.config.entity_links:
             self.pair()
             self.each("count", "counts", count_shard, self.linkless)
             self.weigh()
-        self.each("link", "edges", link_edges, self.config.entity_links)
-        return self.write(plan)
 
     # Stage 1: the dump is read once, in order, and cut into blocks by the workers.
 

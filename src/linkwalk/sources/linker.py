@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from linkwalk.graph.columns import map_array
 from linkwalk.graph.csr import Csr
-from linkwalk.sources.anchors import FROM_LINKS, FROM_TITLE, Anchors, context_key, context_words
+from linkwalk.sources.anchors import FROM_LINKS, FROM_SURNAME, FROM_TITLE, Anchors, context_key, context_words
 from linkwalk.sources.mentions import (
     BARRIER,
     CLASSES,
@@ -37,6 +37,8 @@ Floats = NDArray[np.float64]
 _RELATED_WEIGHT, _RELATED_FLOOR = 0.7, 0.02
 _CARRIED_BONUS, _SELF_BONUS = 1.5, 2.0
 _CONTEXT_PRIOR = 2.0
+_SURNAME_COMMONNESS = 0.3
+_IMPOSSIBLE = -1e3
 _NAME_PART_COST = 1.0
 _MIN_SCORE = -5.8
 _MIN_POSTERIOR = 0.5
@@ -111,14 +113,19 @@ class Linker:
         at = np.repeat(anchors.indptr[surface] - (np.cumsum(degree) - degree), degree) + np.arange(len(row))
         article = anchors.articles[at]
         home_R, surface_R = home[row], surface[row]
-        titled = anchors.origins[at] != FROM_LINKS
-        common = (anchors.candidate_links[at] + 0.1 * titled) / (anchors.links[surface_R] + 0.2)
-        related = self._relatedness(home_R, article)
+        origin = anchors.origins[at]
         carried = _contains(self.outgoing.indptr, self.outgoing.indices, home_R, article)
         own = home_R == article
+        named_part = _part_of_name(text, bounds, marks, block, start, end)
+        # A last name nobody has linked means the person only where the article knows them, and only alone.
+        surname = (origin == FROM_SURNAME) & (anchors.candidate_links[at] == 0)
+        common = (anchors.candidate_links[at] + 0.1 * (origin != FROM_LINKS)) / (anchors.links[surface_R] + 0.2)
+        common = np.where(surname, _SURNAME_COMMONNESS, common)
+        related = self._relatedness(home_R, article)
         score = np.log(common) + self._context(surface_R, article, before[row], after[row], common)
         score += _RELATED_WEIGHT * np.log(related + _RELATED_FLOOR)
         score += _CARRIED_BONUS * carried + _SELF_BONUS * own
+        score[surname & (~(carried | own) | named_part[row])] = _IMPOSSIBLE
 
         # The best candidate of each mention, with its share of the probability.
         order = np.lexsort((article, -score, row))
@@ -127,8 +134,8 @@ class Linker:
         posterior = 1 / total
         link_score = np.log(self.link_probability[surface]) + np.log(posterior)
         link_score += _RELATED_WEIGHT * np.log(related[best] + _RELATED_FLOOR)
-        link_score -= _NAME_PART_COST * _part_of_name(text, bounds, marks, block, start, end)
-        known = (carried[best] | own[best]) & (posterior > _MIN_POSTERIOR)
+        link_score -= _NAME_PART_COST * named_part
+        known = (carried[best] | own[best]) & (posterior > _MIN_POSTERIOR) & (score[best] > _IMPOSSIBLE)
         keep = known | (link_score >= _MIN_SCORE)
         return Mentions(block[keep], start[keep], end[keep], article[best][keep])
 
@@ -277,7 +284,7 @@ def admit(anchors: Anchors, seen: NDArray[np.integer], seen_small: NDArray[np.in
     first = anchors.indptr[:-1]
     origin = anchors.origins[first] if len(first) else np.zeros(0, np.uint8)
     if links.sum() == 0:
-        capital = seen > 4.0 * np.asarray(seen_small)
+        capital = seen > 4.0 * np.asarray(seen_small)  # "Turkey" is, "Bath" is not
         probability = np.where(capital & (origin == FROM_TITLE), 0.5, 1e-9)
         return probability.astype(np.float32), np.flatnonzero(probability > 0.1).astype(np.int32)
     probability = np.minimum(1.0, links / count)
@@ -286,6 +293,14 @@ def admit(anchors: Anchors, seen: NDArray[np.integer], seen_small: NDArray[np.in
     several = anchors.shapes & SEVERAL_WORDS > 0
     least = np.where(several, _MIN_LONG_LINK_PROBABILITY, _MIN_LINK_PROBABILITY)
     least = np.where(anchors.shapes & NUMBER > 0, _MIN_NUMBER_LINK_PROBABILITY, least)
-    admitted = ((untried & several) | ((links > 0) & (probability >= least))) & (anchors.shapes & SINGLE_LETTER == 0)
+    admitted = (links > 0) & (probability >= least) | untried & several | _has_surname(anchors)
+    admitted &= anchors.shapes & SINGLE_LETTER == 0
     return np.maximum(probability, 1e-9).astype(np.float32), np.flatnonzero(admitted).astype(np.int32)
 
+
+
+def _has_surname(anchors: Anchors) -> NDArray[np.bool_]:
+    """Surfaces that are somebody's last name."""
+    if not len(anchors.keys):
+        return np.zeros(0, np.bool_)
+    return np.logical_or.reduceat(anchors.origins == FROM_SURNAME, anchors.indptr[:-1])

@@ -20,6 +20,7 @@ from linkwalk.graph.store import name_key
 from linkwalk.sources.blocks import cut_blocks
 from linkwalk.sources.dump import Piece
 from linkwalk.sources.pages import Page, parse_jsonl, parse_xml
+from linkwalk.sources.persons import surname
 from linkwalk.sources.select import REASONS, reason_by_source, reason_by_text, redirect_target
 from linkwalk.sources.site import ARTICLE, Site
 from linkwalk.sources.wikitext import Scan, ScanOptions, scan
@@ -64,6 +65,7 @@ class _Extractor:
         self.newest = ""
         self.titles: list[str] = []
         self.article_blocks: list[int] = []
+        self.surnames: list[str] = []  # of the person an article is about, else empty
         self.redirects: list[str] = []
         self.redirect_keys: list[int] = []
         self.redirect_fragments: list[int] = []
@@ -147,6 +149,7 @@ class _Extractor:
         article, first = len(self.titles), len(self.texts)
         self.titles.append(title)
         self.article_blocks.append(len(blocks))
+        self.surnames.append(surname(title, found.text[:1000]) or "")
         section = None
         for number, block in enumerate(blocks):
             if block.section != section:
@@ -199,6 +202,7 @@ class _Extractor:
             **_strings("titles", [title.encode() for title in self.titles]),
             "title_keys": np.fromiter(map(name_key, self.titles), np.uint64, len(self.titles)),
             "article_blocks": np.array(self.article_blocks, np.int32),
+            **_strings("surnames", [name.encode() for name in self.surnames]),
             **_strings("redirects", [title.encode() for title in self.redirects]),
             "redirect_from": np.fromiter(map(name_key, self.redirects), np.uint64, len(self.redirects)),
             "redirect_to": np.array(self.redirect_keys, np.uint64),
@@ -245,7 +249,10 @@ def drop_articles(shard: Arrays, stay: NDArray[np.bool_]) -> Arrays:
     counts = shard["article_blocks"]
     block_stays = np.repeat(stay, counts)
     article_number, block_number = np.cumsum(stay) - 1, np.cumsum(block_stays) - 1
-    titles = [t.encode() for t, s in zip(shard_strings(shard, "titles"), stay.tolist(), strict=True) if s]
+    titles, surnames = (
+        [t.encode() for t, s in zip(shard_strings(shard, name), stay.tolist(), strict=True) if s]
+        for name in ("titles", "surnames")
+    )
     bounds = np.concatenate(([0], np.cumsum(shard["text_lengths"])))
     text = shard["text"].tobytes()
     texts = [text[bounds[i] : bounds[i + 1]] for i in np.flatnonzero(block_stays).tolist()]
@@ -264,6 +271,7 @@ def drop_articles(shard: Arrays, stay: NDArray[np.bool_]) -> Arrays:
         **_strings("titles", titles),
         "title_keys": shard["title_keys"][stay],
         "article_blocks": counts[stay],
+        **_strings("surnames", surnames),
         **_strings("text", texts),
         "block_number": shard["block_number"][block_stays],
         "block_section": np.searchsorted(with_lead, shard["block_section"][block_stays]).astype(np.int32),

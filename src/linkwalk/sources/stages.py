@@ -52,8 +52,11 @@ def block_articles(shard: Arrays, base: int) -> NDArray[np.int32]:
     return (base + np.repeat(np.arange(len(counts)), counts)).astype(np.int32)
 
 
-def resolve_shard(folder: Path, number: int) -> None:
-    """Stage 2: links get their articles and blocks; surface forms are paired with the articles they lead to."""
+def resolve_shard(folder: Path, number: int, hide: float = 0.0) -> None:
+    """Stage 2: links get their articles and blocks; surface forms are paired with the articles they lead to.
+
+    ``hide`` keeps that share of the links from the statistics, to see whether the linker finds them again.
+    """
     shard, layout, names = load(path_of(folder, "shard", number)), Layout(folder), Names(folder)
     articles, redirected = names.look_up(shard["link_key"])
     found = articles >= 0
@@ -78,16 +81,20 @@ def resolve_shard(folder: Path, number: int) -> None:
         for name, article in zip(shard_strings(shard, "redirects"), redirect_article.tolist(), strict=True)
         if article >= 0
     ]
-    at = block_bounds(shard)[shard["link_block"][found]]
-    span = shard["link_span"][found].astype(np.int64)
-    pairs = gather_pairs(shard["text"], at + span[:, 0], at + span[:, 1], articles[found], named)
-    home = block_articles(shard, base)[shard["link_block"][found]].astype(np.int64)
-    hops = np.unique(home << 32 | articles[found])
+    surnames = [(name, base + i) for i, name in enumerate(shard_strings(shard, "surnames")) if name]
+    hidden = found & (np.random.default_rng(number).random(len(found)) < hide)
+    shown = found & ~hidden
+    at = block_bounds(shard)[shard["link_block"][shown]]
+    span = shard["link_span"][shown].astype(np.int64)
+    pairs = gather_pairs(shard["text"], at + span[:, 0], at + span[:, 1], articles[shown], named, surnames)
+    home = block_articles(shard, base)[shard["link_block"][shown]].astype(np.int64)
+    hops = np.unique(home << 32 | articles[shown])
     save(
         path_of(folder, "links", number),
         {
             "article": articles,
             "node": nodes,
+            "hidden": hidden,
             "report": np.frombuffer(to_json(report), np.uint8),
             "hop_from": (hops >> 32).astype(np.int32),
             "hop_to": (hops & 0x7FFFFFFF).astype(np.int32),
@@ -108,8 +115,9 @@ def count_shard(folder: Path, number: int, linkless: bool) -> None:
         count_small_surfaces(shard["text"], bounds, CLASSES, anchors.keys, slots, small)
     ids = np.flatnonzero(seen)
 
-    found = links["article"] >= 0
-    block, span, article = shard["link_block"][found], shard["link_span"][found].astype(np.int32), links["article"][found]
+    shown = (links["article"] >= 0) & ~links["hidden"]
+    block, span = shard["link_block"][shown], shard["link_span"][shown].astype(np.int32)
+    article = links["article"][shown]
     at = bounds[block]
     surface, known = find_keys(anchors.keys, hash_spans(shard["text"], at + span[:, 0], at + span[:, 1], CLASSES)[0])
     ambiguous = map_array(folder / "ambiguous.npy")

@@ -1,0 +1,35 @@
+# make demo and make test do all the set-up on a fresh machine; a second run is fast.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: install demo test check format bench docs clean
+install: .venv/.installed
+
+.venv/.installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,check]'
+	touch $@
+
+demo: install
+	$(BIN)/linkwalk build src/linkwalk/demo/solar-system.xml -o out/demo
+	$(BIN)/linkwalk stats out/demo
+
+test: install
+	$(BIN)/pytest
+
+check: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: install
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Each script answers one question; results are dated files in bench/results. Needs the wiki data beside the project.
+bench: install
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	$(BIN)/python bench/run.py
+
+clean:
+	rm -rf out .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,84 @@
+"""How good are the entity links? Hide a tenth of the authors' links and see which come back; or draw some to judge.
+
+python bench/linker.py DUMP                          precision and recall on the hidden links, degree before and after
+python bench/linker.py --sample 200 WIKI -o FILE     200 entity links drawn at random, one per line, to be judged by eye
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from linkwalk.graph.store import ENTITY, Graph
+from linkwalk.progress import Progress
+from linkwalk.sources.build import Build, BuildConfig
+from linkwalk.sources.dump import open_dump
+from linkwalk.sources.shard import load
+from linkwalk.sources.stages import Layout, block_bounds, find_entities, path_of
+from linkwalk.sources.workers import Workers
+from report import report
+
+
+def hidden_links(dump: Path, share: float, workers: int) -> dict[str, float]:
+    """Hide a share of the links from everything the linker learns from; then link the text they stood in."""
+    with tempfile.TemporaryDirectory() as folder, Workers(workers) as pool:
+        work = Path(folder)
+        job = Build(work, [open_dump(dump)], BuildConfig(), None, pool, Progress(), share)
+        job.prepare(strict=False)
+        layout = Layout(work)
+        hidden = linked = right = 0
+        for number in range(job.shards):
+            shard, links = load(path_of(work, "shard", number)), load(path_of(work, "links", number))
+            found = find_entities(work, shard, int(layout.article_base[number]), links["hidden"])
+            # Which hidden link, if any, each byte of the shard's text belongs to.
+            bounds = block_bounds(shard)
+            owner = np.full(len(shard["text"]) + 1, -1, np.int64)
+            for link in np.flatnonzero(links["hidden"]).tolist():
+                base, (start, end) = bounds[shard["link_block"][link]], shard["link_span"][link].tolist()
+                owner[base + start : base + end] = link
+            base = bounds[found.block]
+            touched = np.maximum(owner[base + found.start], owner[base + found.end - 1])
+            correct = (touched >= 0) & (links["article"][touched] == found.article)
+            hidden += int(links["hidden"].sum())
+            linked += len(np.unique(touched[touched >= 0]))
+            right += len(np.unique(touched[correct]))
+    return {"hidden": hidden, "linked": linked, "right": right, "precision": right / linked, "recall": right / hidden}
+
+
+def sample(workspace: Path, count: int, seed: int, out: Path) -> None:
+    """Draw entity links uniformly over all edges and write them with their sentence."""
+    graph = Graph.open(workspace)
+    edges = np.flatnonzero(graph.out_kinds == ENTITY)
+    drawn = np.sort(np.random.default_rng(seed).choice(edges, count, replace=False))
+    nodes = np.searchsorted(graph.out_indptr, drawn, side="right") - 1
+    with out.open("w") as file:
+        file.write("verdict\tarticle\tlinks to\tcontext\n")
+        for node, edge in zip(nodes.tolist(), drawn.tolist(), strict=True):
+            raw = graph.texts.bytes(node)
+            start, end = graph.out_spans[edge].tolist()
+            left, right = raw[max(0, start - 90) : start], raw[end : end + 60]
+            context = b"%s[[%s]]%s" % (left, raw[start:end], right)
+            target = graph.title(int(graph.out_targets[edge]))
+            file.write(f"\t{graph.name(node)}\t{target}\t{' / '.join(context.decode(errors='ignore').split(chr(10)))}\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("path", type=Path, help="a dump, or with --sample a workspace")
+    parser.add_argument("--hide", type=float, default=0.1, help="share of the links to hide")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--sample", type=int, help="draw this many entity links instead")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-o", "--out", type=Path, help="where the sample goes")
+    parser.add_argument("--json", type=Path, help="write the result here")
+    arguments = parser.parse_args()
+    if arguments.sample:
+        sample(arguments.path, arguments.sample, arguments.seed, arguments.out)
+        return
+    result = hidden_links(arguments.path, arguments.hide, arguments.workers)
+    report("linker", {"dump": arguments.path.name, "hide": arguments.hide}, result, arguments.json)
+
+
+if __name__ == "__main__":
+    main()

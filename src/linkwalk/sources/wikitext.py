@@ -84,7 +84,7 @@ _match_address = re.compile(
     r"\[[^\s\[\]<>\"]*+(?:\]|(?=([^\[\]\n]*+(?:\[\[[^\[\]\n]*+\]\][^\[\]\n]*+)*+)\]))"
 ).match
 _is_address = re.compile(_ADDRESS).match
-_match_attributes = re.compile(rf"[^|\[\]{{}}<>\n]*+(?:{_TEMPLATE}[^|\[\]{{}}<>\n]*+)*+\|(?!\|)").match
+_match_attributes = re.compile(rf"(?:[^|!\[\]{{}}<>\n]++|!(?!!)|{_TEMPLATE})*+\|(?!\|)").match
 _find_hidden_brace = re.compile(r"<!--(?:[^{}-]|-(?!->))*+[{}]|<nowiki", re.IGNORECASE).search
 _is_option = re.compile(
     r"thumb(?:nail)?|frame(?:d|less)?|enframed|border|left|right|cent(?:er|re)|none|baseline|middle|top|text-top|bottom"

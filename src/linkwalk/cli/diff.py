@@ -39,7 +39,7 @@ def diff(
     if json:
         print_json(found.to_json() | ({"plots": [str(path) for path in written]} if written else {}))
         return
-    print(f"{found.old_snapshot} to {found.new_snapshot}:")
+    print(f"from {found.old_snapshot}\nto   {found.new_snapshot}:")
     _show(found)
     for path in written:
         print(f"  wrote {path}")

@@ -76,8 +76,9 @@ def _show(found: "Statistics") -> None:
         for a, n, e, w, m in PAPER.values()
     ]
     names = ("articles", "blocks (nodes)", "edges", "words per block", "median path length")
+    print(f"{found.snapshot}:")
     print_columns(
-        [("", found.snapshot, *(f"paper {year}" for year in PAPER)), *zip(names, ours, *paper, strict=True)]
+        [("", "ours", *(f"paper {year}" for year in PAPER)), *zip(names, ours, *paper, strict=True)]
     )
     print()
     print_table(

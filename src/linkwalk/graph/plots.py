@@ -1,5 +1,6 @@
 """The paper's figures as PNG files: degrees, path lengths, edge changes (app. A.3); extra ``plots``."""
 
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,6 @@ _STYLE: Any = {
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
-    "axes.titlesize": 11,
-    "axes.titlelocation": "left",
     "grid.color": "#e4e7eb",
     "grid.linewidth": 0.8,
 }
@@ -50,12 +49,12 @@ def plot_statistics(found: Statistics, folder: Path) -> list[Path]:
 
 def plot_diff(found: "Diff", folder: Path) -> list[Path]:
     """Draw how many edges changed per common node; returns the files written."""
-    title = f"{found.old_snapshot} to {found.new_snapshot}: changed edges per common block"
-    return [_draw_changes(found.edge_changes, title, folder / "edge_changes.png")]
+    snapshots = f"{found.old_snapshot} to {found.new_snapshot}"
+    return [_draw_changes(found.edge_changes, snapshots, folder / "edge_changes.png")]
 
 
-def _figure(columns: int = 1) -> tuple[Any, list[Any]]:
-    """A figure that needs no display."""
+def _figure(snapshot: str, columns: int = 1) -> tuple[Any, list[Any]]:
+    """A figure that needs no display, under the snapshot's name."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -64,6 +63,8 @@ def _figure(columns: int = 1) -> tuple[Any, list[Any]]:
         figure = Figure(figsize=(1.2 + 5.2 * columns, 4.2), layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.subplots(1, columns, squeeze=False)[0]
+        name = textwrap.fill(snapshot, 68 * columns)
+        figure.suptitle(name, x=0.012, ha="left", fontsize=10, color=_INK, fontweight="bold")
     return figure, list(axes)
 
 
@@ -75,7 +76,7 @@ def _save(figure: Any, path: Path) -> Path:
 
 def _draw_degrees(degrees: Histogram, name: str, snapshot: str, path: Path) -> Path:
     """Log-log: every value a faint dot, and a line of means in growing bins, as the tail is thin."""
-    figure, (axis,) = _figure()
+    figure, (axis,) = _figure(snapshot)
     shown = degrees.values > 0  # zero has no logarithm; the legend names it
     values, counts = degrees.values[shown], degrees.counts[shown]
     axis.loglog(
@@ -86,7 +87,8 @@ def _draw_degrees(degrees: Histogram, name: str, snapshot: str, path: Path) -> P
     zeros = degrees.count(0)
     if zeros:
         axis.plot([], [], " ", label=f"degree 0: {zeros:,} blocks")
-    axis.set(xlabel=name, ylabel="Blocks", title=f"{snapshot}: {name.lower()} distribution")
+    axis.set(xlabel=name, ylabel="Blocks")
+    axis.set_title(f"{name} distribution", loc="left")
     axis.set_ylim(bottom=0.5 if len(densities) == 0 else min(0.5, float(densities.min()) / 2))
     axis.text(
         0.02,
@@ -116,7 +118,7 @@ def _density(
 
 def _draw_lengths(lengths: PathLengths, snapshot: str, path: Path) -> Path:
     """The distribution of shortest-path lengths: density on the left, cumulative on the right."""
-    figure, (density, cumulative) = _figure(2)
+    figure, (density, cumulative) = _figure(snapshot, 2)
     share = lengths.counts / lengths.reachable
     running = np.cumsum(share)
     # Chains of blocks make a long, thin tail; the picture ends where all but a thousandth has arrived.
@@ -131,17 +133,16 @@ def _draw_lengths(lengths: PathLengths, snapshot: str, path: Path) -> Path:
         axis.axvline(lengths.mean, color=_INK, linewidth=1.1, linestyle=":", label=f"mean {lengths.mean:.1f}")
         axis.set_xlabel("Shortest-path length (links)")
         axis.legend(frameon=False, fontsize=9)
-    density.set(ylabel="Share of reachable pairs", title=f"{snapshot}: path lengths (PDF)")
-    cumulative.set(
-        ylabel="Share within this length",
-        title=f"CDF: {lengths.sources:,} sources, {lengths.reachable:,} pairs",
-    )
+    density.set_ylabel("Share of reachable pairs")
+    density.set_title("Shortest-path lengths: PDF", loc="left")
+    cumulative.set_ylabel("Share within this length")
+    cumulative.set_title(f"CDF, {lengths.sources:,} sources, {lengths.reachable:,} pairs", loc="left")
     return _save(figure, path)
 
 
-def _draw_changes(changes: Histogram, title: str, path: Path) -> Path:
+def _draw_changes(changes: Histogram, snapshots: str, path: Path) -> Path:
     """Histogram of edge changes, cut where all but a thousandth of the blocks are shown."""
-    figure, (axis,) = _figure()
+    figure, (axis,) = _figure(snapshots)
     running = np.cumsum(changes.counts) / max(changes.total, 1)
     shown = np.arange(len(running)) <= np.searchsorted(running, 0.999)
     axis.bar(changes.values[shown], changes.counts[shown], color=_FILL, width=0.9)
@@ -151,5 +152,6 @@ def _draw_changes(changes: Histogram, title: str, path: Path) -> Path:
             changes.mean, color=_MARK, linewidth=1.4, linestyle="--", label=f"mean {changes.mean:.1f}"
         )
         axis.legend(frameon=False, fontsize=9)
-    axis.set(xlabel="Edges added or removed", ylabel="Blocks", title=title)
+    axis.set(xlabel="Edges added or removed", ylabel="Blocks")
+    axis.set_title("Edge changes per common block", loc="left")
     return _save(figure, path)

@@ -100,3 +100,29 @@ def transpose(graph: Csr) -> Csr:
     sources = np.empty(len(graph.indices), np.int32)
     transpose_into(graph, indptr, sources)
     return Csr(indptr, sources)
+
+
+@njit(cache=True, nogil=True)
+def _merge_rows(a_ptr: Int64s, a: Int32s, b_ptr: Int64s, b: Int32s, indptr: Int64s, out: Int32s) -> None:
+    to = 0
+    for node in range(a_ptr.shape[0] - 1):
+        i, j = a_ptr[node], b_ptr[node]
+        while i < a_ptr[node + 1] or j < b_ptr[node + 1]:
+            if j == b_ptr[node + 1] or (i < a_ptr[node + 1] and a[i] <= b[j]):
+                value = a[i]
+                i += 1
+            else:
+                value = b[j]
+                j += 1
+            if to == indptr[node] or out[to - 1] != value:
+                out[to] = value
+                to += 1
+        indptr[node + 1] = to
+
+
+def union(a: Csr, b: Csr) -> Csr:
+    """The edges of two graphs on the same nodes, both with sorted rows, in sorted rows without repeats."""
+    indptr = np.zeros(a.nodes + 1, np.int64)
+    indices = np.empty(len(a.indices) + len(b.indices), np.int32)
+    _merge_rows(a.indptr, a.indices, b.indptr, b.indices, indptr, indices)
+    return Csr(indptr, indices[: indptr[-1]].copy())

@@ -18,7 +18,7 @@ from linkwalk import __version__
 from linkwalk.artifact import FORMAT, fingerprint_file, finish, read_manifest, write_json
 from linkwalk.errors import ArtifactError, InputError, LinkwalkError
 from linkwalk.graph.columns import map_array
-from linkwalk.graph.csr import Csr, transpose
+from linkwalk.graph.csr import Csr, transpose, union
 from linkwalk.graph.store import Graph, name_key
 from linkwalk.graph.writer import GraphWriter
 from linkwalk.progress import Progress
@@ -345,7 +345,7 @@ class Build:
         indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(np.bincount(source[other], minlength=articles))))
         outgoing = Csr(indptr.astype(np.int64), target[other])
         incoming = transpose(outgoing)
-        both = merge_rows(outgoing, incoming)
+        both = union(outgoing, incoming)
         fame = np.bincount(both.indices, minlength=articles)
         weight = np.log(articles / np.maximum(fame, 1)) ** 2
         total = np.concatenate((np.zeros(1), np.cumsum(weight[both.indices])))
@@ -430,6 +430,7 @@ class Build:
         for report in self.reports("links"):
             self.ledger.unresolved.update(report["unresolved"])
             self.ledger.sections.update(report["sections"])
+            self.ledger.redirects["links that go through one"] += report["redirected"]
         for report in self.reports("edges"):
             self.ledger.resolved.update(report["links"])
             self.ledger.entities.update(report["entities"])
@@ -439,14 +440,6 @@ class Build:
 def _shifted(columns: Iterator[NDArray[Any]], base: NDArray[np.int64]) -> NDArray[np.int32]:
     """Shard-local numbers made global."""
     return np.concatenate([column + start for column, start in zip(columns, base, strict=False)]).astype(np.int32)
-
-
-def merge_rows(a: Csr, b: Csr) -> Csr:
-    """The union of two graphs on the same nodes, rows sorted and without repeats."""
-    source = np.concatenate([np.repeat(np.arange(g.nodes, dtype=np.int64), g.degrees()) for g in (a, b)])
-    pairs = np.unique(source << 32 | np.concatenate((a.indices, b.indices)))
-    indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(np.bincount(pairs >> 32, minlength=a.nodes))))
-    return Csr(indptr.astype(np.int64), (pairs & 0x7FFFFFFF).astype(np.int32))
 
 
 def _foreign_pairs(other: Graph, names: Names) -> Arrays:

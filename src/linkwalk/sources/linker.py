@@ -39,7 +39,8 @@ _CARRIED_BONUS, _SELF_BONUS = 1.5, 2.0
 _CONTEXT_PRIOR = 2.0
 _SURNAME_COMMONNESS = 0.3
 _IMPOSSIBLE = -1e3
-_NAME_PART_COST = 1.0
+_BEFORE_NAME, _AFTER_NAME = np.uint8(1), np.uint8(2)
+_NAME_PART_COST = 2.0
 _MIN_SCORE = -5.8
 _MIN_POSTERIOR = 0.5
 #: A surface must be a link at least this often to be looked for; longer ones more often, or they hide better ones.
@@ -125,7 +126,7 @@ class Linker:
         score = np.log(common) + self._context(surface_R, article, before[row], after[row], common)
         score += _RELATED_WEIGHT * np.log(related + _RELATED_FLOOR)
         score += _CARRIED_BONUS * carried + _SELF_BONUS * own
-        score[surname & (~(carried | own) | named_part[row])] = _IMPOSSIBLE
+        score[surname & (~(carried | own) | (named_part[row] > 0))] = _IMPOSSIBLE
 
         # The best candidate of each mention, with its share of the probability.
         order = np.lexsort((article, -score, row))
@@ -134,8 +135,9 @@ class Linker:
         posterior = 1 / total
         link_score = np.log(self.link_probability[surface]) + np.log(posterior)
         link_score += _RELATED_WEIGHT * np.log(related[best] + _RELATED_FLOOR)
-        link_score -= _NAME_PART_COST * named_part
+        link_score -= _NAME_PART_COST * (named_part > 0)
         known = (carried[best] | own[best]) & (posterior > _MIN_POSTERIOR) & (score[best] > _IMPOSSIBLE)
+        known &= named_part & _AFTER_NAME == 0
         keep = known | (link_score >= _MIN_SCORE)
         return Mentions(block[keep], start[keep], end[keep], article[best][keep])
 
@@ -229,21 +231,22 @@ def _shared_weight(indptr: Int64s, indices: Int32s, weight: Floats, norm: Floats
 @njit(cache=True, nogil=True)
 def _part_of_name(
     text: Bytes, bounds: Int64s, marks: Bytes, block: Int32s, start: Int32s, end: Int32s
-) -> NDArray[np.bool_]:
-    """Whether a capitalised mention touches another capitalised word: "Atlantic" in "Atlantic Avenue"."""
-    result = np.zeros(block.shape[0], np.bool_)
+) -> Bytes:
+    """Whether a capitalised mention stands before ("Atlantic Avenue") or after ("South Australia") a capitalised word."""
+    result = np.zeros(block.shape[0], np.uint8)
     for i in range(block.shape[0]):
         low, high = bounds[block[i]], bounds[block[i] + 1]
         at, stop = low + start[i], low + end[i]
         if not 65 <= text[at] <= 90:
             continue
         if stop + 1 < high and text[stop] == 32 and 65 <= text[stop + 1] <= 90:
-            result[i] = True
-        elif at - 2 > low and text[at - 1] == 32 and 97 <= (text[at - 2] | 32) <= 122:
+            result[i] |= _BEFORE_NAME
+        if at - 2 > low and text[at - 1] == 32 and 97 <= (text[at - 2] | 32) <= 122:
             word = at - 2
             while word > low and text[word - 1] != 32 and text[word - 1] != 10:
                 word -= 1
-            result[i] = 65 <= text[word] <= 90 and not marks[word] & SENTENCE
+            if 65 <= text[word] <= 90 and not marks[word] & SENTENCE:
+                result[i] |= _AFTER_NAME
     return result
 
 

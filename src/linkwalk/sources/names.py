@@ -26,6 +26,7 @@ class Names:
         self.keys: NDArray[np.uint64] = map_array(folder / "names-keys.npy")
         self.articles: NDArray[np.int32] = map_array(folder / "names-articles.npy")
         self.fragments: NDArray[np.uint64] = map_array(folder / "names-fragments.npy")
+        self.title_keys: NDArray[np.uint64] = map_array(folder / "titles-keys.npy")
         self.section_keys: NDArray[np.uint64] = map_array(folder / "sections-keys.npy")
         self.section_nodes: NDArray[np.int32] = map_array(folder / "sections-nodes.npy")
 
@@ -87,6 +88,7 @@ def write_names(
         (np.zeros(len(titles), np.uint64), fragments, np.zeros(len(skipped), np.uint64))
     )
     keys, first = np.unique(keys, return_index=True)  # an article wins over a redirect, that over a page left out
+    np.save(folder / "titles-keys.npy", titles)
     np.save(folder / "names-keys.npy", keys)
     np.save(folder / "names-articles.npy", values[first].astype(np.int32))
     np.save(folder / "names-fragments.npy", sections[first])

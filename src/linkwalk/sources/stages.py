@@ -70,6 +70,7 @@ def resolve_shard(folder: Path, number: int, hide: float = 0.0) -> None:
     report = {
         "unresolved": {OUTCOMES[-1 - code]: count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)},
         "sections": {"found": int((section >= 0).sum()), "not found": int((section < 0).sum())},
+        "redirected": int((names.title_keys[articles[found]] != shard["link_key"][found]).sum()),
     }
 
     base = int(layout.article_base[number])

@@ -20,7 +20,8 @@ _SAMPLES, _SAMPLE_BYTES = 64, 1 << 16
 
 def to_json(value: object) -> bytes:
     """The one JSON spelling used on disk: sorted keys, two blanks, a final newline."""
-    return (json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n").encode()
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return text.encode(errors="backslashreplace")  # half a surrogate, from a file name that is not UTF-8
 
 
 def write_json(path: Path, value: object) -> None:
@@ -55,7 +56,7 @@ def read_manifest(folder: Path, kind: str, command: str) -> dict[str, Any]:
         raise ArtifactError(f"no {kind} in {folder.parent}: run `{command}` first") from None
     except (OSError, ValueError) as error:
         raise ArtifactError(f"cannot read {path} ({error}): run `{command}` again") from None
-    if manifest.get("artifact") != kind:
+    if not isinstance(manifest, dict) or manifest.get("artifact") != kind:
         raise ArtifactError(f"{path} is not a {kind}'s manifest: run `{command}` into another folder")
     if manifest.get("format") != FORMAT:
         raise ArtifactError(

@@ -6,30 +6,54 @@ Errors a user can cause end in one line on standard error and exit status 2, nev
 import errno
 import os
 import sys
+from io import TextIOWrapper
+from typing import NoReturn
 
 
-def main(args: list[str] | None = None) -> None:
+def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line; the entry point of ``linkwalk``."""
+    import typer
+
     from linkwalk.cli.app import app
     from linkwalk.errors import LinkwalkError
 
+    usage_error: type[Exception] = typer.BadParameter.__mro__[1]  # of whichever click typer brings along
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A title or path that the terminal cannot show is no reason to fail.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    args = sys.argv[1:] if args is None else args
     try:
-        app(args)
+        status = app(args or ["--help"], prog_name="linkwalk", standalone_mode=False)
+        sys.stdout.flush()
+    except usage_error as error:
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context is not None else "linkwalk"
+        _fail(f"{error.format_message()} (see `{command} --help`)")  # type: ignore[attr-defined]
     except LinkwalkError as error:
         _fail(str(error))
-    except KeyboardInterrupt:
-        print("interrupted: run the same command again to go on from what is finished", file=sys.stderr)
-        sys.exit(130)
+    except MemoryError:
+        _fail("out of memory: use fewer --workers, or a machine with more")
     except BrokenPipeError:  # the reader of our output has left, as `head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except OSError as error:
-        if error.errno == errno.ENOSPC:
-            where = f" ({error.filename})" if error.filename else ""
-            _fail(f"the disk is full{where}: free some space and run the same command again")
-        _fail(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+        _fail(_in_words(error))
+    if status == 130:
+        print("interrupted: run the same command again to go on from what is finished", file=sys.stderr)
+    sys.exit(status if isinstance(status, int) else 0)
 
 
-def _fail(message: str) -> None:
+def _in_words(error: OSError) -> str:
+    where = f" ({error.filename})" if error.filename else ""
+    # numpy tells a short write ("4096 requested and 0 written") without an error number.
+    short = error.errno is None and str(error).endswith(" written")
+    if short or error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"the disk is full{where}: free some space and run the same command again"
+    if error.errno == errno.EFBIG:
+        return f"a file would grow larger than this system allows{where}: raise the limit, or write elsewhere"
+    return f"{error.strerror or error}{where}"
+
+
+def _fail(message: str) -> NoReturn:
     print("error: " + " ".join(message.split()), file=sys.stderr)
     sys.exit(2)

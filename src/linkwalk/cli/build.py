@@ -13,7 +13,7 @@ def build(
     dumps: Annotated[
         list[Path],
         typer.Argument(
-            metavar="DUMP...",
+            metavar="DUMP",
             help="MediaWiki exports (.xml, .xml.bz2, .xml.gz, .xml.xz; several parts of one wiki are read in order), "
             "or JSON lines with `title` and `text` (.jsonl, packed or not).",
         ),

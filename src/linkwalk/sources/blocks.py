@@ -1,9 +1,10 @@
 """An article is cut into blocks of about a hundred words: the nodes of the graph (sec. 4.1, app. A.1).
 
-A block never crosses a main (second-level) heading and is cut, in this order of preference, where a paragraph ends,
-where a sentence ends, between two words of an over-long sentence; never inside a link.
+A block never crosses a main (second-level) heading and is cut, in this order of preference, where a paragraph
+ends, where a sentence ends, between two words of an over-long sentence; never inside a link.
 """
 
+import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ _SLACK = 0.4
 _MAX_UNIT_CHARS = MAX_BLOCK_BYTES // 16
 #: Longest block in characters (of up to four bytes each).
 _MAX_CHARS = MAX_BLOCK_BYTES // 4
+#: Scripts that put no blanks between words (Thai to Khmer, Chinese, Japanese): about this many letters are a word.
+_UNSPACED = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
+_UNSPACED_LETTERS = 2
 
 
 class _Unit(NamedTuple):
@@ -77,7 +81,7 @@ def _units(text: str, links: list[Link], block_words: int) -> Iterator[_Unit]:
                 link += 1
             if link < len(links) and links[link].start < end and end < line_end:
                 continue
-            words = text.count(" ", start, end) + 1
+            words = _count_words(text, start, end)
             if words > 2 * block_words or end - start > _MAX_UNIT_CHARS:
                 yield from _pieces(text, start, end, links, block_words, end == line_end)
             else:
@@ -88,22 +92,32 @@ def _units(text: str, links: list[Link], block_words: int) -> Iterator[_Unit]:
         line_start = line_end + 1
 
 
+def _count_words(text: str, start: int, end: int) -> int:
+    """Words of a stretch of text: those between blanks, and more in scripts that know no blanks."""
+    blanks = text.count(" ", start, end)
+    if text.isascii() or end - start < 8 * (blanks + 1):
+        return blanks + 1
+    return blanks + 1 + len(_UNSPACED.findall(text, start, end)) // _UNSPACED_LETTERS
+
+
 def _pieces(
     text: str, start: int, end: int, links: list[Link], block_words: int, ends_line: bool
 ) -> Iterator[_Unit]:
-    """Cut an over-long sentence between words, or through a word that is itself too long, never inside a link."""
+    """Cut an over-long sentence between words, or through one that is itself too long, never inside a link."""
+    unspaced = _count_words(text, start, end) > 2 * (text.count(" ", start, end) + 1)
+    longest = min(_MAX_UNIT_CHARS, _UNSPACED_LETTERS * block_words) if unspaced else _MAX_UNIT_CHARS
     link = bisect_right(links, start, key=lambda found: found.end)
     while start < end:
-        stop, words = start, 0
-        while stop < end and words < block_words and stop - start < _MAX_UNIT_CHARS:
-            blank = text.find(" ", stop + 1, min(end, start + _MAX_UNIT_CHARS))
-            stop = blank if blank >= 0 else min(end, start + _MAX_UNIT_CHARS)
+        stop, words, limit = start, 0, min(end, start + longest)
+        while stop < limit and words < block_words:
+            blank = text.find(" ", stop + 1, limit)
+            stop = blank if blank >= 0 else limit
             words += 1
         while link < len(links) and links[link].end <= stop:
             link += 1
         if stop < end and link < len(links) and links[link].start < stop:
             stop = min(links[link].end, end)
-        yield _Unit(start, stop, words, ends_line and stop == end)
+        yield _Unit(start, stop, _count_words(text, start, stop), ends_line and stop == end)
         start = stop
         while start < end and text[start] == " ":
             start += 1
@@ -122,7 +136,7 @@ def _group(units: list[_Unit], block_words: int, headings: list[Heading], starts
                 words += units[at].words
                 if at > first and (words > high or units[at].end - units[first].start > _MAX_CHARS):
                     break
-                # Distance from the size asked for; a cut within a paragraph, or one that leaves a stub, costs extra.
+                # Distance from the size asked for; to cut within a paragraph or leave a stub costs extra.
                 rest = left - words
                 cost = abs(words - block_words) + (0 if units[at].ends_line else 0.5 * block_words)
                 cost += block_words if words < low or 0 < rest < low / 2 else 0

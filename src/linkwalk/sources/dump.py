@@ -1,21 +1,21 @@
 """Opens a dump and cuts it into chunks of whole pages, without parsing them: that is the workers' part.
 
-A ``</page>`` cannot stand inside a page's text (there it is ``&lt;/page&gt;``), so chunks are cut by searching bytes, far
-faster than decompression delivers them. A multistream bzip2 file, as Wikimedia publishes, is cut into ranges of
-streams instead, which the workers decompress themselves.
+A ``</page>`` cannot stand inside a page's text (there it is ``&lt;/page&gt;``), so chunks are cut by searching
+bytes, far faster than decompression delivers them. A multistream bzip2 file, as Wikimedia publishes, is cut
+into ranges of streams instead, which the workers decompress themselves. Where a stream is damaged, reading
+goes on with the next one.
 """
 
 import bz2
 import gzip
-import io
 import lzma
 import mmap
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 from xml.parsers import expat
 
 from linkwalk.errors import InputError
@@ -28,9 +28,19 @@ _READ_BYTES = 1 << 20
 _HEADER_BYTES = 4 << 20
 _RANGE_BYTES = 512 << 10
 _BEGIN, _END = b"<page>", b"</page>"
-_STREAM = re.compile(rb"BZh[1-9]1AY&SY")
 _MAGIC = ((b"BZh", "bzip2"), (b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\x00", "xz"))
-_DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError)
+#: How a stream begins, with a block or (bzip2) with nothing at all.
+_STREAM = {
+    "bzip2": re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"),
+    "xz": re.compile(rb"\xfd7zXZ\x00"),
+}
+_DECODER: dict[str, Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]] = {
+    "bzip2": bz2.BZ2Decompressor,
+    "xz": lzma.LZMADecompressor,
+}
+_find_other_than_zero = re.compile(rb"[^\x00]").search
+
+_UNREADABLE, _CUT_OFF, _TOO_LARGE = "damaged or truncated data", "cut off in mid-page", "too large"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +49,7 @@ class Chunk:
 
     data: bytes
     damage: tuple[str, ...] = ()
-    """What was wrong on the way here, e.g. ``too large``, ``truncated``; one entry per damaged page."""
+    """What was wrong on the way here, e.g. ``too large``; one entry per damaged page."""
 
     def read(self) -> Iterator["Chunk"]:
         """The chunk itself: it has been decompressed already."""
@@ -56,29 +66,8 @@ class StreamRange:
 
     def read(self) -> Iterator[Chunk]:
         """Unpack the range; its last page may reach into the streams that follow."""
-        data, damage = bytearray(), []
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self.start)
-                for block in _unpack(io.BytesIO(file.read(self.stop - self.start)), "bzip2"):
-                    data += block
-                last = _open_page(data)
-                if last >= 0:
-                    file.seek(self.stop)
-                    for block in _unpack(file, "bzip2"):
-                        data += block
-                        end = data.find(_END, last)
-                        if end >= 0:
-                            del data[end + len(_END) :]
-                            break
-                        if len(data) - last > MAX_PAGE_BYTES:
-                            damage.append("too large")
-                            break
-        except _DAMAGED:
-            damage.append("damaged stream")
-        begin, end = data.find(_BEGIN), data.rfind(_END)
-        whole = bytes(data[begin : end + len(_END)]) if 0 <= begin < end else b""
-        yield Chunk(whole, tuple(damage))
+        reader = _Reader(self.path, "bzip2", self.start)
+        yield from _cut_pages(_range_blocks(reader, self.stop))
 
 
 class Piece(Protocol):
@@ -102,14 +91,18 @@ class Dump:
 
     def pieces(self) -> Iterator[tuple[Piece, int]]:
         """Pieces of work in order, each with how many bytes of the file have been consumed by then."""
-        if self.packing == "bzip2" and self.format == "xml" and (ranges := _stream_ranges(self.path, self.size)):
+        if (
+            self.packing == "bzip2"
+            and self.format == "xml"
+            and (ranges := _stream_ranges(self.path, self.size))
+        ):
             for start, stop in ranges:
                 yield StreamRange(self.path, start, stop), stop
             return
+        reader = _Reader(self.path, self.packing)
         cut = _cut_pages if self.format == "xml" else _cut_lines
-        with self.path.open("rb") as file:
-            for chunk in cut(_unpack(file, self.packing)):
-                yield chunk, file.tell()
+        for chunk in cut(reader.blocks()):
+            yield chunk, reader.position
 
 
 def open_dump(path: Path) -> Dump:
@@ -117,7 +110,8 @@ def open_dump(path: Path) -> Dump:
     if not path.exists():
         raise InputError(f"no such file: {path}")
     if not path.is_file():
-        raise InputError(f"{path} is a folder: name a dump file, such as pages-articles.xml.bz2")
+        what = "a folder" if path.is_dir() else "no plain file"
+        raise InputError(f"{path} is {what}: name a dump file, such as pages-articles.xml.bz2")
     size = path.stat().st_size
     if size == 0:
         raise InputError(f"{path} is empty: download it again")
@@ -126,27 +120,28 @@ def open_dump(path: Path) -> Dump:
     packing = next((name for prefix, name in _MAGIC if magic.startswith(prefix)), "plain")
     for prefix, name in ((b"7z\xbc\xaf", "7z"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"PK\x03\x04", "zip")):
         if magic.startswith(prefix):
-            raise InputError(f"{path} is packed with {name}: unpack it, or take the .bz2 or .gz file of the same dump")
-    head = b""
-    try:
-        with path.open("rb") as file:
-            for block in _unpack(file, packing):
-                head += block
-                if b"<page>" in head or len(head) > _HEADER_BYTES or head.lstrip()[:1] == b"{":
-                    break
-    except _DAMAGED as error:
-        if not head:
-            raise InputError(f"{path} cannot be unpacked ({error}): download it again") from None
-    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+            raise InputError(
+                f"{path} is packed with {name}: unpack it, or take the .bz2 or .gz file of the same dump"
+            )
+    head = bytearray()
+    for block in _Reader(path, packing).blocks():
+        head += block
+        if not block or _BEGIN in head or len(head) > _HEADER_BYTES or head.lstrip()[:1] == b"{":
+            break
+    if not head:
+        raise InputError(f"{path} cannot be unpacked, although it begins like {packing}: download it again")
+    start = bytes(head).lstrip(b"\xef\xbb\xbf \t\r\n")
     if start[:1] == b"{":
         return Dump(path, size, packing, "jsonl", Site(name=path.name.split(".")[0]))
-    if start[:1] != b"<" or b"<mediawiki" not in start[:_HEADER_BYTES]:
+    if start[:1] != b"<" or b"<mediawiki" not in start:
         raise InputError(
-            f"{path} is not a MediaWiki export (no <mediawiki> element) nor JSON lines with `title` and `text`"
+            f"{path} is not a MediaWiki export (no <mediawiki> element) nor JSON lines of `title` and `text`"
         )
     if b"<!DOCTYPE" in start or b"<!ENTITY" in start:
-        raise InputError(f"{path} declares a document type or entities, which no MediaWiki export does: refused")
-    return Dump(path, size, packing, "xml", _read_site(path, start.partition(b"<page>")[0]))
+        raise InputError(
+            f"{path} declares a document type or entities, which no MediaWiki export does: refused"
+        )
+    return Dump(path, size, packing, "xml", _read_site(path, start.partition(_BEGIN)[0]))
 
 
 def _read_site(path: Path, header: bytes) -> Site:
@@ -190,21 +185,76 @@ def _read_site(path: Path, header: bytes) -> Site:
     )
 
 
-def _unpack(file: BinaryIO, packing: str) -> Iterator[bytes]:
-    """Yield a file's unpacked bytes block by block."""
-    reader: Any = {"bzip2": bz2.BZ2File, "gzip": _gzip, "xz": lzma.LZMAFile}.get(packing, lambda raw: raw)(file)
-    while block := reader.read(_READ_BYTES):
-        yield block
+class _Reader:
+    """A file's unpacked bytes, block by block. An empty block marks a place where bytes are lost."""
 
+    def __init__(self, path: Path, packing: str, start: int = 0) -> None:
+        self.path, self.packing = path, packing
+        self.position = start
+        """Bytes of the file consumed so far."""
+        self.stream = start
+        """Where the stream begins that the last block came from (bzip2, xz)."""
 
-def _gzip(file: BinaryIO) -> gzip.GzipFile:
-    return gzip.GzipFile(fileobj=file)
+    def blocks(self) -> Iterator[bytes]:
+        with self.path.open("rb") as file:
+            if self.packing in _STREAM:
+                with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
+                    yield from self._streams(view)
+            elif self.packing == "gzip":
+                yield from self._gzip(file)
+            else:
+                while block := file.read(_READ_BYTES):
+                    self.position += len(block)
+                    yield block
+
+    def _gzip(self, file: BinaryIO) -> Iterator[bytes]:
+        with gzip.GzipFile(fileobj=file) as reader:
+            try:
+                # Unlike read, read1 hands out what there is before it meets the damage.
+                while block := reader.read1(_READ_BYTES):
+                    self.position = file.tell()
+                    yield block
+            except (gzip.BadGzipFile, EOFError, zlib.error):
+                yield b""
+
+    def _streams(self, view: mmap.mmap) -> Iterator[bytes]:
+        """Unpack stream after stream; what cannot be unpacked is skipped, up to the next stream."""
+        size = len(view)
+        while self.position < size:
+            found = _STREAM[self.packing].search(view, self.position)
+            if _find_other_than_zero(view, self.position, found.start() if found else size):
+                yield b""
+            if found is None:
+                return
+            self.position = self.stream = found.start()
+            try:
+                yield from self._stream(view)
+            except (OSError, EOFError, lzma.LZMAError):
+                yield b""
+                self.position = self.stream + 1
+                next_stream = _STREAM[self.packing].search(view, self.position)
+                self.position = next_stream.start() if next_stream else size
+
+    def _stream(self, view: mmap.mmap) -> Iterator[bytes]:
+        decoder = _DECODER[self.packing]()
+        step = 1 << 10  # small at first, so that what only looks like a stream costs little
+        while not decoder.eof:
+            raw = b""
+            if decoder.needs_input:
+                raw = view[self.position : self.position + step]
+                if not raw:
+                    raise EOFError
+                self.position += len(raw)
+                step = min(2 * step, _READ_BYTES)
+            if block := decoder.decompress(raw, _READ_BYTES):
+                yield block
+        self.position -= len(decoder.unused_data)
 
 
 def _stream_ranges(path: Path, size: int) -> list[tuple[int, int]]:
     """Where the streams of a multistream file begin, grouped; empty where reading in one go is as good."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
-        starts = [match.start() for match in _STREAM.finditer(view)]
+        starts = [match.start() for match in _STREAM["bzip2"].finditer(view)]
     if len(starts) < 4 or starts[0] != 0 or size / len(starts) > 4 * CHUNK_BYTES:
         return []
     bounds = [0]
@@ -214,54 +264,80 @@ def _stream_ranges(path: Path, size: int) -> list[tuple[int, int]]:
     return list(zip(bounds, [*bounds[1:], size], strict=True))
 
 
-def _open_page(data: bytearray) -> int:
-    """Where a page begins that does not end in ``data``, or -1; a tag cut in two counts, as far as one can tell."""
-    begin = data.rfind(_BEGIN)
-    if begin >= 0 and data.find(_END, begin) < 0:
-        return begin
-    for length in range(len(_BEGIN) - 1, 0, -1):
-        if data.endswith(_BEGIN[:length]):
-            return len(data) - length
-    return -1
+def _range_blocks(reader: _Reader, stop: int) -> Iterator[bytes]:
+    """The blocks of the streams before ``stop``, and what finishes the open page in those that follow."""
+    tail, is_open = b"", False
+    for block in reader.blocks():
+        around = tail + block
+        if not block:
+            if reader.stream >= stop:
+                return
+            tail, is_open = b"", False
+            yield block
+            continue
+        if reader.stream < stop:
+            begin, end = around.rfind(_BEGIN), around.rfind(_END)
+            if begin != end:
+                is_open = begin > end
+            yield block
+        else:
+            is_open = is_open or around.find(_BEGIN, 0, len(tail) + len(_BEGIN) - 1) >= 0
+            if not is_open:
+                return
+            end = around.find(_END)
+            if end >= 0:
+                yield block[: end + len(_END) - len(tail)]
+                return
+            yield block
+        tail = around[1 - len(_END) :]
+
+
+def _last_end(buffer: bytearray) -> int:
+    """Where the last whole page of a buffer ends, 0 if there is none."""
+    at = buffer.rfind(_END)
+    return at + len(_END) if at >= 0 else 0
 
 
 def _cut_pages(blocks: Iterator[bytes]) -> Iterator[Chunk]:
-    """Cut a stream of bytes into chunks that end with ``</page>``; memory stays bounded whatever the stream holds."""
+    """Cut a stream of bytes into chunks from ``<page>`` to ``</page>``, in bounded memory whatever it holds."""
     buffer = bytearray()
     damage: list[str] = []
     searched = 0  # bytes of the buffer known to hold no page's end
-    skipping = False
-    try:
-        for block in blocks:
-            buffer += block
-            if skipping:
-                end = buffer.find(_END)
-                if end < 0:
-                    del buffer[: -len(_END)]
-                    continue
-                del buffer[: end + len(_END)]
-                skipping, searched = False, 0
-            if len(buffer) < CHUNK_BYTES:
-                continue
-            end = buffer.rfind(_END, max(0, searched - len(_END)))
-            if end >= 0:
-                yield Chunk(bytes(buffer[: end + len(_END)]), tuple(damage))
+    between = True  # before the first page, after damage or a page that is too large: skip to the next one
+    for block in blocks:
+        if not block:
+            damage.append(_UNREADABLE)
+            if end := _last_end(buffer):
+                yield Chunk(bytes(buffer[:end]), tuple(damage))
                 damage.clear()
-                del buffer[: end + len(_END)]
-                searched = 0
-            else:
-                searched = len(buffer)
-                if searched > MAX_PAGE_BYTES + CHUNK_BYTES:
-                    damage.append("too large")
-                    buffer.clear()
-                    skipping = True
-    except _DAMAGED:
-        damage.append("damaged or truncated file")
-    end = buffer.rfind(_END) + len(_END)
-    if end < len(_END):
-        end = 0
-    if buffer.find(_BEGIN, end) >= 0 and "damaged or truncated file" not in damage:
-        damage.append("cut off in mid-page")
+            buffer.clear()
+            between = True
+            continue
+        buffer += block
+        if between:
+            begin = buffer.find(_BEGIN)
+            if begin < 0:
+                del buffer[: 1 - len(_BEGIN)]
+                continue
+            del buffer[:begin]
+            between, searched = False, 0
+        if len(buffer) < CHUNK_BYTES:
+            continue
+        end = buffer.rfind(_END, max(0, searched - len(_END)))
+        if end >= 0:
+            yield Chunk(bytes(buffer[: end + len(_END)]), tuple(damage))
+            damage.clear()
+            del buffer[: end + len(_END)]
+            searched = 0
+        elif len(buffer) > MAX_PAGE_BYTES + CHUNK_BYTES:
+            damage.append(_TOO_LARGE)
+            buffer.clear()
+            between = True
+        else:
+            searched = len(buffer)
+    end = _last_end(buffer)
+    if not between and buffer.find(_BEGIN, end) >= 0:
+        damage.append(_CUT_OFF)
     if end or damage:
         yield Chunk(bytes(buffer[:end]), tuple(damage))
 
@@ -270,29 +346,34 @@ def _cut_lines(blocks: Iterator[bytes]) -> Iterator[Chunk]:
     """Cut a stream of bytes into chunks of whole lines."""
     buffer = bytearray()
     damage: list[str] = []
-    skipping = False
-    try:
-        for block in blocks:
-            buffer += block
-            end = buffer.rfind(b"\n") + 1
-            if skipping:
-                first = buffer.find(b"\n") + 1
-                if not first:
-                    buffer.clear()
-                    continue
-                del buffer[:first]
-                end -= first
-                skipping = False
-            if end and len(buffer) >= CHUNK_BYTES:
-                yield Chunk(bytes(buffer[:end]), tuple(damage))
+    skipping = False  # after damage or a line that is too large: skip to the next one
+    for block in blocks:
+        if not block:
+            damage.append(_UNREADABLE)
+            del buffer[buffer.rfind(b"\n") + 1 :]
+            if buffer:
+                yield Chunk(bytes(buffer), tuple(damage))
                 damage.clear()
-                del buffer[:end]
-            elif len(buffer) > MAX_PAGE_BYTES + CHUNK_BYTES:
-                damage.append("too large")
+            buffer.clear()
+            skipping = True
+            continue
+        buffer += block
+        if skipping:
+            first = buffer.find(b"\n") + 1
+            if not first:
                 buffer.clear()
-                skipping = True
-    except _DAMAGED:
-        damage.append("damaged or truncated file")
-        del buffer[buffer.rfind(b"\n") + 1 :]
+                continue
+            del buffer[:first]
+            skipping = False
+        if len(buffer) < CHUNK_BYTES:
+            continue
+        if end := buffer.rfind(b"\n") + 1:
+            yield Chunk(bytes(buffer[:end]), tuple(damage))
+            damage.clear()
+            del buffer[:end]
+        elif len(buffer) > MAX_PAGE_BYTES + CHUNK_BYTES:
+            damage.append(_TOO_LARGE)
+            buffer.clear()
+            skipping = True
     if buffer or damage:
         yield Chunk(bytes(buffer), tuple(damage))

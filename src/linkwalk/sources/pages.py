@@ -11,6 +11,8 @@ from linkwalk.sources.dump import MAX_PAGE_BYTES
 
 _PAGE = re.compile(rb"<page>.*?(?:</page>|(?=<page>)|\Z)", re.DOTALL)
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_REFERENCE = re.compile("&#(?:x([0-9A-Fa-f]+)|([0-9]+));")
+_MENDED = "forbidden characters (mended)"
 _WANTED = frozenset(("title", "ns", "text", "timestamp", "model"))
 
 
@@ -43,15 +45,22 @@ def parse_xml(data: bytes, damage: Counter[str]) -> Iterator[Page]:
         pages = _parse(raw)
         if pages is None:
             try:
-                text, reason = raw.decode(), "forbidden characters (mended)"
+                text, reason = raw.decode(), _MENDED
             except UnicodeDecodeError:
                 text, reason = raw.decode(errors="replace"), "invalid UTF-8 (mended)"
-            pages = _parse(_FORBIDDEN.sub("\ufffd", text).encode())
+            pages = _parse(_REFERENCE.sub(_checked, _FORBIDDEN.sub("\ufffd", text)).encode())
             if pages is None:
                 damage["broken XML"] += 1
                 continue
             damage[reason] += 1
         yield from pages
+
+
+def _checked(reference: re.Match[str]) -> str:
+    """A character reference as it is, unless XML forbids the character."""
+    digits = (reference[1] or reference[2]).lstrip("0")
+    code = int(digits, 16 if reference[1] else 10) if 0 < len(digits) < 8 else 0
+    return reference[0] if code < 0x110000 and not _FORBIDDEN.match(chr(code)) else "\ufffd"
 
 
 def _parse(data: bytes) -> list[Page] | None:
@@ -102,10 +111,13 @@ def parse_jsonl(data: bytes, damage: Counter[str]) -> Iterator[Page]:
             continue
         try:
             record = json.loads(line)
-            page = Page(title=record["title"], text=record["text"], timestamp=str(record.get("timestamp", "")))
-            if not isinstance(page.title, str) or not isinstance(page.text, str):
+            title, text = record["title"], record["text"]
+            timestamp = str(record.get("timestamp", ""))
+            if not isinstance(title, str) or not isinstance(text, str):
                 raise TypeError
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             damage["broken JSON line"] += 1
             continue
-        yield page
+        mended = [_FORBIDDEN.sub("\ufffd", value) for value in (title, text, timestamp)]
+        damage[_MENDED] += mended != [title, text, timestamp]
+        yield Page(title=mended[0], text=mended[1], timestamp=mended[2])

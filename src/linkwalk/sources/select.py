@@ -26,7 +26,10 @@ _REDIRECT = re.compile(
     \[\[\s*:?\s*([^\[\]|{}<>\n]+)""",
     re.IGNORECASE | re.VERBOSE,
 )
-_DISAMBIGUATION_TITLE = re.compile(r"\((?:disambiguation|Begriffsklärung|homonymie|desambiguación|значения|zeimeibu škiršona)\)$", re.I)
+_DISAMBIGUATION_TITLE = re.compile(
+    r"\((?:disambiguation|Begriffsklärung|homonymie|desambiguación|значения|zeimeibu škiršona)\)$",
+    re.IGNORECASE,
+)
 _DISAMBIGUATION_MARK = re.compile(
     r"""__DISAMBIG__|\{\{\s*(?:disambig\w*|dab|hndis|geodis|hospitaldis|schooldis|mathdab|roaddis|numberdis|surname
     |given[ ]name|begriffsklärung|bkl|homonymie|desambiguación|desambig\w*|disambigua|doorverwijspagina
@@ -36,7 +39,9 @@ _DISAMBIGUATION_MARK = re.compile(
 _MAY_REFER = re.compile(
     r"^.{1,200}\b(?:may|can|could|might)\s+(?:also\s+|either\s+)?(?:refer|mean|stand\s+for)\b.{0,60}:\s*$"
 )
-_LIST_TITLE = re.compile(r"^(?:Lists? of|Index of|Outline of|Listes? de|Liste der|Liste von|Lista de)\s", re.IGNORECASE)
+_LIST_TITLE = re.compile(
+    r"^(?:Lists? of|Index of|Outline of|Listes? de|Liste der|Liste von|Lista de)\s", re.IGNORECASE
+)
 
 
 def redirect_target(page: Page) -> str | None:
@@ -67,6 +72,6 @@ def reason_by_text(text: str, *, min_chars: int) -> str | None:
     """Why a page is left out, as far as its plain text tells."""
     if _MAY_REFER.match(text[:300].partition("\n")[0]) and "\n" in text:
         return "disambiguation"
-    if len(text) < min_chars:
+    if len(text) < max(1, min_chars):  # an article has at least one block
         return "short"
     return None

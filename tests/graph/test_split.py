@@ -132,6 +132,7 @@ def grown(graph: Graph, by: str, parity: int, limit: int) -> set[int]:
     chosen, level = [own[0]], {own[0]}
     while level and size[chosen].sum() < limit:
         reached = {unit_of[t] for s, t in edges if unit_of[s] in level}
+        reached |= {unit_of[s] for s, t in edges if unit_of[t] in level}
         level = {u for u in reached if u in own and u not in chosen}
         for unit in sorted(level, key=ranked.index):
             if size[chosen].sum() < limit:

@@ -76,8 +76,9 @@ def split(
     """Write the workspaces ``out_dir/train`` and ``out_dir/eval``, which share no node or edge (app. A.2).
 
     Articles are ranked by the links that other articles have to any of their blocks, nodes by their
-    in-degree, ties by number. With ``nodes``, each half is grown from its top-ranked article or node along
-    its links until it has that many nodes. Whole articles move, so the last one may make it a few more.
+    in-degree, ties by number. With ``nodes``, each half is grown from its top-ranked article or node to the
+    ones connected with it, by a link in either direction, until it has that many nodes. Whole articles move, so the
+    last one may make it a few more.
     """
     progress = progress or Progress(quiet=True)
     if nodes is not None and nodes < 1:
@@ -187,14 +188,9 @@ class _Units:
         total = self._size(top)
         level = top
         while total < nodes and len(level):
-            level = _next_level(
-                self.graph.out_indptr,
-                self.graph.out_targets,
-                self.first,
-                self.node_unit,
-                self.rank,
-                level,
-                chosen,
+            ways = (self.graph.forward, self.graph.reverse)
+            level = np.concatenate(
+                [_next_level(*way, self.first, self.node_unit, self.rank, level, chosen) for way in ways]
             )
             level = level[np.argsort(self.rank[level])]
             sizes = np.cumsum(self.first[level + 1] - self.first[level])
@@ -219,7 +215,7 @@ def _next_level(
     level: Int64s,
     chosen: NDArray[np.bool_],
 ) -> Int64s:
-    """Units of the same half, not chosen yet, to which a level's units link; they are marked as chosen."""
+    """Units of the same half, not chosen yet, next to a level's units; they are marked as chosen."""
     found = np.empty(1024, np.int64)
     count = 0
     for i in range(level.shape[0]):

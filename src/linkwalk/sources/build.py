@@ -84,13 +84,15 @@ def build(
     """Build the graph of one or more dump files into ``workspace / "graph"``."""
     progress = progress or Progress(quiet=True)
     opened = [open_dump(path) for path in dumps]
-    other = Graph.open(anchors) if anchors is not None else None
+    other = _open_anchors(anchors) if anchors is not None else None
     plan = _plan(opened, config, other)
     final, partial = workspace / "graph", workspace / "graph.partial"
     if present := _present(workspace, plan, force=force):
-        shutil.rmtree(partial, ignore_errors=True)
+        if strict and present.ledger["damage"]:
+            raise InputError(f"{workspace} was built from damaged input, see graph/ledger.json, and --strict was asked for")
+        _tidy_up(workspace)
         return present
-    existed = workspace.exists()
+    made = _first_missing(workspace)
     partial.mkdir(parents=True, exist_ok=True)
     try:
         with _lock(partial, workspace), Workers(workers) as pool:
@@ -98,14 +100,44 @@ def build(
             job = Build(partial, opened, config, other, pool, progress)
             manifest, ledger = job.run(plan, strict=strict)
             finish(partial / "graph", final)
-    except InputError:
-        # Bad input leaves nothing behind; anything else (a full disk, a kill) leaves what is finished, to go on from.
-        shutil.rmtree(partial, ignore_errors=True)
-        if not existed:
-            shutil.rmtree(workspace, ignore_errors=True)
+    except InputError:  # bad input leaves nothing behind
+        shutil.rmtree(made or partial, ignore_errors=True)
+        raise
+    except OSError:  # a full disk, say: what is finished stays, to go on from, as it does after a kill
+        shutil.rmtree(partial / "graph", ignore_errors=True)
+        for file in partial.glob("*.partial"):
+            file.unlink(missing_ok=True)
+        if not finished(partial, "shard"):
+            shutil.rmtree(made or partial, ignore_errors=True)
         raise
     shutil.rmtree(partial, ignore_errors=True)
     return BuildResult(workspace, manifest, ledger, True)
+
+
+def _first_missing(folder: Path) -> Path | None:
+    """The outermost folder that has to be made for ``folder`` to be there."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    return missing[-1] if missing else None
+
+
+def _tidy_up(workspace: Path) -> None:
+    """Remove what a build left that was killed just after it had finished; not from under one that is at work."""
+    shutil.rmtree(workspace / "graph.old", ignore_errors=True)
+    partial = workspace / "graph.partial"
+    if partial.exists():
+        try:
+            with _lock(partial, workspace):
+                shutil.rmtree(partial, ignore_errors=True)
+        except LinkwalkError:
+            pass
+
+
+def _open_anchors(workspace: Path) -> Graph:
+    """The graph to learn anchors from, if it can teach any."""
+    graph = Graph.open(workspace)
+    if not (graph.folder / "anchors_surfaces.npy").exists():
+        raise InputError(f"{workspace} has no anchor statistics: build it without --no-entity-links")
+    return graph
 
 
 def _plan(dumps: Sequence[Dump], config: BuildConfig, other: Graph | None) -> dict[str, Any]:
@@ -197,8 +229,9 @@ class Build:
         """Everything up to the tables that edges are made from."""
         self.read()
         self.read_reports()
-        self.check(strict=strict)
+        self.check_pages()
         self.name()
+        self.check_damage(strict=strict)
         self.each("resolve", "links", resolve_shard, self.hide)
         if self.config.entity_links:
             self.pair()
@@ -255,8 +288,8 @@ class Build:
             self.ledger.damage.update(report["damage"])
             self.ledger.newest = max(self.ledger.newest, report["newest"])
 
-    def check(self, *, strict: bool) -> None:
-        """Refuse a dump without a usable page; say what was damaged in one that has some."""
+    def check_pages(self) -> None:
+        """Refuse a dump without a usable page."""
         ledger, files = self.ledger, ", ".join(str(dump.path) for dump in self.dumps)
         damage = ledger.damage_in_words()
         if not ledger.pages["read"]:
@@ -264,6 +297,13 @@ class Build:
         if not ledger.pages["kept"]:
             reasons = ", ".join(f"{n:,} {reason}" for reason, n in ledger.to_json()["pages"]["skipped"].items())
             raise InputError(f"{files}: no page is an article ({reasons}): lower --min-chars or check the dump")
+
+    def check_damage(self, *, strict: bool) -> None:
+        """Say what was damaged; what no wiki lets happen, two pages of one title and redirects in a ring, is too."""
+        ledger, files = self.ledger, ", ".join(str(dump.path) for dump in self.dumps)
+        ledger.damage["duplicate title"] += ledger.pages["duplicate title"]
+        ledger.damage["redirect loop"] += ledger.redirects["redirect loop"]
+        damage = ledger.damage_in_words()
         if damage and strict:
             raise InputError(f"{files}: damaged ({damage}), and --strict was asked for")
         if damage:
@@ -444,9 +484,6 @@ def _shifted(columns: Iterator[NDArray[Any]], base: NDArray[np.int64]) -> NDArra
 
 def _foreign_pairs(other: Graph, names: Names) -> Arrays:
     """Anchor statistics of another wiki, its articles found here by title; those that are not here fall out."""
-    path = other.folder / "anchors_surfaces.npy"
-    if not path.exists():
-        raise InputError(f"{other.folder.parent} has no anchor statistics: build it without --no-entity-links")
     keys = np.array([name_key(title) for title in other.titles.slice(0, other.articles)], np.uint64)
     local, _ = names.look_up(keys)
     surface, indptr, shape = (map_array(other.folder / f"anchors_{n}.npy") for n in ("surfaces", "indptr", "shapes"))

@@ -1,8 +1,8 @@
 """The wikitext scanner's speed, next to gensim's ``filter_wiki`` and mwparserfromhell's parser.
 
 All read the same genuine pages in one process on one core. gensim's filter drops markup by regular
-expressions and keeps no links; mwparserfromhell builds a tree and renders nothing. Repetitions are interleaved,
-and the best counts.
+expressions and keeps no links; mwparserfromhell builds a tree and renders nothing. Repetitions are
+interleaved, and the best counts.
 """
 
 import argparse

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -87,7 +88,8 @@ CASES = {
     "refs": ("a<ref>[[b]]</ref> c<ref name=x /> d<REF name='y'>e</Ref>.<references/>", "a c d.", []),
     "unclosed ref": ("a<ref>b [[c]]", "ab c", [("c", "c")]),
     "dropped tags": (
-        "a<math>x</math>b<gallery>\nA.jpg|c\n</gallery>d<pre>e</pre>f<source lang=x>g</source>h<timeline>i</timeline>",
+        "a<math>x</math>b<gallery>\nA.jpg|c\n</gallery>d<pre>e</pre>f<source lang=x>g</source>"
+        "h<timeline>i</timeline>",
         "abdfh",
         [],
     ),
@@ -96,6 +98,8 @@ CASES = {
         "a b c d e http://z f",
         [("e", "e")],
     ),
+    "external without a blank": ("a[http://x 1] [http://x''b'' c]", "a1 b c", []),
+    "heading with text after": ("a\n\n== b == c", "a\n== b == c", []),
     "not external": ("[a b] [http://x\ny]", "[a b] [http://x y]", []),
     "external in caption": ("a [[File:x|thumb|b [http://y c]]]", "a\nb c", []),
     "templates": ("a {{b|c}} d {{e|{{f|[[g]]|{{h|{{i}}}}}}}} j", "a d j", []),
@@ -119,6 +123,11 @@ CASES = {
         [],
     ),
     "caption in caption": ("a [[File:x|thumb|b [[File:y|c [[d]]]] e]] f", "a f\nc d\nb e", [("d", "d")]),
+    "caption in nothing": (
+        "[[File:x|[[File:y|a]]]]\n\n[[b|[[File:y|c]] d]]\n\ne",
+        "a\nd\nc\ne",
+        [("d", "b")],
+    ),
     "caption before text": ("[[File:x|thumb|a]]\nb", "a\nb", []),
     "caption with a bar entity": ("a [[File:x|thumb|b&#124;c]]", "a\nb|c", []),
     "caption of several lines": ("a [[File:x|thumb\n|b\n\nc [[d]]\n]] e", "a e\nb c d", [("d", "d")]),
@@ -148,15 +157,16 @@ def test_headings_say_where_their_text_begins() -> None:
 
 def test_every_link_left_out_has_a_reason() -> None:
     wikitext = (
-        "[[a]] [[File:x|thumb|[[b]]]] [[Category:c]] [[de:d]] [[wikt:e]] [[User:f]] [[g| ]] {{t|[[h]] [[i|j]]}}"
-        "<ref>[[k]]</ref><math>[[l]]</math><pre>[[m]]</pre><!-- [[n]] --><gallery>\nx|[[o]]\n</gallery>[[p|[[q]]]]"
+        "[[a]] [[File:x|thumb|[[b]]]] [[Category:c]] [[de:d]] [[wikt:e]] [[User:f]] [[g| ]] "
+        "{{t|[[h]] [[i|j]]}}"
+        "<ref>[[k]]</ref><math>[[l]]</math><pre>[[m]]</pre><!-- [[n]] -->"
+        "<gallery>\nx|[[o]]\n</gallery>[[p|[[q]]]]"
         "<timeline>[[r]]</timeline>\n{|\n|[[s]]\n|}\n* [[t]]\n== [[u]] ==\n"
     )
-    counts = {
-        "file": 1, "category": 1, "interlanguage": 1, "interwiki": 1, "namespace": 1, "empty": 1, "in template": 2,
-        "in reference": 1, "in math": 1, "in code": 1, "in comment": 1, "in gallery": 1, "invalid": 1,
-        "in extension": 1, "in table": 1, "in heading": 1,
-    }  # fmt: skip
+    once = """file category interlanguage interwiki namespace empty invalid"""
+    places = """reference math code comment gallery extension table heading"""
+    counts = {"in template": 2, **dict.fromkeys(once.split(), 1)}
+    counts |= {f"in {place}": 1 for place in places.split()}
     result = scan(wikitext, SITE)
     assert result.counts == counts
     assert [target for _, _, target, _ in result.links] == ["a", "q", "b", "t"]
@@ -169,13 +179,15 @@ def test_every_link_left_out_has_a_reason() -> None:
 
 TABLE_CASES = {
     "wiki": (
-        "a\n{| class=x style='y'\n|+ align=top | Cap ''t''\n! h1 !! scope=col | [[h2]]\n|-\n| b || [[c|d]]e\n| f\n"
+        "a\n{| class=x style='y'\n|+ align=top | Cap ''t''\n! h1 !! scope=col | [[h2]]\n"
+        "|-\n| b || [[c|d]]e\n| f\n"
         "g || \n|- style=x\n|colspan=2| i!!j\n|}\nk",
         "a\nCap t\nh1 | h2\nb | de | f g\ni!!j\nk",
         [("h2", "h2"), ("de", "c")],
     ),
     "html": (
-        "a<table border=1><caption>C</caption><tr><th>b<th>[[c]]</tr><TR><td>d</td>\n<td>e</td></tr></table>f",
+        "a<table border=1><caption>C</caption><tr><th>b<th>[[c]]</tr>"
+        "<TR><td>d</td>\n<td>e</td></tr></table>f",
         "a\nC\nb | c\nd | e\nf",
         [("c", "c")],
     ),
@@ -224,28 +236,13 @@ def check(result: Scan) -> None:
     assert all(count > 0 for count in result.counts.values())
 
 
-FRAGMENTS = st.sampled_from(
-    """[[ ]] [[a|b]] [[File:x| [[Category: [[: | |thumb| {{ }} {{{ }}} {| |} |- || ! !! |+ <ref> </ref> <ref/> <nowiki>
-    </nowiki> <!-- --> <math> </math> <table> <tr> <td> </table> <br> <li> <p> <b> < > & &amp; &nbsp; &#10; &#42; ' ''
-    ''' ''''' = == === * # : ; ---- [http://a [ ] __TOC__ __ # a B é 東 {{t}} [[#x]] <pre> - [[http:// {{a|[[b]]}}""".split()
-    + [
-        "\n",
-        "\n\n",
-        " ",
-        "  ",
-        "\t",
-        "\n{|",
-        "\n|}",
-        "\n|-\n|",
-        "\n* ",
-        "\n== ",
-        " ==\n",
-        "\u2028",
-        "\x00",
-        "\x1f",
-    ]
-)
-MARKUP = st.lists(FRAGMENTS, max_size=40).map("".join)
+FRAGMENTS = """[[ ]] [[a|b]] [[File:x| [[Category: [[: | |thumb| {{ }} {{{ }}} {| |} |- || ! !! |+ <ref>
+    </ref> <ref/> <nowiki> </nowiki> <!-- --> <math> </math> <table> <tr> <td> </table> <br> <li> <p> <b> < > & &amp;
+    &nbsp; &#10; &#42; ' '' ''' ''''' = == === * # : ; ---- [http://a [ ] __TOC__ __ # a B é 東 {{t}} [[#x]]
+    <pre> - [[http:// {{a|[[b]]}}"""
+SPACED = ["\n", "\n\n", " ", "  ", "\t", "\n{|", "\n|}", "\n|-\n|", "\n* ", "\n== ", " ==\n"]
+CONTROLS = ["\u2028", "\x00", "\x1c", "\x1f"]
+MARKUP = st.lists(st.sampled_from(FRAGMENTS.split() + SPACED + CONTROLS), max_size=40).map("".join)
 OPTIONS = st.sampled_from([ScanOptions(), TABLES, PROSE])
 
 
@@ -284,7 +281,7 @@ def nested(inner: st.SearchStrategy[tuple[str, int]]) -> st.SearchStrategy[tuple
             ("<div>{}</div>", 0),
             ("\n\n{}\n\n", 0),
             ("{{{{t|{{{{u|{{{{v|{{{{w|{}}}}}}}}}}}}}}}}}", 0),
-        ]  # fmt: skip
+        ]
     )
     wrapped = st.builds(lambda a, x: (a[0].format(x[0]), a[1] + x[1]), around, inner)
     return st.lists(wrapped | inner, max_size=5).map(
@@ -332,15 +329,46 @@ def test_closed_pages_join(one: tuple[str, int], two: tuple[str, int], options: 
     assert both.counts == {k: a.counts.get(k, 0) + b.counts.get(k, 0) for k in {**a.counts, **b.counts}}
 
 
-HOSTILE = """[[ {{ {| <ref> <!-- '' ''' ]] }} [[{{ [[a| {{a|[[b| <b_ & = [http://a_ [[File:a| N{|N| { } {{{ [ <
-    {{a<!--_--> {{a|{{b}} <nowiki> <table> <table><tr><td> N N*_a | N|- N|_a_||_b __A &#1 [http://a_[[b]]_ [[File:a|[[b]]
-    [[a|[[b]] [[{{t}}| ==_a_==N N= <li> N:{| N|} [[a|<b> <!--_-->N [[a|b_[http://c_ {{{{a}} 1 '''_'' - N- ;N: ||""".split()
-NESTING = [
-    ("[[File:a|", "]]"), ("{{", "}}"), ("{", "}"), ("\n{|", "\n|}"), ("[[a|", "]]"), ("[[{{t}}|", "]]"),
-    ("{{a<!--}-->", "}}"), ("<table>", "</table>"), ("[[a|[[b]]", "]]"), ("[[File:a|b [[c]]", "]]"),
-    ("\n{|\n| a", "\n|}"), ("[[File:a|\n{|\n|x", "\n|}]]"), ("{{a|[[File:b|c", "]]}}"), ("{{{", "}}"), ("\n{|\n|", "a||"),
-    ("[[File:a|1", "]]"),
-]  # fmt: skip
+# Repeated for a page; N is a newline and _ a blank.
+HOSTILE = """[[ {{ {| <ref> <!-- '' ''' ]] }} [[{{ [[a| {{a|[[b| <b_ & = [http://a_ [[File:a| N{|N| { } {{{ [
+    < {{a<!--_--> {{a|{{b}} <nowiki> <table> <table><tr><td> N N*_a | N|- N|_a_||_b __A &#1 [http://a_[[b]]_
+    [[File:a|[[b]] [[a|[[b]] [[{{t}}| ==_a_==N N= <li> N:{| N|} [[a|<b> <!--_-->N [[a|b_[http://c_ {{{{a}} 1
+    '''_'' - N- ;N: || <!--{ {{<!--a-->{ [http://'a N!a!!b"""
+# Opened as often as closed.
+NESTING = """[[File:a| ]] {{ }} { } N{| N|} [[a| ]] [[{{t}}| ]] {{a<!--}--> }} <table> </table> [[a|[[b]] ]]
+    [[File:a|b_[[c]] ]] N{|N|_a N|} [[File:a|N{|N|x N|}]] {{a|[[File:b|c ]]}} {{{ }} N{|N| a||
+    [[File:a|1 ]]"""
+ONCE = {
+    "digits": lambda n: "[[File:a|" + "1" * n + "a]]",
+    "bars": lambda n: "[[a|b|" * (n // 6) + "]]",
+    "blanks": lambda n: " " * n,
+    "cells": lambda n: "{|\n|" + "a||" * (n // 3) + "\n|}",
+    "quotes": lambda n: "'''a''" * (n // 6),
+}
+
+
+def written(markup: str) -> str:
+    return markup.replace("N", "\n").replace("_", " ")
+
+
+def hostile_pages() -> dict[str, Callable[[int], str]]:
+    """Pages of a given size, by name."""
+    pages: dict[str, Callable[[int], str]] = dict(ONCE)
+    for unit in HOSTILE.split():
+        pages[unit] = partial(lambda u, n: u * (n // len(u)), written(unit))
+    for left, right in batched(NESTING.split()):
+        a, b = written(left), written(right)
+        pages[f"{left} {right}"] = partial(
+            lambda a, b, n: a * (n // len(a + b)) + b * (n // len(a + b)), a, b
+        )
+    return pages
+
+
+def batched(words: list[str]) -> list[tuple[str, str]]:
+    return list(zip(words[::2], words[1::2], strict=True))
+
+
+PAGES = hostile_pages()
 
 
 def seconds(page: str, options: ScanOptions) -> float:
@@ -350,13 +378,7 @@ def seconds(page: str, options: ScanOptions) -> float:
 
 
 @pytest.mark.parametrize("options", [ScanOptions(), TABLES], ids=["default", "tables"])
-@pytest.mark.parametrize(
-    "page",
-    [lambda n, u=u.replace("N", "\n").replace("_", " "): u * (n // len(u)) for u in HOSTILE]
-    + [lambda n, a=a, b=b: a * (n // len(a + b)) + b * (n // len(a + b)) for a, b in NESTING]
-    + [lambda n: "[[File:a|" + "1" * n + "a]]", lambda n: "[[a|b|" * (n // 6) + "]]", lambda n: " " * n],
-    ids=[*HOSTILE, *("".join(pair).replace("\n", "N") for pair in NESTING), "digits", "bars", "blanks"],
-)
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_linear_time(page: Callable[[int], str], options: ScanOptions) -> None:
     size = 25_000
     short = seconds(page(size), options)

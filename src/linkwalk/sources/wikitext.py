@@ -81,7 +81,7 @@ _find_tokens_in_tables = re.compile("|".join(_TOKENS + _TABLE_TOKENS)).finditer
 _match_target = re.compile(rf"\[\[({_NAME}*+(?:{_TEMPLATE}{_NAME}*+)*+)\|").match
 _match_trail = re.compile(_TRAIL).match
 _match_address = re.compile(
-    r"\[[^\s\[\]<>\"]*+(?:\]|(?=([^\[\]\n]*+(?:\[\[[^\[\]\n]*+\]\][^\[\]\n]*+)*+)\]))"
+    r"\[(?:[^\s\[\]<>\"']++|'(?!'))*+(?:\]| ?(?=([^\[\]\n]*+(?:\[\[[^\[\]\n]*+\]\][^\[\]\n]*+)*+)\]))"
 ).match
 _is_address = re.compile(_ADDRESS).match
 _match_attributes = re.compile(rf"(?:[^|!\[\]{{}}<>\n]++|!(?!!)|{_TEMPLATE})*+\|(?!\|)").match
@@ -285,8 +285,7 @@ class _Scanner:
         trail = ""
         kind, name = self.site.classify(frame.target)
         if kind == FILE:
-            label, links = lines.flatten(pieces, anchors[frame.anchors :], frame.pieces + 1)
-            del pieces[frame.pieces :], anchors[frame.anchors :]
+            label, links = self.take(frame, 1)
             self.caption(label, links)
         elif len(anchors) > frame.anchors:  # a link in a link: the inner one wins, the outer one is text
             self.count("invalid")
@@ -295,8 +294,7 @@ class _Scanner:
             self.count("invalid")
             pieces[frame.pieces] = ""
         else:
-            label = "".join(pieces[frame.pieces + 1 :])
-            del pieces[frame.pieces :]
+            label, _ = self.take(frame, 1)
             if m := _match_trail(self.text, start + 2):
                 trail = m[0]
             self.decoded_link(kind, name, label or " ", trail)
@@ -435,9 +433,7 @@ class _Scanner:
             return
         frame = self.pop("{|")
         if self.keep_tables:
-            raw, links = lines.flatten(self.pieces, self.anchors[frame.anchors :], frame.pieces)
-            del self.pieces[frame.pieces :], self.anchors[frame.anchors :]
-            self.asides.append(Aside(frame.pieces, lines.table_lines(raw, links)))
+            self.asides.append(Aside(frame.pieces, lines.table_lines(*self.take(frame))))
         else:
             self.drop(frame, "in table")
         self.pieces.append("\n\n")
@@ -471,6 +467,15 @@ class _Scanner:
             self.open[frame.kind] -= 1
             if frame.kind == kind:
                 return frame
+
+    def take(self, frame: _Frame, skip: int = 0) -> tuple[str, list[Link]]:
+        """Take back the text put out since a bracket was opened, less some pieces, with its links."""
+        pieces, anchors = self.pieces, self.anchors
+        taken = lines.flatten(pieces, anchors[frame.anchors :], frame.pieces + skip)
+        del pieces[frame.pieces :], anchors[frame.anchors :]
+        if len(self.asides) > frame.asides:  # what was set aside in between now stands here
+            self.asides.append(Aside(frame.pieces, []))
+        return taken
 
     def drop(self, frame: _Frame, reason: str) -> None:
         """Take back all that was put out since a bracket was opened."""

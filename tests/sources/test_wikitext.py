@@ -43,6 +43,12 @@ CASES = {
     "label with blanks": ("x[[A| b\nc ]]y [[ D ]]", "x b c y D", [("b c y", "A"), ("D", "D")]),
     "label over a line": ("[[A|b\nc]]", "b c", [("b c", "A")]),
     "label like a list": ("*[[**** (film)|****]] (1967)", "**** (1967)", [("****", "**** (film)")]),
+    "label like a heading": (
+        "[[a|=b=]]\n\n[[c|----]]\n\n[[#d]]",
+        "=b=\n----\n#d",
+        [("=b=", "a"), ("----", "c"), ("#d", "")],
+    ),
+    "label like a list in quotes": ("'''[[#x]]\n:''*'' [[#y]]", "#x\n#y", [("#x", ""), ("#y", "")]),
     "target with blank": ("[[A |b]]", "b", [("b", "A")]),
     "entity in target": ("[[AT&amp;T]] [[B&#38;C]]", "AT&T B&C", [("AT&T", "AT&amp;T"), ("B&C", "B&C")]),
     "colon in title": (
@@ -237,9 +243,9 @@ def check(result: Scan) -> None:
 
 
 FRAGMENTS = """[[ ]] [[a|b]] [[File:x| [[Category: [[: | |thumb| {{ }} {{{ }}} {| |} |- || ! !! |+ <ref>
-    </ref> <ref/> <nowiki> </nowiki> <!-- --> <math> </math> <table> <tr> <td> </table> <br> <li> <p> <b> < > & &amp;
-    &nbsp; &#10; &#42; ' '' ''' ''''' = == === * # : ; ---- [http://a [ ] __TOC__ __ # a B é 東 {{t}} [[#x]]
-    <pre> - [[http:// {{a|[[b]]}}"""
+    </ref> <ref/> <nowiki> </nowiki> <!-- --> <math> </math> <table> <tr> <td> </table> <br> <li> <p> <b> < >
+    & &amp; &nbsp; &#10; &#42; ' '' ''' ''''' = == === * # : ; ---- [http://a [ ] __TOC__ __ # a B é 東 {{t}}
+    [[#x]] <pre> - [[http:// {{a|[[b]]}}"""
 SPACED = ["\n", "\n\n", " ", "  ", "\t", "\n{|", "\n|}", "\n|-\n|", "\n* ", "\n== ", " ==\n"]
 CONTROLS = ["\u2028", "\x00", "\x1c", "\x1f"]
 MARKUP = st.lists(st.sampled_from(FRAGMENTS.split() + SPACED + CONTROLS), max_size=40).map("".join)

@@ -141,7 +141,7 @@ def assemble(
     size = 0  # of the parts, where every line has a separator before it: the offset of the next line
     fresh = True  # the next line begins a unit of its own
     stop = n = 0
-    anchored = [starts[piece] for piece, _, _ in anchors]
+    anchored = [*(starts[piece] for piece, _, _ in anchors), len(flat) + 3]  # the last is beyond every line
     for line in (*flat.split("\n"), " "):  # a last blank line, to put out what is pending
         begin, stop = stop, stop + len(line) + 1
         if not line:
@@ -152,26 +152,26 @@ def assemble(
         item = False
         if not body:
             fresh = True
-        elif line[0] in LINE_MARKUP:
+        elif line[0] in LINE_MARKUP and begin < anchored[n]:
             if line[0] == "=":
                 level = _heading_level(body)
                 body = body[level : len(body) - level].strip()
-            elif line[0] != "-":
-                body = body.lstrip("*#:; ").lstrip()
-                item = True
-            elif body.startswith("----"):
-                body = body.lstrip("-").lstrip()
+            elif line[0] != "-" or line.startswith("----"):
+                item = line[0] != "-"
+                markup = line[: anchored[n] - begin]  # an anchor is no markup, whatever it looks like
+                rest = markup.lstrip("*#:; " if item else "-").lstrip()
+                body = (rest + line[len(markup) :]).rstrip()
                 fresh = True
-            fresh = fresh or item or level > 0
+            fresh = fresh or level > 0
         while fresh and pending and pending[-1][0] < begin:
             for words, inside in pending.pop()[1].lines:
                 parts += ("\n", words)
                 links += shift(inside, size)
                 size += len(words) + 1
         here: list[Link] = []
-        if n < len(anchors) and anchored[n] < stop:
+        if anchored[n] < stop:
             first, n = n, bisect_left(anchored, stop, n)
-            offset = (0 if marked or "  " in body else size) - begin - line.find(body)
+            offset = (0 if marked or "  " in body else size) - begin - (len(line.rstrip()) - len(body))
             here = [
                 new(Link, (starts[i] + offset, starts[i + 1] + offset, t, f)) for i, t, f in anchors[first:n]
             ]

@@ -51,10 +51,8 @@ _ADDRESS = r"(?:(?:https?:|ftps?:|gopher:|git:|irc:|nntp:|svn:|telnet:)?//|mailt
 # The tokens, numbered by their last group; an empty group is there for its number alone. Each begins with a
 # literal, for only then does the engine skip plain text by a table of first characters.
 _TOKENS = [
-    # A link like most: an article, and nothing in its label to strip, decode or guard.
-    r"\[\[((?![ *;=-])[^\[\]{}|<>\n&:#]++(?<! ))(?:\|((?![ *#:;=-])[^\[\]{}|<>\n&]++(?<! )))?\]\]("
-    + _TRAIL
-    + ")",
+    # A link like most: an article, and nothing in its label to strip or decode.
+    r"\[\[((?! )[^\[\]{}|<>\n&:#]++(?<! ))(?:\|((?! )[^\[\]{}|<>\n&]++(?<! )))?\]\](" + _TRAIL + ")",
     rf"\[\[({_NAME}++)(?:\|([^\[\]{{}}<>]*+))?\]\]({_TRAIL})",  # any link without other markup inside
     _TEMPLATE + "()",
     r"''++()",
@@ -242,7 +240,6 @@ class _Scanner:
             words = " ".join(shown.split())
             if shown[:1].isspace():
                 pieces.append(" ")
-            self.guard(words)
             if not words:
                 self.count("empty")
             elif kind != ARTICLE:
@@ -409,17 +406,13 @@ class _Scanner:
         return end
 
     def literal(self, content: str) -> None:
-        """Put out text in which only entities are markup."""
+        """Put out text in which only entities are markup, and which is no list or heading on any line."""
         content = decode_entities(content.replace("\n", " "))
-        self.guard(content)
-        self.pieces.append(content)
-
-    def guard(self, content: str) -> None:
-        """Keep text at the beginning of a line from being taken for the markup of a list or heading."""
         if content[:1] in lines.LINE_MARKUP and self.pieces:
             _, newline, before = self.pieces[-1].rpartition("\n")
             if newline and not before.strip("*#:; "):
                 self.pieces.append(lines.GUARD)
+        self.pieces.append(content)
 
     def open_table(self) -> None:
         """Open a table, on a line of its own."""

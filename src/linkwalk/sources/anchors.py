@@ -87,8 +87,6 @@ def merge_pairs(folder: Path, runs: Sequence[Callable[[str], NDArray[Any]]], row
 
     ``runs`` give a shard's column by name. One slice of the key space is in memory at a time.
     """
-    slices = max(1, rows // _MERGE_ROWS)
-    bounds = [(2**64 * i) // slices for i in range(slices)] + [2**64 - 1]
     with Columns(folder) as columns:
         surfaces = columns.array("surface-keys", np.uint64)
         indptr = columns.array("surface-indptr", np.int64)
@@ -99,14 +97,12 @@ def merge_pairs(folder: Path, runs: Sequence[Callable[[str], NDArray[Any]]], row
         origins = columns.array("candidate-origins", np.uint8)
         indptr.append([0])
         size = 0
-        for low, high in zip(bounds, bounds[1:], strict=False):
+        for low, high in _slices(rows):
             parts: list[list[NDArray[Any]]] = [[] for _ in _PAIR_COLUMNS]
             for run in runs:
-                keys = run("pair_surface")
-                a, b = np.searchsorted(keys, np.array([low, high], np.uint64), side="left")
-                b = len(keys) if high == bounds[-1] else b
+                here = _within(run("pair_surface"), low, high)
                 for part, name in zip(parts, _PAIR_COLUMNS, strict=True):
-                    part.append(run(name)[a:b])
+                    part.append(run(name)[here])
             merged = _add_up(*(np.concatenate(part) if part else np.zeros(0, np.uint8) for part in parts))
             key, article, count, origin, shape = (merged[name] for name in _PAIR_COLUMNS)
             # Candidates of a surface by falling count; then only the first few of each stay.
@@ -190,9 +186,38 @@ def context_words(text: Bytes, bounds: Int64s, blocks: Int32s, starts: Int32s, e
     return before, after
 
 
-def context_key(surface: NDArray[np.integer], article: Int32s, word: Keys, side: int) -> Keys:
-    """Key of "this surface led to this article next to this word"; article -1 stands for any."""
-    key = surface.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    key ^= (article.astype(np.int64) + 2).astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
-    key ^= (word + np.uint64(side)) * np.uint64(0x165667B19E3779F9)
+#: Stand for "any link" and "any mention" in place of a surface, and for "any article" in place of an article.
+ANY_LINK, ANY_MENTION = -2, -3
+ANY_ARTICLE = -1
+
+
+def context_key(surface: NDArray[np.integer] | int, article: Int32s | int, word: Keys, side: int) -> Keys:
+    """Key of "this surface led to this article next to this word"."""
+    key = np.asarray(surface, np.int64).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    key = key ^ (np.asarray(article, np.int64) + 2).astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
+    key = key ^ (word + np.uint64(side)) * np.uint64(0x165667B19E3779F9)
     return key ^ (key >> np.uint64(31))
+
+
+def merge_contexts(folder: Path, runs: Sequence[Callable[[str], NDArray[Any]]], rows: int) -> None:
+    """Merge the shards' sorted context counts, a slice of the key space at a time."""
+    with Columns(folder) as columns:
+        keys, counts = columns.array("context-keys", np.uint64), columns.array("context-counts", np.uint32)
+        for low, high in _slices(rows):
+            parts = [(run("context")[s], run("times")[s]) for run in runs for s in [_within(run("context"), low, high)]]
+            merged, place = np.unique(np.concatenate([key for key, _ in parts]), return_inverse=True)
+            keys.append(merged)
+            counts.append(np.bincount(place, np.concatenate([times for _, times in parts]), minlength=len(merged)))
+
+
+def _slices(rows: int) -> list[tuple[int, int]]:
+    """Cut the 64-bit key space so that a slice holds some twenty million of the rows."""
+    count = max(1, rows // _MERGE_ROWS)
+    bounds = [(2**64 * i) // count for i in range(count + 1)]
+    return list(zip(bounds, bounds[1:], strict=False))
+
+
+def _within(keys: Keys, low: int, high: int) -> slice:
+    """Where a slice of the key space stands in sorted keys."""
+    start = int(np.searchsorted(keys, np.uint64(low)))
+    return slice(start, len(keys) if high == 2**64 else int(np.searchsorted(keys, np.uint64(high))))

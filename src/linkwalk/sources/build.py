@@ -4,6 +4,7 @@ Everything is written below ``WIKI/graph.partial``; the finished graph is rename
 was killed finds its finished shards there and goes on; what a stage merges from shards is quickly made again.
 """
 
+import functools
 import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,7 @@ from linkwalk.graph.csr import Csr, transpose, union
 from linkwalk.graph.store import Graph, name_key
 from linkwalk.graph.writer import GraphWriter
 from linkwalk.progress import Progress
-from linkwalk.sources.anchors import Anchors, merge_pairs
+from linkwalk.sources.anchors import Anchors, merge_contexts, merge_pairs
 from linkwalk.sources.dump import Dump, open_dump
 from linkwalk.sources.ledger import Ledger
 from linkwalk.sources.linker import admit
@@ -362,10 +363,7 @@ class Build:
 
     def pair(self) -> None:
         rows = sum(len(keys) for keys in self.column("links", "pair_surface"))
-        runs: list[Callable[[str], NDArray[Any]]] = [
-            lambda name, number=number: load_column(path_of(self.folder, "links", number), name)  # type: ignore[misc]
-            for number in range(self.shards)
-        ]
+        runs = self.runs("links")
         if self.other is not None:
             foreign = _foreign_pairs(self.other, Names(self.folder))
             runs.append(foreign.__getitem__)
@@ -416,10 +414,14 @@ class Build:
         np.save(self.folder / "link-probability.npy", probability)
         np.save(self.folder / "admitted.npy", admitted)
         np.save(self.folder / "admitted-slots.npy", hash_table(anchors.keys[admitted]))
-        keys, place = np.unique(self.whole("counts", "context"), return_inverse=True)
-        times = np.bincount(place, self.whole("counts", "times"), minlength=len(keys))
-        np.save(self.folder / "context-keys.npy", keys)
-        np.save(self.folder / "context-counts.npy", times.astype(np.uint32))
+        contexts = list(self.column("counts", "contexts"))
+        np.save(self.folder / "contexts.npy", np.sum(contexts, axis=0, dtype=np.int64))
+        rows = sum(len(keys) for keys in self.column("counts", "context"))
+        merge_contexts(self.folder, self.runs("counts"), rows)
+
+    def runs(self, stage: str) -> list[Callable[[str], NDArray[Any]]]:
+        """For every shard a function that reads a column of it."""
+        return [functools.partial(load_column, path_of(self.folder, stage, number)) for number in range(self.shards)]
 
     # Stage 4: everything together, in order.
 

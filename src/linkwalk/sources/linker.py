@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 
 from linkwalk.graph.columns import map_array
 from linkwalk.graph.csr import Csr
-from linkwalk.sources.anchors import FROM_LINKS, FROM_SURNAME, FROM_TITLE, Anchors, context_key, context_words
+from linkwalk.sources.anchors import (
+    ANY_ARTICLE,
+    ANY_LINK,
+    ANY_MENTION,
+    FROM_LINKS,
+    FROM_SURNAME,
+    FROM_TITLE,
+    Anchors,
+    context_key,
+    context_words,
+)
 from linkwalk.sources.mentions import (
     BARRIER,
     CLASSES,
@@ -37,6 +47,7 @@ Floats = NDArray[np.float64]
 _RELATED_WEIGHT, _RELATED_FLOOR = 0.7, 0.02
 _CARRIED_BONUS, _SELF_BONUS = 1.5, 2.0
 _CONTEXT_PRIOR = 2.0
+_LINK_CONTEXT_WEIGHT, _LINK_CONTEXT_PRIOR, _WORDS = 0.25, 50.0, 50_000
 _SURNAME_COMMONNESS = 0.3
 _IMPOSSIBLE = -1e3
 _BEFORE_NAME, _AFTER_NAME = np.uint8(1), np.uint8(2)
@@ -71,6 +82,8 @@ class Linker:
     """Hash table over the admitted surfaces."""
     context_keys: NDArray[np.uint64]
     context_counts: NDArray[np.uint32]
+    contexts: NDArray[np.int64]
+    """How many links, and how many sampled mentions, the contexts were taken from."""
     ambiguous: NDArray[np.bool_]
     neighbours: Csr
     """Article graph in both directions, rows sorted."""
@@ -94,6 +107,7 @@ class Linker:
             column("admitted-slots"),  # type: ignore[arg-type]
             column("context-keys"),  # type: ignore[arg-type]
             column("context-counts"),  # type: ignore[arg-type]
+            column("contexts"),  # type: ignore[arg-type]
             column("ambiguous"),  # type: ignore[arg-type]
             Csr(column("neighbour-indptr"), column("neighbours")),  # type: ignore[arg-type]
             Csr(column("outgoing-indptr"), column("outgoing")),  # type: ignore[arg-type]
@@ -135,6 +149,7 @@ class Linker:
         posterior = 1 / total
         link_score = np.log(self.link_probability[surface]) + np.log(posterior)
         link_score += _RELATED_WEIGHT * np.log(related[best] + _RELATED_FLOOR)
+        link_score += _LINK_CONTEXT_WEIGHT * self._link_context(surface, before, after)
         link_score -= _NAME_PART_COST * (named_part > 0)
         known = (carried[best] | own[best]) & (posterior > _MIN_POSTERIOR) & (score[best] > _IMPOSSIBLE)
         known &= named_part & _AFTER_NAME == 0
@@ -166,11 +181,25 @@ class Linker:
         gain = np.zeros(len(surface))
         rows = np.flatnonzero(self.ambiguous[surface])
         surface, article, common = surface[rows], article[rows], common[rows]
-        anyone = np.full(len(rows), -1, np.int32)
         for side, word in enumerate((before[rows], after[rows])):
             here = self._context_count(context_key(surface, article, word, side))
-            everywhere = self._context_count(context_key(surface, anyone, word, side))
+            everywhere = self._context_count(context_key(surface, ANY_ARTICLE, word, side))
             gain[rows] += np.log((here + _CONTEXT_PRIOR * common) / ((everywhere + _CONTEXT_PRIOR) * common))
+        return gain
+
+    def _link_context(self, surface: Int32s, before: NDArray[np.uint64], after: NDArray[np.uint64]) -> Floats:
+        """How much more often the words on either side stand beside links, of this surface or of any, than beside mentions.
+
+        "can lead to" speaks against the metal, "lead and zinc" for it.
+        """
+        links, mentions = self.contexts.tolist()
+        own = self.anchors.links[surface].astype(np.float64)
+        gain = np.zeros(len(surface))
+        for side, word in enumerate((before, after)):
+            here = self._context_count(context_key(surface, ANY_ARTICLE, word, side))
+            linked = (self._context_count(context_key(ANY_LINK, ANY_ARTICLE, word, side)) + 1) / (links + _WORDS)
+            usual = (self._context_count(context_key(ANY_MENTION, ANY_ARTICLE, word, side)) + 1) / (mentions + _WORDS)
+            gain += np.log((here + _LINK_CONTEXT_PRIOR * linked) / ((own + _LINK_CONTEXT_PRIOR) * usual))
         return gain
 
     def _context_count(self, keys: NDArray[np.uint64]) -> Floats:
@@ -264,6 +293,8 @@ def mark(
     _mark_spans(marks, base + link_span[:, 0], base + link_span[:, 1])
     ends = bounds[np.repeat(np.arange(len(sentence_counts)), sentence_counts)] + sentence_ends
     marks[bounds[:-1]] |= SENTENCE
+    last = np.cumsum(sentence_counts)[sentence_counts > 0] - 1
+    ends = np.delete(ends, last)  # where a block ends, no mark may reach into the next one
     marks[ends] |= SENTENCE  # where no blank separates two sentences
     marks[ends + 1] |= SENTENCE
     return marks

@@ -13,10 +13,18 @@ from numpy.typing import NDArray
 from linkwalk.artifact import to_json
 from linkwalk.graph.columns import map_array
 from linkwalk.graph.store import ENTITY, LINK, NEXT, PREV
-from linkwalk.sources.anchors import Anchors, context_key, context_words, gather_pairs
+from linkwalk.sources.anchors import (
+    ANY_ARTICLE,
+    ANY_LINK,
+    ANY_MENTION,
+    Anchors,
+    context_key,
+    context_words,
+    gather_pairs,
+)
 from linkwalk.sources.dump import Piece
 from linkwalk.sources.linker import Linker, Mentions, mark
-from linkwalk.sources.mentions import CLASSES, count_small_surfaces, count_surfaces, hash_spans
+from linkwalk.sources.mentions import CLASSES, count_small_surfaces, count_surfaces, find_mentions, hash_spans
 from linkwalk.sources.names import OUTCOMES, Names, find_keys
 from linkwalk.sources.shard import Arrays, ExtractConfig, extract, load, save, shard_strings
 from linkwalk.sources.site import Site
@@ -105,7 +113,7 @@ def resolve_shard(folder: Path, number: int, hide: float = 0.0) -> None:
 
 
 def count_shard(folder: Path, number: int, linkless: bool) -> None:
-    """Stage 3: how often each surface form stands in the text, and beside which words the ambiguous ones are links."""
+    """Stage 3: how often each surface form stands in the text, and which words stand beside links and mentions."""
     shard, links = load(path_of(folder, "shard", number)), load(path_of(folder, "links", number))
     anchors, slots = Anchors.open(folder), map_array(folder / "surface-slots.npy")
     bounds = block_bounds(shard)
@@ -118,19 +126,11 @@ def count_shard(folder: Path, number: int, linkless: bool) -> None:
 
     shown = (links["article"] >= 0) & ~links["hidden"]
     block, span = shard["link_block"][shown], shard["link_span"][shown].astype(np.int32)
-    article = links["article"][shown]
     at = bounds[block]
-    surface, known = find_keys(anchors.keys, hash_spans(shard["text"], at + span[:, 0], at + span[:, 1], CLASSES)[0])
-    ambiguous = map_array(folder / "ambiguous.npy")
-    rows = np.flatnonzero(known & ambiguous[surface]) if len(ambiguous) else np.zeros(0, np.int64)
-    words = context_words(shard["text"], bounds, block[rows], span[rows, 0], span[rows, 1])
-    anyone = np.full(len(rows), -1, np.int32)
-    keys = [
-        context_key(surface[rows], target, word, side)
-        for side, word in enumerate(words)
-        for target in (article[rows], anyone)
-    ]
-    context, times = np.unique(np.concatenate(keys), return_counts=True)
+    surface, _ = find_keys(anchors.keys, hash_spans(shard["text"], at + span[:, 0], at + span[:, 1], CLASSES)[0])
+    keys = _link_contexts(folder, surface, links["article"][shown], shard["text"], bounds, block, span)
+    mentions, count = _mention_contexts(folder, shard, anchors, slots)
+    context, times = np.unique(np.concatenate((*keys, *mentions)), return_counts=True)
     save(
         path_of(folder, "counts", number),
         {
@@ -139,8 +139,47 @@ def count_shard(folder: Path, number: int, linkless: bool) -> None:
             "small": small[ids] if linkless else np.zeros(0, np.int32),
             "context": context,
             "times": times.astype(np.uint32),
+            "contexts": np.array([len(block), count]),
         },
     )
+
+
+def _link_contexts(
+    folder: Path,
+    surface: NDArray[np.int64],
+    article: NDArray[np.int32],
+    text: NDArray[np.uint8],
+    bounds: NDArray[np.int64],
+    block: NDArray[np.int32],
+    span: NDArray[np.int32],
+) -> list[NDArray[np.uint64]]:
+    """Keys of the words beside links: by surface, for ambiguous ones by article too, and for links as such."""
+    rows = np.flatnonzero(map_array(folder / "ambiguous.npy")[surface]) if len(surface) else np.zeros(0, np.int64)
+    keys = []
+    for side, word in enumerate(context_words(text, bounds, block, span[:, 0].copy(), span[:, 1].copy())):
+        keys.append(context_key(surface, ANY_ARTICLE, word, side))
+        keys.append(context_key(surface[rows], article[rows], word[rows], side))
+        keys.append(context_key(ANY_LINK, ANY_ARTICLE, word, side))
+    return keys
+
+
+def _mention_contexts(
+    folder: Path, shard: Arrays, anchors: Anchors, slots: NDArray[np.int32]
+) -> tuple[list[NDArray[np.uint64]], int]:
+    """Keys of the words beside mentions, linked or not, in a sample of articles that no cut of the dump changes."""
+    articles = int(Layout(folder).article_base[-1])
+    every = np.uint64(max(1, min(64, articles // 1000)))
+    blocks = np.flatnonzero(np.repeat(shard["title_keys"] % every == 0, shard["article_blocks"]))
+    whole = block_bounds(shard)
+    lengths = shard["text_lengths"][blocks]
+    bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+    text = np.concatenate([shard["text"][whole[b] : whole[b + 1]] for b in blocks] or [np.zeros(0, np.uint8)])
+    room = len(text) // 3 + 1
+    block, start, end, found = (np.empty(room, np.int32) for _ in range(4))
+    marks = np.zeros(len(text) + 2, np.uint8)
+    count = find_mentions(text, bounds, marks, CLASSES, anchors.keys, slots, block, start, end, found)
+    words = context_words(text, bounds, block[:count], start[:count], end[:count])
+    return [context_key(ANY_MENTION, ANY_ARTICLE, word, side) for side, word in enumerate(words)], count
 
 
 def link_edges(folder: Path, number: int, entity_links: bool) -> None:

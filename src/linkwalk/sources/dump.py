@@ -1,9 +1,9 @@
 """Opens a dump and cuts it into chunks of whole pages, without parsing them: that is the workers' part.
 
-A ``</page>`` cannot stand inside a page's text (there it is ``&lt;/page&gt;``), so chunks are cut by searching
-bytes, far faster than decompression delivers them. A multistream bzip2 file, as Wikimedia publishes, is cut
-into ranges of streams instead, which the workers decompress themselves. Where a stream is damaged, reading
-goes on with the next one.
+A ``</page>`` cannot stand inside a page's text (there it is ``&lt;/page&gt;``), so chunks are cut by
+searching bytes, far faster than decompression delivers them. A multistream bzip2 file, as Wikimedia
+publishes, is cut into ranges of streams instead, which the workers decompress themselves. Where a stream is
+damaged, reading goes on with the next one.
 """
 
 import bz2
@@ -266,30 +266,36 @@ def _stream_ranges(path: Path, size: int) -> list[tuple[int, int]]:
 
 def _range_blocks(reader: _Reader, stop: int) -> Iterator[bytes]:
     """The blocks of the streams before ``stop``, and what finishes the open page in those that follow."""
-    tail, is_open = b"", False
+    tail, ahead, is_open = b"", b"", False
     for block in reader.blocks():
-        around = tail + block
-        if not block:
-            if reader.stream >= stop:
-                return
-            tail, is_open = b"", False
-            yield block
-            continue
-        if reader.stream < stop:
+        inside = reader.stream < stop
+        if not block and not inside:
+            break  # the stream's own range tells of the damage
+        if inside:
+            around = tail + block
             begin, end = around.rfind(_BEGIN), around.rfind(_END)
             if begin != end:
                 is_open = begin > end
+            if not block:
+                around, is_open = b"", False
             yield block
         else:
+            ahead += block
+            if len(ahead) < len(_BEGIN):  # not enough to know a tag that began before
+                continue
+            around = tail + ahead
             is_open = is_open or around.find(_BEGIN, 0, len(tail) + len(_BEGIN) - 1) >= 0
             if not is_open:
                 return
             end = around.find(_END)
             if end >= 0:
-                yield block[: end + len(_END) - len(tail)]
+                yield ahead[: end + len(_END) - len(tail)]
                 return
-            yield block
+            yield ahead
+            ahead = b""
         tail = around[1 - len(_END) :]
+    if is_open and ahead:
+        yield ahead
 
 
 def _last_end(buffer: bytearray) -> int:
@@ -299,7 +305,7 @@ def _last_end(buffer: bytearray) -> int:
 
 
 def _cut_pages(blocks: Iterator[bytes]) -> Iterator[Chunk]:
-    """Cut a stream of bytes into chunks from ``<page>`` to ``</page>``, in bounded memory whatever it holds."""
+    """Cut a stream of bytes into chunks from ``<page>`` to ``</page>``, in bounded memory."""
     buffer = bytearray()
     damage: list[str] = []
     searched = 0  # bytes of the buffer known to hold no page's end

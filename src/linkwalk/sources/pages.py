@@ -119,5 +119,6 @@ def parse_jsonl(data: bytes, damage: Counter[str]) -> Iterator[Page]:
             damage["broken JSON line"] += 1
             continue
         mended = [_FORBIDDEN.sub("\ufffd", value) for value in (title, text, timestamp)]
-        damage[_MENDED] += mended != [title, text, timestamp]
+        if mended != [title, text, timestamp]:
+            damage[_MENDED] += 1
         yield Page(title=mended[0], text=mended[1], timestamp=mended[2])

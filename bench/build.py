@@ -31,7 +31,9 @@ def seconds_to_build(dump: Path, workers: int) -> tuple[float, dict[str, int]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("dump", type=Path)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--repeat", type=int, default=3, help="take the best of this many runs, interleaved")

@@ -34,7 +34,7 @@ def normal(title: str) -> str:
 def raw_links(dump: Path) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
     """(source, target) of every link in the raw dump, and of those outside tables and headings."""
     everywhere, outside = set(), set()
-    text = bz2.open(dump, "rt").read()
+    text = bz2.decompress(dump.read_bytes()).decode()
     for title, body in PAGE.findall(text):
         title, body = normal(html.unescape(title)), html.unescape(body)
         everywhere |= {(title, normal(html.unescape(t))) for t in TARGET.findall(body)}
@@ -52,7 +52,9 @@ def wikispeedia(archive: Path) -> set[tuple[str, str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("dump", type=Path)
     parser.add_argument("wiki", type=Path)
     parser.add_argument("games", type=Path)
@@ -71,7 +73,11 @@ def main() -> None:
     due = both & outside
     ledger = json.loads((arguments.wiki / "graph" / "ledger.json").read_bytes())
     resolved = ledger["links"]["resolved"]["total"]
-    in_text = {k: v for k, v in ledger["links"]["unresolved"].items() if k in ("missing page", "list", "short", "disambiguation")}
+    in_text = {
+        k: v
+        for k, v in ledger["links"]["unresolved"].items()
+        if k in ("missing page", "list", "short", "disambiguation")
+    }
     results = {
         "pages in the ledger": ledger["pages"]["read"],
         "links in kept text that resolve": resolved / (resolved + sum(in_text.values())),

@@ -43,7 +43,13 @@ def hidden_links(dump: Path, share: float, workers: int) -> dict[str, float]:
             hidden += int(links["hidden"].sum())
             linked += len(np.unique(touched[touched >= 0]))
             right += len(np.unique(touched[correct]))
-    return {"hidden": hidden, "linked": linked, "right": right, "precision": right / linked, "recall": right / hidden}
+    return {
+        "hidden": hidden,
+        "linked": linked,
+        "right": right,
+        "precision": right / linked,
+        "recall": right / hidden,
+    }
 
 
 def sample(workspace: Path, count: int, seed: int, out: Path) -> None:
@@ -60,11 +66,15 @@ def sample(workspace: Path, count: int, seed: int, out: Path) -> None:
             left, right = raw[max(0, start - 90) : start], raw[end : end + 60]
             context = b"%s[[%s]]%s" % (left, raw[start:end], right)
             target = graph.title(int(graph.out_targets[edge]))
-            file.write(f"\t{graph.name(node)}\t{target}\t{' / '.join(context.decode(errors='ignore').split(chr(10)))}\n")
+            file.write(
+                f"\t{graph.name(node)}\t{target}\t{' / '.join(context.decode(errors='ignore').split(chr(10)))}\n"
+            )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("path", type=Path, help="a dump, or with --sample a workspace")
     parser.add_argument("--hide", type=float, default=0.1, help="share of the links to hide")
     parser.add_argument("--workers", type=int, default=2)

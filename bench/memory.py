@@ -8,6 +8,7 @@ second. The tables that grow are measured as files in the build's folder, before
 
 import argparse
 import bz2
+import contextlib
 import os
 import re
 import subprocess
@@ -16,12 +17,14 @@ import tempfile
 import time
 from pathlib import Path
 
+from linkwalk.graph.columns import map_array
+from linkwalk.graph.store import LINK, Graph
 from report import report
 
-LINK = re.compile(r"\[\[([^\[\]|{}]+)")
-TITLE = re.compile(r"<title>(.*?)</title>")
-#: English Wikipedia as the paper's graph has it, with its redirects and headings.
-ENGLISH = {"names": 17e6, "articles": 5.3e6, "blocks": 38e6, "edges": 387e6, "headings": 30e6, "links": 170e6}
+PAGE = re.compile(r"<title>(.*?)</title>.*?<text[^>]*>(.*?)</text>", re.DOTALL)
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+#: What must stay as it is for the copies to be wikitext in XML.
+MARKUP = ("[[File:", "|thumb|", "&amp;", "&lt;", "&gt;", "&quot;")
 #: Groups of tables in the build's folder, and what they grow with.
 TABLES = {
     "names": ("names-", "titles-keys"),
@@ -33,22 +36,32 @@ TABLES = {
 
 
 def write_copies(dump: Path, copies: int, path: Path) -> None:
-    """The dump's pages several times, each copy with titles and links of its own."""
-    text = bz2.open(dump, "rt").read()
-    head, pages = text.split("<page>", 1)
-    pages = "<page>" + pages.rsplit("</mediawiki>", 1)[0]
+    """The dump's pages several times, each copy in an alphabet of its own: as many new titles, words and surfaces."""
+    text = bz2.decompress(dump.read_bytes()).decode()
     with path.open("w") as file:
-        file.write(head)
+        file.write(text.split("<page>", 1)[0])
         for copy in range(copies):
-            mark = f" {copy}" if copy else ""
-            renamed = TITLE.sub(lambda m, mark=mark: f"<title>{m[1]}{mark}</title>", pages)
-            file.write(LINK.sub(lambda m, mark=mark: m[0] if ":" in m[1] else f"[[{m[1]}{mark}|{m[1]}" if mark else m[0], renamed)
-                       if mark else renamed)
+            shift = str.maketrans(
+                LETTERS + LETTERS.upper(), _turned(LETTERS, copy) + _turned(LETTERS, copy).upper()
+            )
+            back = {word.translate(shift): word for word in MARKUP}
+            mend = re.compile("|".join(map(re.escape, back)))
+            for title, body in PAGE.findall(text):
+                title, body = (
+                    mend.sub(lambda m, back=back: back[m[0]], t.translate(shift)) for t in (title, body)
+                )
+                file.write(
+                    f"<page><title>{title}</title><ns>0</ns><revision><text>{body}</text></revision></page>\n"
+                )
         file.write("</mediawiki>\n")
 
 
-def anonymous_bytes(root: int) -> int:
-    """Anonymous memory of a process and its descendants."""
+def _turned(letters: str, by: int) -> str:
+    return letters[by:] + letters[:by]
+
+
+def anonymous_bytes(root: int) -> tuple[int, int]:
+    """Anonymous memory of a process, and of its descendants together."""
     parents: dict[int, int] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -62,63 +75,80 @@ def anonymous_bytes(root: int) -> int:
         more = {pid for pid, parent in parents.items() if parent in family} - family
         family |= more
         grown = bool(more)
-    total = 0
+    sizes = {}
     for pid in family:
         try:
             rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
-            total += int(re.search(r"Pss_Anon:\s+(\d+)", rollup)[1]) * 1024  # type: ignore[index]
+            sizes[pid] = int(re.search(r"Pss_Anon:\s+(\d+)", rollup)[1]) * 1024  # type: ignore[index]
         except (OSError, TypeError):
             continue
-    return total
+    own = sizes.pop(root, 0)
+    return own, sum(sizes.values())
 
 
-def watch(dump: Path, wiki: Path, workers: int) -> tuple[float, float, dict[str, float]]:
-    """Build; return seconds, peak bytes, and the largest size of each group of tables."""
-    command = [sys.executable, "-m", "linkwalk", "build", str(dump), "-o", str(wiki), "--workers", str(workers), "-q"]
+def watch(dump: Path, wiki: Path, workers: int) -> dict[str, float]:
+    """Build; return seconds, peaks, and the largest size of each group of tables."""
+    command = [
+        sys.executable,
+        "-m",
+        "linkwalk",
+        "build",
+        str(dump),
+        "-o",
+        str(wiki),
+        "--workers",
+        str(workers),
+        "-q",
+    ]
     started = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    peak, tables, tick = 0, dict.fromkeys(TABLES, 0.0), 0
+    peaks = {"peak": 0, "peak of the main process": 0, "peak of all workers": 0}
+    tables, tick = dict.fromkeys(TABLES, 0), 0
     while process.poll() is None:
-        peak = max(peak, anonymous_bytes(process.pid))
+        own, others = anonymous_bytes(process.pid)
+        for name, now in zip(peaks, (own + others, own, others), strict=True):
+            peaks[name] = max(peaks[name], now)
         tick += 1
         if tick % 5 == 0:
             for name, prefixes in TABLES.items():
                 files = [f for f in (wiki / "graph.partial").glob("*.npy") if f.name.startswith(prefixes)]
-                try:
-                    tables[name] = max(tables[name], float(sum(f.stat().st_size for f in files)))
-                except OSError:
-                    continue
+                with contextlib.suppress(OSError):
+                    tables[name] = max(tables[name], sum(f.stat().st_size for f in files))
         time.sleep(0.1)
     if process.returncode:
         raise SystemExit(f"the build failed: {' '.join(command)}")
-    return time.perf_counter() - started, peak, tables
+    megabytes = {f"{name}, MB": size / 1e6 for name, size in peaks.items()}
+    megabytes |= {f"{name} tables, MB": size / 1e6 for name, size in tables.items()}
+    return {"build, s": time.perf_counter() - started, **megabytes}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("dump", type=Path)
     parser.add_argument("--copies", type=int, default=10)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    from linkwalk.graph.store import Graph
-
     results: dict[str, float] = {}
-    measured = []
     with tempfile.TemporaryDirectory() as folder:
         for copies in (1, arguments.copies):
             dump, wiki = Path(folder) / f"{copies}.xml", Path(folder) / f"wiki{copies}"
             write_copies(arguments.dump, copies, dump)
-            took, peak, tables = watch(dump, wiki, arguments.workers)
+            found = watch(dump, wiki, arguments.workers)
             graph = Graph.open(wiki)
-            measured.append((peak, tables, graph.articles, graph.nodes, graph.edges))
-            results |= {f"{copies}x: build, s": took, f"{copies}x: peak, MB": peak / 1e6}
-            results |= {f"{copies}x: {name} tables, MB": size / 1e6 for name, size in tables.items()}
-            results |= {f"{copies}x: blocks": graph.nodes, f"{copies}x: edges": graph.edges}
-    (peak_1, _, articles_1, *_), (peak_n, tables_n, articles_n, *_) = measured
-    per_article = (peak_n - peak_1) / (articles_n - articles_1)
-    results["peak grows by, bytes an article"] = per_article
-    results["tables, bytes an article"] = sum(tables_n.values()) / articles_n
+            found |= {"articles": graph.articles, "blocks": graph.nodes, "edges": graph.edges}
+            found["links"] = int((graph.out_kinds == LINK).sum())
+            found["surfaces"] = len(map_array(graph.folder / "anchors_surfaces.npy"))
+            results |= {f"{copies}x: {name}": value for name, value in found.items()}
+            dump.unlink()
+    many, one = f"{arguments.copies}x: ", "1x: "
+    grown = (results[many + "peak, MB"] - results[one + "peak, MB"]) * 1e6
+    for unit in ("articles", "blocks", "edges"):
+        results[f"peak grows by, bytes per {unit[:-1]}"] = grown / (
+            results[many + unit] - results[one + unit]
+        )
     report("memory", {"dump": arguments.dump.name, "workers": arguments.workers}, results, arguments.json)
 
 

@@ -90,7 +90,9 @@ class Graph:
         """Open the graph of a workspace."""
         workspace = Path(workspace)
         if not workspace.is_dir():
-            raise InputError(f"no such workspace: {workspace} (make one with `linkwalk build DUMP -o {workspace}`)")
+            raise InputError(
+                f"no such workspace: {workspace} (make one with `linkwalk build DUMP -o {workspace}`)"
+            )
         folder = workspace / "graph"
         manifest = read_manifest(folder, "graph", f"linkwalk build DUMP -o {workspace}")
         graph = cls(folder, manifest)
@@ -110,7 +112,9 @@ class Graph:
             raise AttributeError(name) from None
 
     def __repr__(self) -> str:
-        return f"Graph({self.snapshot}: {self.articles:,} articles, {self.nodes:,} blocks, {self.edges:,} edges)"
+        return (
+            f"Graph({self.snapshot}: {self.articles:,} articles, {self.nodes:,} blocks, {self.edges:,} edges)"
+        )
 
     @property
     def nodes(self) -> int:
@@ -180,9 +184,7 @@ class Graph:
         """One block, decoded."""
         raw = self.texts.bytes(node)
         ends = self.sentence_ends[self.sentence_indptr[node] : self.sentence_indptr[node + 1]].tolist()
-        sentences = tuple(
-            raw[a:b].decode().strip() for a, b in zip([0, *ends[:-1]], ends, strict=True)
-        )
+        sentences = tuple(raw[a:b].decode().strip() for a, b in zip([0, *ends[:-1]], ends, strict=True))
         section = self.sections[int(self.node_section[node])]
         return Block(node, self.title(node), int(self.node_block[node]), section, raw.decode(), sentences)
 
@@ -219,7 +221,7 @@ class Graph:
         return np.arange(first, last)
 
     def find(self, name: str) -> int:
-        """The block that ``"Title"`` (its first) or ``"Title (3)"`` names; an unknown one is an error with suggestions."""
+        """The block that ``"Title"`` (its first) or ``"Title (3)"`` names; an unknown one is an error that suggests."""
         article = self.article(name)
         if article is not None:
             return int(self.article_node[article])
@@ -246,7 +248,12 @@ class Graph:
         for start in range(0, self.articles, 1 << 18):  # in pieces: 5M titles need not be in memory at once
             titles = self.titles.slice(start, min(start + (1 << 18), self.articles))
             best = process.extract(
-                name, titles, scorer=fuzz.WRatio, processor=utils.default_process, limit=limit, score_cutoff=70
+                name,
+                titles,
+                scorer=fuzz.WRatio,
+                processor=utils.default_process,
+                limit=limit,
+                score_cutoff=70,
             )
             found += [(-score, title) for title, score, _ in best]
         return [title for _, title in sorted(found)[:limit]]

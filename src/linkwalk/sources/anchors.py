@@ -8,6 +8,7 @@ stays bounded whatever the dump's size.
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,9 @@ def gather_pairs(
         np.concatenate((linked, named)),
         np.concatenate((articles, np.array([article for _, article, _ in forms], np.int32))),
         np.concatenate((np.ones(len(articles), np.uint32), np.zeros(len(forms), np.uint32))),
-        np.concatenate((np.zeros(len(articles), np.uint8), np.array([origin for _, _, origin in forms], np.uint8))),
+        np.concatenate(
+            (np.zeros(len(articles), np.uint8), np.array([origin for _, _, origin in forms], np.uint8))
+        ),
         np.concatenate((linked_shape, named_shape)),
     )
 
@@ -98,12 +101,12 @@ def merge_pairs(folder: Path, runs: Sequence[Callable[[str], NDArray[Any]]], row
         indptr.append([0])
         size = 0
         for low, high in _slices(rows):
-            parts: list[list[NDArray[Any]]] = [[] for _ in _PAIR_COLUMNS]
-            for run in runs:
-                here = _within(run("pair_surface"), low, high)
-                for part, name in zip(parts, _PAIR_COLUMNS, strict=True):
-                    part.append(run(name)[here])
-            merged = _add_up(*(np.concatenate(part) if part else np.zeros(0, np.uint8) for part in parts))
+            here = [_within(run("pair_surface"), low, high) for run in runs]
+            columns_here: list[Any] = [
+                np.concatenate([run(name)[part] for run, part in zip(runs, here, strict=True)])
+                for name in _PAIR_COLUMNS
+            ]
+            merged = _add_up(*columns_here)
             key, article, count, origin, shape = (merged[name] for name in _PAIR_COLUMNS)
             # Candidates of a surface by falling count; then only the first few of each stay.
             order = np.lexsort((article, origin == FROM_LINKS, -count.astype(np.int64), key))
@@ -157,7 +160,9 @@ class Anchors:
 
 
 @njit(cache=True, nogil=True)
-def context_words(text: Bytes, bounds: Int64s, blocks: Int32s, starts: Int32s, ends: Int32s) -> tuple[Keys, Keys]:
+def context_words(
+    text: Bytes, bounds: Int64s, blocks: Int32s, starts: Int32s, ends: Int32s
+) -> tuple[Keys, Keys]:
     """Hashes of the words before and after each mention, in small letters; what is no word hashes to its mark."""
     offset, prime = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
     before = np.empty(blocks.shape[0], np.uint64)
@@ -204,17 +209,21 @@ def merge_contexts(folder: Path, runs: Sequence[Callable[[str], NDArray[Any]]], 
     with Columns(folder) as columns:
         keys, counts = columns.array("context-keys", np.uint64), columns.array("context-counts", np.uint32)
         for low, high in _slices(rows):
-            parts = [(run("context")[s], run("times")[s]) for run in runs for s in [_within(run("context"), low, high)]]
-            merged, place = np.unique(np.concatenate([key for key, _ in parts]), return_inverse=True)
+            here = [_within(run("context"), low, high) for run in runs]
+            found, times = (
+                np.concatenate([run(name)[part] for run, part in zip(runs, here, strict=True)])
+                for name in ("context", "times")
+            )
+            merged, place = np.unique(found, return_inverse=True)
             keys.append(merged)
-            counts.append(np.bincount(place, np.concatenate([times for _, times in parts]), minlength=len(merged)))
+            counts.append(np.bincount(place, times, minlength=len(merged)))
 
 
 def _slices(rows: int) -> list[tuple[int, int]]:
     """Cut the 64-bit key space so that a slice holds some twenty million of the rows."""
     count = max(1, rows // _MERGE_ROWS)
     bounds = [(2**64 * i) // count for i in range(count + 1)]
-    return list(zip(bounds, bounds[1:], strict=False))
+    return list(pairwise(bounds))
 
 
 def _within(keys: Keys, low: int, high: int) -> slice:

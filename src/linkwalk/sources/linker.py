@@ -134,7 +134,9 @@ class Linker:
         named_part = _part_of_name(text, bounds, marks, block, start, end)
         # A last name nobody has linked means the person only where the article knows them, and only alone.
         surname = (origin == FROM_SURNAME) & (anchors.candidate_links[at] == 0)
-        common = (anchors.candidate_links[at] + 0.1 * (origin != FROM_LINKS)) / (anchors.links[surface_R] + 0.2)
+        common = (anchors.candidate_links[at] + 0.1 * (origin != FROM_LINKS)) / (
+            anchors.links[surface_R] + 0.2
+        )
         common = np.where(surname, _SURNAME_COMMONNESS, common)
         related = self._relatedness(home_R, article)
         score = np.log(common) + self._context(surface_R, article, before[row], after[row], common)
@@ -167,7 +169,9 @@ class Linker:
         """Cosine of two articles' neighbourhoods, rare neighbours weighing more; each pair is computed once."""
         pairs, back = np.unique(home.astype(np.int64) << 32 | article, return_inverse=True)
         a, b = (pairs >> 32).astype(np.int32), (pairs & 0x7FFFFFFF).astype(np.int32)
-        return _shared_weight(self.neighbours.indptr, self.neighbours.indices, self.weight, self.norm, a, b)[back]
+        return _shared_weight(self.neighbours.indptr, self.neighbours.indices, self.weight, self.norm, a, b)[
+            back
+        ]
 
     def _context(
         self,
@@ -188,7 +192,7 @@ class Linker:
         return gain
 
     def _link_context(self, surface: Int32s, before: NDArray[np.uint64], after: NDArray[np.uint64]) -> Floats:
-        """How much more often the words on either side stand beside links, of this surface or of any, than beside mentions.
+        """How much more often the words on either side stand beside links, this surface's or any, than beside mentions.
 
         "can lead to" speaks against the metal, "lead and zinc" for it.
         """
@@ -197,8 +201,12 @@ class Linker:
         gain = np.zeros(len(surface))
         for side, word in enumerate((before, after)):
             here = self._context_count(context_key(surface, ANY_ARTICLE, word, side))
-            linked = (self._context_count(context_key(ANY_LINK, ANY_ARTICLE, word, side)) + 1) / (links + _WORDS)
-            usual = (self._context_count(context_key(ANY_MENTION, ANY_ARTICLE, word, side)) + 1) / (mentions + _WORDS)
+            linked = (self._context_count(context_key(ANY_LINK, ANY_ARTICLE, word, side)) + 1) / (
+                links + _WORDS
+            )
+            usual = (self._context_count(context_key(ANY_MENTION, ANY_ARTICLE, word, side)) + 1) / (
+                mentions + _WORDS
+            )
             gain += np.log((here + _LINK_CONTEXT_PRIOR * linked) / ((own + _LINK_CONTEXT_PRIOR) * usual))
         return gain
 
@@ -225,7 +233,9 @@ def _contains(indptr: Int64s, indices: Int32s, rows: Int32s, values: Int32s) -> 
 
 
 @njit(cache=True, nogil=True)
-def _shared_weight(indptr: Int64s, indices: Int32s, weight: Floats, norm: Floats, a: Int32s, b: Int32s) -> Floats:
+def _shared_weight(
+    indptr: Int64s, indices: Int32s, weight: Floats, norm: Floats, a: Int32s, b: Int32s
+) -> Floats:
     """Cosine of sorted neighbour rows: the shorter row's entries are searched for in the longer one."""
     result = np.zeros(a.shape[0])
     for i in range(a.shape[0]):
@@ -261,7 +271,7 @@ def _shared_weight(indptr: Int64s, indices: Int32s, weight: Floats, norm: Floats
 def _part_of_name(
     text: Bytes, bounds: Int64s, marks: Bytes, block: Int32s, start: Int32s, end: Int32s
 ) -> Bytes:
-    """Whether a capitalised mention stands before ("Atlantic Avenue") or after ("South Australia") a capitalised word."""
+    """Whether a capitalised mention stands before ("Atlantic Avenue") or after ("South Australia") another capital."""
     result = np.zeros(block.shape[0], np.uint8)
     for i in range(block.shape[0]):
         low, high = bounds[block[i]], bounds[block[i] + 1]
@@ -307,7 +317,9 @@ def _mark_spans(marks: Bytes, starts: Int64s, ends: Int64s) -> None:
             marks[at] |= BARRIER
 
 
-def admit(anchors: Anchors, seen: NDArray[np.integer], seen_small: NDArray[np.integer]) -> tuple[NDArray[np.float32], Int32s]:
+def admit(
+    anchors: Anchors, seen: NDArray[np.integer], seen_small: NDArray[np.integer]
+) -> tuple[NDArray[np.float32], Int32s]:
     """P(link | surface), and which surfaces are worth looking for.
 
     A title that nobody has linked is given a small chance, smaller the more often it stands there unlinked. In a wiki
@@ -330,7 +342,6 @@ def admit(anchors: Anchors, seen: NDArray[np.integer], seen_small: NDArray[np.in
     admitted = (links > 0) & (probability >= least) | untried & several | _has_surname(anchors)
     admitted &= anchors.shapes & SINGLE_LETTER == 0
     return np.maximum(probability, 1e-9).astype(np.float32), np.flatnonzero(admitted).astype(np.int32)
-
 
 
 def _has_surname(anchors: Anchors) -> NDArray[np.bool_]:

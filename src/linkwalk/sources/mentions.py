@@ -35,7 +35,7 @@ CLASSES = _classes()
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _decode(text: Bytes, at: int) -> tuple[int, int]:
+def _decode(text: Bytes, at: int) -> tuple[np.int64, int]:
     """Code point and length in bytes of the character at ``at`` (the text is valid UTF-8)."""
     byte = np.int64(text[at])
     if byte < 0x80:
@@ -43,8 +43,10 @@ def _decode(text: Bytes, at: int) -> tuple[int, int]:
     if byte < 0xE0:
         return ((byte & 0x1F) << 6) | (np.int64(text[at + 1]) & 0x3F), 2
     if byte < 0xF0:
-        return ((byte & 0x0F) << 12) | ((np.int64(text[at + 1]) & 0x3F) << 6) | (np.int64(text[at + 2]) & 0x3F), 3
-    return 0xFFFF, 4
+        return ((byte & 0x0F) << 12) | ((np.int64(text[at + 1]) & 0x3F) << 6) | (
+            np.int64(text[at + 2]) & 0x3F
+        ), 3
+    return np.int64(0xFFFF), 4
 
 
 @njit(cache=True, nogil=True)
@@ -134,13 +136,12 @@ def hash_table(keys: Keys) -> Int32s:
 
 @njit(cache=True, nogil=True, inline="always")
 def _probe(key: np.uint64, keys: Keys, slots: Int32s) -> int:
+    """Where a key stands in the table's keys, or -1."""
     mask = slots.shape[0] - 1
     at = np.int64((key ^ (key >> np.uint64(29))) & np.uint64(mask))
-    while slots[at] >= 0:
-        if keys[slots[at]] == key:
-            return slots[at]
+    while slots[at] >= 0 and keys[slots[at]] != key:
         at = (at + 1) & mask
-    return -1
+    return int(slots[at])
 
 
 #: Marks on the bytes of a text: what no mention may touch (a link), and where a sentence begins.
@@ -160,7 +161,9 @@ def _cut_by_hyphen(span: Bytes, stop: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def count_surfaces(text: Bytes, bounds: Int64s, classes: Bytes, keys: Keys, slots: Int32s, seen: Int32s) -> None:
+def count_surfaces(
+    text: Bytes, bounds: Int64s, classes: Bytes, keys: Keys, slots: Int32s, seen: Int32s
+) -> None:
     """Add to ``seen`` how often each surface stands in the text, overlaps and all."""
     longest = 0
     for block in range(bounds.shape[0] - 1):

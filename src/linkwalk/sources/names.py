@@ -4,7 +4,6 @@ This is what grows with the dump: 20 bytes per title or redirect, 12 per section
 """
 
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,13 @@ from linkwalk.graph.columns import map_array
 from linkwalk.sources.select import REASONS
 
 #: What a link to a name comes to when it is no article: the code -1 - i stands for OUTCOMES[i].
-OUTCOMES = (*REASONS, "redirect loop", "redirect to a missing page", "redirect to a page left out", "missing page")
+OUTCOMES = (
+    *REASONS,
+    "redirect loop",
+    "redirect to a missing page",
+    "redirect to a page left out",
+    "missing page",
+)
 _LOOP, _NOWHERE, _LEFT_OUT, MISSING = (-1 - OUTCOMES.index(name) for name in OUTCOMES[-4:])
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -37,7 +42,9 @@ class Names:
         fragments = np.where(found, self.fragments[at] if len(self.keys) else 0, 0).astype(np.uint64)
         return articles, fragments
 
-    def look_up_sections(self, articles: NDArray[np.int32], fragments: NDArray[np.uint64]) -> NDArray[np.int32]:
+    def look_up_sections(
+        self, articles: NDArray[np.int32], fragments: NDArray[np.uint64]
+    ) -> NDArray[np.int32]:
         """The block in which a section of an article begins; -1 where the article has no such section."""
         at, found = find_keys(self.section_keys, mix(articles, fragments))
         return np.where(found, self.section_nodes[at] if len(self.section_keys) else -1, -1).astype(np.int32)
@@ -87,7 +94,9 @@ def write_names(
     sections = np.concatenate(
         (np.zeros(len(titles), np.uint64), fragments, np.zeros(len(skipped), np.uint64))
     )
-    keys, first = np.unique(keys, return_index=True)  # an article wins over a redirect, that over a page left out
+    keys, first = np.unique(
+        keys, return_index=True
+    )  # an article wins over a redirect, that over a page left out
     np.save(folder / "titles-keys.npy", titles)
     np.save(folder / "names-keys.npy", keys)
     np.save(folder / "names-articles.npy", values[first].astype(np.int32))
@@ -95,15 +104,12 @@ def write_names(
     keys, first = np.unique(mix(section_article, section_key), return_index=True)
     np.save(folder / "sections-keys.npy", keys)
     np.save(folder / "sections-nodes.npy", section_node[first])
+    codes, counts = np.unique(articles[articles < 0], return_counts=True)
     outcomes = Counter(
-        {OUTCOMES[-1 - int(code)]: int(count) for code, count in zip(*_counts(articles[articles < 0]), strict=True)}
+        {OUTCOMES[-1 - code]: count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)}
     )
     outcomes["to an article"] = int((articles >= 0).sum())
     return articles, outcomes
-
-
-def _counts(values: NDArray[np.int32]) -> Sequence[NDArray[np.int64]]:
-    return np.unique(values, return_counts=True)
 
 
 def follow_redirects(
@@ -123,7 +129,7 @@ def follow_redirects(
     # A redirect that ends its chain points at itself.
     own = np.arange(len(source))
     jump = np.where(is_redirect, by_source[at] if len(source) else 0, own)
-    for _ in range(max(1, int(len(source)).bit_length())):
+    for _ in range(max(1, len(source).bit_length())):
         jump = jump[jump]
     end_is_article = is_article[jump]
     is_skipped = find_keys(np.sort(skipped), target)[1]

@@ -23,7 +23,7 @@ from linkwalk.sources.pages import Page, parse_jsonl, parse_xml
 from linkwalk.sources.persons import surname
 from linkwalk.sources.select import REASONS, reason_by_source, reason_by_text, redirect_target
 from linkwalk.sources.site import ARTICLE, Site
-from linkwalk.sources.wikitext import Scan, ScanOptions, scan
+from linkwalk.sources.wikitext import Link, Scan, ScanOptions, scan
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -45,7 +45,11 @@ class ExtractConfig:
 
 def section_key(fragment: str) -> int:
     """64-bit key of a section's name as a link's ``#fragment`` writes it; 0 stands for none."""
-    return name_key(" ".join(fragment.replace("_", " ").split()).casefold()) if fragment.strip() else _NO_FRAGMENT
+    return (
+        name_key(" ".join(fragment.replace("_", " ").split()).casefold())
+        if fragment.strip()
+        else _NO_FRAGMENT
+    )
 
 
 def extract(piece: Piece, format: str, site: Site, config: ExtractConfig) -> Arrays:
@@ -78,7 +82,9 @@ class _Extractor:
         self.sentence_counts: list[int] = []
         self.sentence_ends: list[int] = []
         self.anchors: list[tuple[int, int, int]] = []  # article, section key, block: where a #fragment lands
-        self.link_rows: list[tuple[int, int, int, int, int]] = []  # block, start, end, target key, fragment key
+        self.link_rows: list[
+            tuple[int, int, int, int, int]
+        ] = []  # block, start, end, target key, fragment key
         self.keys: dict[str, int] = {}  # targets repeat: hash each spelling once per shard
 
     def run(self, piece: Piece, format: str) -> Arrays:
@@ -166,21 +172,18 @@ class _Extractor:
             if key := section_key(heading.title):
                 self.anchors.append((article, key, first + at))
 
-    def add_block(self, text: str, ends: list[int], links: list[Any], title: str) -> None:
+    def add_block(self, text: str, ends: list[int], links: list[Link], title: str) -> None:
         row = len(self.texts)
         encoded = text.encode()
         self.texts.append(encoded)
         self.sentence_counts.append(len(ends))
-        if len(encoded) == len(text):
-            self.sentence_ends += ends
-            place = {}
-        else:  # characters to bytes, for just the offsets that are needed
-            wanted = sorted({*ends, *(link.start for link in links), *(link.end for link in links)})
-            place, at, size = {}, 0, 0
-            for offset in wanted:
+        place: dict[int, int] = {}
+        if len(encoded) != len(text):  # characters to bytes, for just the offsets that are needed
+            at = size = 0
+            for offset in sorted({*ends, *(link.start for link in links), *(link.end for link in links)}):
                 size += len(text[at:offset].encode())
                 at, place[offset] = offset, size
-            self.sentence_ends += [place[end] for end in ends]
+        self.sentence_ends += [place.get(end, end) for end in ends]
         for link in links:
             key = self.key(link.target or title)
             self.link_rows.append(

@@ -35,7 +35,9 @@ def path_of(folder: Path, stage: str, number: int) -> Path:
     return folder / f"{stage}-{number:06}.npz"
 
 
-def extract_shard(folder: Path, number: int, piece: Piece, format: str, site: Site, config: ExtractConfig) -> None:
+def extract_shard(
+    folder: Path, number: int, piece: Piece, format: str, site: Site, config: ExtractConfig
+) -> None:
     """Stage 1: a piece of the dump becomes blocks with raw links."""
     save(path_of(folder, "shard", number), extract(piece, format, site, config))
 
@@ -76,7 +78,9 @@ def resolve_shard(folder: Path, number: int, hide: float = 0.0) -> None:
     nodes[asks] = np.where(section >= 0, section, nodes[asks])
     codes, counts = np.unique(articles[~found], return_counts=True)
     report = {
-        "unresolved": {OUTCOMES[-1 - code]: count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)},
+        "unresolved": {
+            OUTCOMES[-1 - code]: count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)
+        },
         "sections": {"found": int((section >= 0).sum()), "not found": int((section < 0).sum())},
         "redirected": int((names.title_keys[articles[found]] != shard["link_key"][found]).sum()),
     }
@@ -127,7 +131,9 @@ def count_shard(folder: Path, number: int, linkless: bool) -> None:
     shown = (links["article"] >= 0) & ~links["hidden"]
     block, span = shard["link_block"][shown], shard["link_span"][shown].astype(np.int32)
     at = bounds[block]
-    surface, _ = find_keys(anchors.keys, hash_spans(shard["text"], at + span[:, 0], at + span[:, 1], CLASSES)[0])
+    surface, _ = find_keys(
+        anchors.keys, hash_spans(shard["text"], at + span[:, 0], at + span[:, 1], CLASSES)[0]
+    )
     keys = _link_contexts(folder, surface, links["article"][shown], shard["text"], bounds, block, span)
     mentions, count = _mention_contexts(folder, shard, anchors, slots)
     context, times = np.unique(np.concatenate((*keys, *mentions)), return_counts=True)
@@ -154,7 +160,11 @@ def _link_contexts(
     span: NDArray[np.int32],
 ) -> list[NDArray[np.uint64]]:
     """Keys of the words beside links: by surface, for ambiguous ones by article too, and for links as such."""
-    rows = np.flatnonzero(map_array(folder / "ambiguous.npy")[surface]) if len(surface) else np.zeros(0, np.int64)
+    rows = (
+        np.flatnonzero(map_array(folder / "ambiguous.npy")[surface])
+        if len(surface)
+        else np.zeros(0, np.int64)
+    )
     keys = []
     for side, word in enumerate(context_words(text, bounds, block, span[:, 0].copy(), span[:, 1].copy())):
         keys.append(context_key(surface, ANY_ARTICLE, word, side))
@@ -184,7 +194,11 @@ def _mention_contexts(
 
 def link_edges(folder: Path, number: int, entity_links: bool) -> None:
     """Stage 4: every block's way out: previous, next, its links, and links to the entities it mentions."""
-    shard, links, layout = load(path_of(folder, "shard", number)), load(path_of(folder, "links", number)), Layout(folder)
+    shard, links, layout = (
+        load(path_of(folder, "shard", number)),
+        load(path_of(folder, "links", number)),
+        Layout(folder),
+    )
     base = int(layout.node_base[number])
     numbers = shard["block_number"]
     last = np.zeros(len(numbers), np.bool_)
@@ -204,7 +218,9 @@ def link_edges(folder: Path, number: int, entity_links: bool) -> None:
     block = np.concatenate([part[0] for part in parts])
     target = np.concatenate([part[1] for part in parts]).astype(np.int64)
     kind = np.concatenate([np.full(len(part[0]), part[2], np.uint8) for part in parts])
-    span = np.concatenate([part[3] if len(part[3]) else np.zeros((len(part[0]), 2), np.int32) for part in parts])
+    span = np.concatenate(
+        [part[3] if len(part[3]) else np.zeros((len(part[0]), 2), np.int32) for part in parts]
+    )
     edges, report = merge_edges(block, target, kind, span, base, len(numbers))
     save(path_of(folder, "edges", number), {**edges, "report": np.frombuffer(to_json(report), np.uint8)})
 
@@ -241,7 +257,11 @@ def merge_edges(
     for name, code in (("links", LINK), ("entities", ENTITY)):
         edges, own = int((kind[stay] == code).sum()), int((~away & (kind == code)).sum())
         merged = int((kind == code).sum()) - edges - own
-        report[name] = {"edges": edges, "to its own block": own, "merged with another edge of the block": merged}
+        report[name] = {
+            "edges": edges,
+            "to its own block": own,
+            "merged with another edge of the block": merged,
+        }
     return {
         "degrees": np.bincount(block[stay], minlength=blocks).astype(np.int32),
         "targets": target[stay].astype(np.int32),

@@ -1,5 +1,6 @@
 """Writes a graph piece by piece, in the order of its blocks, then the parts that follow from the whole."""
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
@@ -31,7 +32,9 @@ class GraphWriter:
             for name, (dtype, width) in ARRAYS.items()
             if name not in _DERIVED
         }
-        self._strings = {name: self._columns.strings(name) for name in ("text", "titles", "sections", "redirects")}
+        self._strings = {
+            name: self._columns.strings(name) for name in ("text", "titles", "sections", "redirects")
+        }
         self.arrays["out_indptr"].append([0])
         self.arrays["sentence_indptr"].append([0])
         self._keys: list[NDArray[np.uint64]] = []
@@ -76,7 +79,9 @@ class GraphWriter:
         """Add blocks in order."""
         self.nodes += len(article)
         if self.nodes > MAX_NODES:
-            raise InputError(f"more than {MAX_NODES:,} blocks: raise --block-words or build the dump in parts")
+            raise InputError(
+                f"more than {MAX_NODES:,} blocks: raise --block-words or build the dump in parts"
+            )
         self._strings["text"].append_blob(text, text_lengths)
         self.arrays["node_article"].append(article)
         self.arrays["node_block"].append(block)
@@ -131,6 +136,11 @@ class GraphWriter:
             np.save(path, np.zeros(0, np.int32))
             return
         sources = np.lib.format.open_memmap(path, mode="w+", dtype=np.int32, shape=(self.edges,))
+        if hasattr(
+            os, "posix_fallocate"
+        ):  # a full disk is an error here, not a crash when the map is written to
+            with path.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
         transpose_into(forward, indptr, sources)
         sources.flush()
 

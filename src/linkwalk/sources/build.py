@@ -26,7 +26,7 @@ from linkwalk.progress import Progress
 from linkwalk.sources.anchors import Anchors, merge_contexts, merge_pairs
 from linkwalk.sources.dump import Dump, open_dump
 from linkwalk.sources.ledger import Ledger
-from linkwalk.sources.linker import admit
+from linkwalk.sources.linker import admit, neighbourhood_norms
 from linkwalk.sources.mentions import hash_table
 from linkwalk.sources.names import Names, find_keys, first_of_each, write_names
 from linkwalk.sources.shard import Arrays, ExtractConfig, drop_articles, finished, load, load_column, save, shard_strings
@@ -386,15 +386,13 @@ class Build:
         both = union(outgoing, incoming)
         fame = np.bincount(both.indices, minlength=articles)
         weight = np.log(articles / np.maximum(fame, 1)) ** 2
-        total = np.concatenate((np.zeros(1), np.cumsum(weight[both.indices])))
-        norm = np.sqrt(total[both.indptr[1:]] - total[both.indptr[:-1]])
         for name, array in (
             ("outgoing-indptr", outgoing.indptr),
             ("outgoing", outgoing.indices),
             ("neighbour-indptr", both.indptr),
             ("neighbours", both.indices),
             ("neighbour-weight", weight),
-            ("neighbour-norm", np.maximum(norm, 1e-9)),
+            ("neighbour-norm", neighbourhood_norms(both.indptr, both.indices, weight)),
         ):
             np.save(self.folder / f"{name}.npy", array)
 
@@ -413,6 +411,7 @@ class Build:
         probability, admitted = admit(anchors, seen, small)
         np.save(self.folder / "link-probability.npy", probability)
         np.save(self.folder / "admitted.npy", admitted)
+        np.save(self.folder / "admitted-keys.npy", anchors.keys[admitted])
         np.save(self.folder / "admitted-slots.npy", hash_table(anchors.keys[admitted]))
         contexts = list(self.column("counts", "contexts"))
         np.save(self.folder / "contexts.npy", np.sum(contexts, axis=0, dtype=np.int64))

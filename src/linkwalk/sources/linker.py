@@ -78,6 +78,7 @@ class Linker:
     """P(link | surface), for every surface."""
     admitted: Int32s
     """Surfaces worth looking for."""
+    admitted_keys: NDArray[np.uint64]
     slots: Int32s
     """Hash table over the admitted surfaces."""
     context_keys: NDArray[np.uint64]
@@ -104,6 +105,7 @@ class Linker:
             Anchors.open(folder),
             column("link-probability"),  # type: ignore[arg-type]
             column("admitted"),  # type: ignore[arg-type]
+            column("admitted-keys"),  # type: ignore[arg-type]
             column("admitted-slots"),  # type: ignore[arg-type]
             column("context-keys"),  # type: ignore[arg-type]
             column("context-counts"),  # type: ignore[arg-type]
@@ -161,8 +163,8 @@ class Linker:
     def _find(self, text: Bytes, bounds: Int64s, marks: Bytes) -> tuple[Int32s, Int32s, Int32s, Int32s]:
         room = len(text) // 3 + 1
         block, start, end, found = (np.empty(room, np.int32) for _ in range(4))
-        keys = self.anchors.keys[self.admitted]
-        count = find_mentions(text, bounds, marks, CLASSES, keys, self.slots, block, start, end, found)
+        tables = CLASSES, self.admitted_keys, self.slots
+        count = find_mentions(text, bounds, marks, *tables, block, start, end, found)
         return block[:count], start[:count], end[:count], self.admitted[found[:count]]
 
     def _relatedness(self, home: Int32s, article: Int32s) -> Floats:
@@ -214,6 +216,18 @@ class Linker:
         at, found = find_keys(self.context_keys, keys)
         counts = self.context_counts[at] if len(self.context_keys) else np.zeros(len(keys), np.uint32)
         return np.where(found, counts, 0).astype(np.float64)
+
+
+@njit(cache=True, nogil=True)
+def neighbourhood_norms(indptr: Int64s, indices: Int32s, weight: Floats) -> Floats:
+    """Length of every article's vector of neighbours."""
+    norms = np.empty(indptr.shape[0] - 1)
+    for node in range(indptr.shape[0] - 1):
+        total = 0.0
+        for edge in range(indptr[node], indptr[node + 1]):
+            total += weight[indices[edge]]
+        norms[node] = max(np.sqrt(total), 1e-9)
+    return norms
 
 
 @njit(cache=True, nogil=True)

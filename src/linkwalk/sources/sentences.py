@@ -1,12 +1,15 @@
 """Where sentences end: a rule-based splitter for running text, linear and free of models.
 
-A full stop ends a sentence when white space and a capital, a digit or an opening mark follow, unless it closes an
-abbreviation or an initial.
+A full stop ends a sentence when white space and a capital, a digit or an opening mark follow, unless it closes
+an abbreviation or an initial.
 """
 
 import re
 
-_CANDIDATE = re.compile(r"""[.!?…]+["'”’»)\]]*(?=\s+["'“‘«(\[]*[^\W_a-z])|[。！？]+[」』”’)]*""")
+# Possessive, and never begun within a run of stops: a page of a million dots takes no longer than any other.
+_CANDIDATE = re.compile(
+    r"""(?<![.!?…])[.!?…]++["'”’»)\]]*+(?=\s++["'“‘«(\[]*+[^\W_a-z])|(?<![。！？])[。！？]++[」』”’)]*+"""
+)
 _WORD_BEFORE = re.compile(r"[^\s(\[\"'“‘«/–—-]+$")
 _NEXT_WORD = re.compile(r"\s+[\"'“‘«(\[]*([^\W\d_]+)")
 #: Abbreviations that stand before a name or a number, so that a capital or a digit after them means nothing.
@@ -46,7 +49,7 @@ def _closes(text: str, stop: int, end: int) -> bool:
     word = before[0]
     if word.lower() in _ABBREVIATIONS:
         return False
-    if len(word) == 1 and word.isalpha() and word.isupper() or re.fullmatch(r"(?:[^\W\d_]\.)+[^\W\d_]", word):
+    if (len(word) == 1 and word.isalpha() and word.isupper()) or re.fullmatch(r"(?:[^\W\d_]\.)+[^\W\d_]", word):
         following = _NEXT_WORD.match(text, end)
         return following is not None and following[1].lower() in _STARTERS
     return True

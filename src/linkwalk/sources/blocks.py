@@ -20,7 +20,7 @@ _SLACK = 0.4
 _MAX_UNIT_CHARS = MAX_BLOCK_BYTES // 16
 #: Longest block in characters (of up to four bytes each).
 _MAX_CHARS = MAX_BLOCK_BYTES // 4
-#: Scripts that put no blanks between words (Thai to Khmer, Chinese, Japanese): about this many letters are a word.
+#: Scripts that put no blanks between words, Thai to Khmer, Chinese, Japanese, and how many letters make a word.
 _UNSPACED = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
 _UNSPACED_LETTERS = 2
 
@@ -103,7 +103,7 @@ def _count_words(text: str, start: int, end: int) -> int:
 def _pieces(
     text: str, start: int, end: int, links: list[Link], block_words: int, ends_line: bool
 ) -> Iterator[_Unit]:
-    """Cut an over-long sentence between words, or through one that is itself too long, never inside a link."""
+    """Cut an over-long sentence between words, or through one that is too long itself, but no link."""
     unspaced = _count_words(text, start, end) > 2 * (text.count(" ", start, end) + 1)
     longest = min(_MAX_UNIT_CHARS, _UNSPACED_LETTERS * block_words) if unspaced else _MAX_UNIT_CHARS
     link = bisect_right(links, start, key=lambda found: found.end)
@@ -113,6 +113,8 @@ def _pieces(
             blank = text.find(" ", stop + 1, limit)
             stop = blank if blank >= 0 else limit
             words += 1
+        while text[stop - 1] == " ":
+            stop -= 1
         while link < len(links) and links[link].end <= stop:
             link += 1
         if stop < end and link < len(links) and links[link].start < stop:

@@ -34,6 +34,16 @@ TABLES = {
     "articles": ("article-node", "outgoing", "neighbour"),
 }
 
+#: Which file says that a stage has begun, the last stage first.
+STAGES = {
+    "write": "graph",
+    "link": "edges-*.npz",
+    "count, weigh": "counts-*.npz",
+    "pair, relate": "surface-keys.npy",
+    "resolve": "links-*.npz",
+    "name": "read.json",
+}
+
 
 def write_copies(dump: Path, copies: int, path: Path) -> None:
     """The dump's pages several times, each copy in an alphabet of its own: as many new titles, words and surfaces."""
@@ -86,6 +96,14 @@ def anonymous_bytes(root: int) -> tuple[int, int]:
     return own, sum(sizes.values())
 
 
+def stage_of(folder: Path) -> str:
+    """What the build is at, as its files tell."""
+    for name, sign in STAGES.items():
+        if next(folder.glob(sign), None) is not None:
+            return name
+    return "read"
+
+
 def watch(dump: Path, wiki: Path, workers: int) -> dict[str, float]:
     """Build; return seconds, peaks, and the largest size of each group of tables."""
     command = [
@@ -104,8 +122,11 @@ def watch(dump: Path, wiki: Path, workers: int) -> dict[str, float]:
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     peaks = {"peak": 0, "peak of the main process": 0, "peak of all workers": 0}
     tables, tick = dict.fromkeys(TABLES, 0), 0
+    stages: dict[str, int] = {}
     while process.poll() is None:
         own, others = anonymous_bytes(process.pid)
+        stage = stage_of(wiki / "graph.partial")
+        stages[stage] = max(stages.get(stage, 0), own)
         for name, now in zip(peaks, (own + others, own, others), strict=True):
             peaks[name] = max(peaks[name], now)
         tick += 1
@@ -118,6 +139,7 @@ def watch(dump: Path, wiki: Path, workers: int) -> dict[str, float]:
     if process.returncode:
         raise SystemExit(f"the build failed: {' '.join(command)}")
     megabytes = {f"{name}, MB": size / 1e6 for name, size in peaks.items()}
+    megabytes |= {f"main process while in '{name}', MB": size / 1e6 for name, size in stages.items()}
     megabytes |= {f"{name} tables, MB": size / 1e6 for name, size in tables.items()}
     return {"build, s": time.perf_counter() - started, **megabytes}
 

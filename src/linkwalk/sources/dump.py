@@ -67,7 +67,7 @@ class StreamRange:
     def read(self) -> Iterator[Chunk]:
         """Unpack the range; its last page may reach into the streams that follow."""
         reader = _Reader(self.path, "bzip2", self.start)
-        yield from _cut_pages(_range_blocks(reader, self.stop))
+        yield from _cut_pages(_range_blocks(reader, self.stop), CHUNK_BYTES)
 
 
 class Piece(Protocol):
@@ -91,17 +91,17 @@ class Dump:
 
     def pieces(self) -> Iterator[tuple[Piece, int]]:
         """Pieces of work in order, each with how many bytes of the file have been consumed by then."""
-        if (
-            self.packing == "bzip2"
-            and self.format == "xml"
-            and (ranges := _stream_ranges(self.path, self.size))
-        ):
+        # A large dump is cut into larger pieces: thousands of shards, not hundreds of thousands.
+        scale = max(1, min(8, self.size >> 28))
+        if self.packing == "bzip2" and self.format == "xml":
+            ranges = _stream_ranges(self.path, self.size, scale * _RANGE_BYTES)
             for start, stop in ranges:
                 yield StreamRange(self.path, start, stop), stop
-            return
+            if ranges:
+                return
         reader = _Reader(self.path, self.packing)
         cut = _cut_pages if self.format == "xml" else _cut_lines
-        for chunk in cut(reader.blocks()):
+        for chunk in cut(reader.blocks(), scale * CHUNK_BYTES):
             yield chunk, reader.position
 
 
@@ -251,7 +251,7 @@ class _Reader:
         self.position -= len(decoder.unused_data)
 
 
-def _stream_ranges(path: Path, size: int) -> list[tuple[int, int]]:
+def _stream_ranges(path: Path, size: int, range_bytes: int) -> list[tuple[int, int]]:
     """Where the streams of a multistream file begin, grouped; empty where reading in one go is as good."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
         starts = [match.start() for match in _STREAM["bzip2"].finditer(view)]
@@ -259,7 +259,7 @@ def _stream_ranges(path: Path, size: int) -> list[tuple[int, int]]:
         return []
     bounds = [0]
     for start in starts:
-        if start - bounds[-1] >= _RANGE_BYTES:
+        if start - bounds[-1] >= range_bytes:
             bounds.append(start)
     return list(zip(bounds, [*bounds[1:], size], strict=True))
 
@@ -304,7 +304,7 @@ def _last_end(buffer: bytearray) -> int:
     return at + len(_END) if at >= 0 else 0
 
 
-def _cut_pages(blocks: Iterator[bytes]) -> Iterator[Chunk]:
+def _cut_pages(blocks: Iterator[bytes], chunk_bytes: int) -> Iterator[Chunk]:
     """Cut a stream of bytes into chunks from ``<page>`` to ``</page>``, in bounded memory."""
     buffer = bytearray()
     damage: list[str] = []
@@ -327,7 +327,7 @@ def _cut_pages(blocks: Iterator[bytes]) -> Iterator[Chunk]:
                 continue
             del buffer[:begin]
             between, searched = False, 0
-        if len(buffer) < CHUNK_BYTES:
+        if len(buffer) < chunk_bytes:
             continue
         end = buffer.rfind(_END, max(0, searched - len(_END)))
         if end >= 0:
@@ -335,7 +335,7 @@ def _cut_pages(blocks: Iterator[bytes]) -> Iterator[Chunk]:
             damage.clear()
             del buffer[: end + len(_END)]
             searched = 0
-        elif len(buffer) > MAX_PAGE_BYTES + CHUNK_BYTES:
+        elif len(buffer) > MAX_PAGE_BYTES + chunk_bytes:
             damage.append(_TOO_LARGE)
             buffer.clear()
             between = True
@@ -348,7 +348,7 @@ def _cut_pages(blocks: Iterator[bytes]) -> Iterator[Chunk]:
         yield Chunk(bytes(buffer[:end]), tuple(damage))
 
 
-def _cut_lines(blocks: Iterator[bytes]) -> Iterator[Chunk]:
+def _cut_lines(blocks: Iterator[bytes], chunk_bytes: int) -> Iterator[Chunk]:
     """Cut a stream of bytes into chunks of whole lines."""
     buffer = bytearray()
     damage: list[str] = []
@@ -371,13 +371,13 @@ def _cut_lines(blocks: Iterator[bytes]) -> Iterator[Chunk]:
                 continue
             del buffer[:first]
             skipping = False
-        if len(buffer) < CHUNK_BYTES:
+        if len(buffer) < chunk_bytes:
             continue
         if end := buffer.rfind(b"\n") + 1:
             yield Chunk(bytes(buffer[:end]), tuple(damage))
             damage.clear()
             del buffer[:end]
-        elif len(buffer) > MAX_PAGE_BYTES + CHUNK_BYTES:
+        elif len(buffer) > MAX_PAGE_BYTES + chunk_bytes:
             damage.append(_TOO_LARGE)
             buffer.clear()
             skipping = True

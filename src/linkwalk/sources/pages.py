@@ -33,8 +33,12 @@ def parse_xml(data: bytes, damage: Counter[str]) -> Iterator[Page]:
     """The pages of a chunk. Where the chunk as a whole is not well-formed, each page is tried alone and mended."""
     if not data:
         return
-    pages = _parse(b"<mediawiki>" + data[data.find(b"<page>") :] + b"</mediawiki>")
-    if pages is not None and len(data) <= MAX_PAGE_BYTES:
+    pages = None
+    if len(data) <= MAX_PAGE_BYTES or all(
+        m.end() - m.start() <= MAX_PAGE_BYTES for m in _PAGE.finditer(data)
+    ):
+        pages = _parse(b"<mediawiki>" + data[data.find(b"<page>") :] + b"</mediawiki>")
+    if pages is not None:
         yield from pages
         return
     for match in _PAGE.finditer(data):

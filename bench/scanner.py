@@ -7,11 +7,7 @@ interleaved, and the best counts.
 
 import argparse
 import bz2
-import datetime
 import html
-import json
-import os
-import platform
 import re
 import sys
 import tarfile
@@ -24,6 +20,7 @@ from gensim.corpora.wikicorpus import filter_wiki
 
 from linkwalk.sources.site import Site
 from linkwalk.sources.wikitext import scan
+from report import report
 
 ARCHIVE = Path(__file__).parents[2] / "shared" / "data" / "genuine-dump-samples.tar.xz"
 
@@ -57,16 +54,6 @@ def seconds(work: Callable[[str], object], pages: list[str]) -> float:
     return time.perf_counter() - begin
 
 
-def cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next(
-        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown"
-    )
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--archive", type=Path, default=ARCHIVE, help="tar archive of MediaWiki dumps")
@@ -89,21 +76,10 @@ def main() -> int:
         for name, work in works.items():
             best[name] = min(best[name], seconds(work, pages))
     rates = {name: size / 1e6 / spent for name, spent in best.items()}
-    ratio = rates["linkwalk scan"] / rates["gensim filter_wiki"]
-    print(f"{len(pages):,} genuine pages, {size / 1e6:.1f} MB of wikitext, best of {options.repeat}")
-    for name, rate in rates.items():
-        print(f"{name:24}{best[name]:8.2f} s{rate:8.1f} MB/s{rate / rates['gensim filter_wiki']:8.2f}x")
-    if options.json:
-        figures = {
-            "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            "hardware": {"cpu": cpu_model(), "cores": os.cpu_count()},
-            "python": platform.python_version(),
-            "pages": len(pages),
-            "bytes": size,
-            "results": {name: {"seconds": best[name], "MB/s": rates[name]} for name in works},
-            "ratio": ratio,
-        }
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+    results = {f"{name}, MB/s": rate for name, rate in rates.items()}
+    results["ratio to gensim"] = rates["linkwalk scan"] / rates["gensim filter_wiki"]
+    sizes = {"pages": len(pages), "wikitext_mb": size / 1e6, "best_of": options.repeat}
+    report("scanner", sizes, results, options.json)
     return 0
 
 

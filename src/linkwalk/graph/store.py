@@ -96,9 +96,13 @@ class Graph:
         folder = workspace / "graph"
         manifest = read_manifest(folder, "graph", f"linkwalk build DUMP -o {workspace}")
         graph = cls(folder, manifest)
-        for name in ARRAYS:
+        # Everything is mapped here and now: what is open stays whole, though a new graph takes its place on disk.
+        for name in (*ARRAYS, "texts", "titles", "sections", "redirects"):
             try:
-                graph._arrays[name] = map_array(folder / f"{name}.npy")
+                if name in ARRAYS:
+                    graph._arrays[name] = map_array(folder / f"{name}.npy")
+                else:
+                    getattr(graph, name)
             except (OSError, ValueError) as error:
                 raise ArtifactError(
                     f"{folder} is damaged ({name}: {error}): run `linkwalk build DUMP -o {workspace} --force`"

@@ -12,8 +12,8 @@ import numpy as np
 
 from linkwalk.graph.store import ENTITY, Graph
 from linkwalk.progress import Progress
-from linkwalk.sources.build import Build, BuildConfig
 from linkwalk.sources.dump import open_dump
+from linkwalk.sources.pipeline import Build, BuildConfig
 from linkwalk.sources.shard import load
 from linkwalk.sources.stages import Layout, block_bounds, find_entities, path_of
 from linkwalk.sources.workers import Workers

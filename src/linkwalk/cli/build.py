@@ -35,7 +35,8 @@ def build(
         bool, typer.Option("--keep-list-pages", help='Keep pages titled "List of ...".')
     ] = False,
     no_entity_links: Annotated[
-        bool, typer.Option("--no-entity-links", help="Only the links that authors set: no links for mentions.")
+        bool,
+        typer.Option("--no-entity-links", help="Only the links that authors set: no links for mentions."),
     ] = False,
     anchors: Annotated[
         Path | None,
@@ -44,8 +45,12 @@ def build(
     workers: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Worker processes. [default: one per core]")
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Fail on damaged input instead of warning.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a graph of other input or options.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail on damaged input instead of warning.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a graph of other input or options.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -98,17 +103,27 @@ def _print_summary(manifest: dict[str, Any], ledger: dict[str, Any]) -> None:
     counts, pages, links = manifest["counts"], ledger["pages"], ledger["links"]
     kinds = counts["edges_by_kind"]
     skipped = ", ".join(f"{n:,} {reason}" for reason, n in pages["skipped"].items())
-    total = links["resolved"]["total"]
+    unresolved = sorted(links["unresolved"].items(), key=lambda item: -item[1])
+    reasons = ", ".join(f"{n:,} {reason}" for reason, n in unresolved if reason != "total")
+    chain = kinds["prev"] + kinds["next"]
+    degree = counts["edges"] / max(1, counts["nodes"])
     print_table(
         [
             ("wiki", f"{manifest['snapshot']['name']} {manifest['snapshot']['date']}".strip()),
-            ("pages", f"{pages['read']:,} read, {pages['kept']:,} kept" + (f" (out: {skipped})" if skipped else "")),
+            (
+                "pages",
+                f"{pages['read']:,} read, {pages['kept']:,} kept" + (f" (out: {skipped})" if skipped else ""),
+            ),
             ("blocks", f"{counts['nodes']:,}"),
             (
                 "edges",
                 f"{counts['edges']:,}: {kinds['link']:,} links, {kinds['entity']:,} entity links, "
-                f"{kinds['prev'] + kinds['next']:,} previous/next; {counts['edges'] / max(1, counts['nodes']):.1f} a block",
+                f"{chain:,} previous/next; {degree:.1f} a block",
             ),
-            ("links", f"{links['seen']:,} seen, {total:,} resolved, {links['unresolved']['total']:,} not"),
+            (
+                "links",
+                f"{links['seen']:,} seen, {links['resolved']['total']:,} resolved"
+                + (f" (not: {reasons})" if reasons else ""),
+            ),
         ]
     )

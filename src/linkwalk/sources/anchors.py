@@ -17,7 +17,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from linkwalk.graph.columns import Columns, map_array
+from linkwalk.graph.store import Graph, name_key
 from linkwalk.sources.mentions import CLASSES, Bytes, Int32s, Int64s, Keys, hash_spans, hash_strings
+from linkwalk.sources.names import Names, find_keys
 
 #: How a pair (surface, article) is known: from links alone, from a title, from a title with its capital made small, or
 #: as a person's last name, which means that person only where the article is about them or links to them.
@@ -30,6 +32,18 @@ _LAST = FROM_SURNAME + 1
 _PAIR_COLUMNS = ("pair_surface", "pair_article", "pair_links", "pair_origin", "pair_shape")
 
 Arrays = dict[str, NDArray[Any]]
+
+
+#: Tables of the linker that stay with the graph, for ``--anchors`` of another build.
+ANCHOR_FILES = {
+    "surface-keys": "anchors_surfaces",
+    "surface-indptr": "anchors_indptr",
+    "surface-links": "anchors_links",
+    "surface-shapes": "anchors_shapes",
+    "surface-seen": "anchors_seen",
+    "candidate-articles": "anchors_articles",
+    "candidate-links": "anchors_candidate_links",
+}
 
 
 def title_forms(title: str) -> Iterator[tuple[str, int]]:
@@ -230,3 +244,28 @@ def _within(keys: Keys, low: int, high: int) -> slice:
     """Where a slice of the key space stands in sorted keys."""
     start = int(np.searchsorted(keys, np.uint64(low)))
     return slice(start, len(keys) if high == 2**64 else int(np.searchsorted(keys, np.uint64(high))))
+
+
+def foreign_pairs(other: Graph, names: Names) -> Arrays:
+    """Anchor statistics of another wiki, its articles found here by title; those that are not here fall out."""
+    keys = np.array([name_key(title) for title in other.titles.slice(0, other.articles)], np.uint64)
+    local, _ = names.look_up(keys)
+    surface, indptr, shape = (
+        map_array(other.folder / f"anchors_{n}.npy") for n in ("surfaces", "indptr", "shapes")
+    )
+    degree = np.diff(indptr)
+    article = local[map_array(other.folder / "anchors_articles.npy")]
+    here = article >= 0
+    return {
+        "pair_surface": np.repeat(surface, degree)[here],
+        "pair_article": article[here],
+        "pair_links": map_array(other.folder / "anchors_candidate_links.npy")[here],
+        "pair_origin": np.zeros(int(here.sum()), np.uint8),
+        "pair_shape": np.repeat(shape, degree)[here],
+    }
+
+
+def add_foreign_seen(other: Graph, keys: NDArray[np.uint64], seen: NDArray[np.int64]) -> None:
+    """Add how often the other wiki's text has each surface, so that its link probabilities carry over."""
+    at, found = find_keys(map_array(other.folder / "anchors_surfaces.npy"), keys)
+    seen[found] += map_array(other.folder / "anchors_seen.npy")[at[found]]

@@ -49,7 +49,9 @@ def _closes(text: str, stop: int, end: int) -> bool:
     word = before[0]
     if word.lower() in _ABBREVIATIONS:
         return False
-    if (len(word) == 1 and word.isalpha() and word.isupper()) or re.fullmatch(r"(?:[^\W\d_]\.)+[^\W\d_]", word):
+    if (len(word) == 1 and word.isalpha() and word.isupper()) or re.fullmatch(
+        r"(?:[^\W\d_]\.)+[^\W\d_]", word
+    ):
         following = _NEXT_WORD.match(text, end)
         return following is not None and following[1].lower() in _STARTERS
     return True

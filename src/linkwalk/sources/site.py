@@ -32,15 +32,16 @@ INTERWIKI_PREFIXES = frozenset(
 #: Codes of the language editions: a plain ``[[code:Title]]`` is an interlanguage link and shows nothing.
 LANGUAGES = frozenset(
     """aa ab ace ady af ak als am an ang ar arc ary arz as ast atj av avk awa ay az azb ba ban bar bat-smg bcl be
-    be-tarask be-x-old bg bh bi bjn bm bn bo bpy br bs bug bxr ca cbk-zam cdo ce ceb ch cho chr chy ckb closed-zh-tw co
-    cr crh cs csb cu cv cy cz da de din diq dk dsb dty dv dz ee el eml en eo epo es et eu ext fa ff fi fiu-vro fj fo fr
-    frp frr fur fy ga gag gan gcr gd gl glk gn gom gor got gu gv ha hak haw he hi hif ho hr hsb ht hu hy hyw hz ia id ie
-    ig ii ik ilo inh io is it iu ja jam jbo jp jv ka kaa kab kbd kbp kg ki kj kk kl km kn ko koi kr krc ks ksh ku kv kw
-    ky la lad lb lbe lez lfn lg li lij lld lmo ln lo lrc lt ltg lv mai map-bms mdf mg mh mhr mi min mk ml mn mnw mo mr
-    mrj ms mt mus mwl my myv mzn na nah nan nap nb nds nds-nl ne new ng nl nn no nov nqo nrm nso nv ny oc olo om or os pa
-    pag pam pap pcd pdc pfl pi pih pl pms pnb pnt ps pt qu rm rmy rn ro roa-rup roa-tara ru rue rw sa sah sat sc scn sco
-    sd se sg sh shn shy si simple sk sl sm smn sn so sq sr srn ss st stq su sv sw szl szy ta tcy te tet tg th ti tk tl
-    tn to tpi tr ts tt tum tw ty tyv udm ug uk ur uz ve vec vep vi vls vo wa war wo wuu xal xh xmf yi yo yue za zea zh
+    be-tarask be-x-old bg bh bi bjn bm bn bo bpy br bs bug bxr ca cbk-zam cdo ce ceb ch cho chr chy ckb
+    closed-zh-tw co cr crh cs csb cu cv cy cz da de din diq dk dsb dty dv dz ee el eml en eo epo es et eu ext
+    fa ff fi fiu-vro fj fo fr frp frr fur fy ga gag gan gcr gd gl glk gn gom gor got gu gv ha hak haw he hi
+    hif ho hr hsb ht hu hy hyw hz ia id ie ig ii ik ilo inh io is it iu ja jam jbo jp jv ka kaa kab kbd kbp kg
+    ki kj kk kl km kn ko koi kr krc ks ksh ku kv kw ky la lad lb lbe lez lfn lg li lij lld lmo ln lo lrc lt
+    ltg lv mai map-bms mdf mg mh mhr mi min mk ml mn mnw mo mr mrj ms mt mus mwl my myv mzn na nah nan nap nb
+    nds nds-nl ne new ng nl nn no nov nqo nrm nso nv ny oc olo om or os pa pag pam pap pcd pdc pfl pi pih pl
+    pms pnb pnt ps pt qu rm rmy rn ro roa-rup roa-tara ru rue rw sa sah sat sc scn sco sd se sg sh shn shy si
+    simple sk sl sm smn sn so sq sr srn ss st stq su sv sw szl szy ta tcy te tet tg th ti tk tl tn to tpi tr
+    ts tt tum tw ty tyv udm ug uk ur uz ve vec vep vi vls vo wa war wo wuu xal xh xmf yi yo yue za zea zh
     zh-cfr zh-classical zh-cn zh-min-nan zh-tw zh-yue zu""".split()
 )
 

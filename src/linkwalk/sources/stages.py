@@ -245,7 +245,7 @@ def merge_edges(
     base: int,
     blocks: int,
 ) -> tuple[Arrays, dict[str, Any]]:
-    """One edge per block and target: previous or next before a link, a link before an entity, the first before later."""
+    """One edge per block and target: previous or next before a link, a link before an entity, the first of several."""
     away = block + base != target
     order = np.lexsort((span[:, 0], kind, target, block))
     order = order[away[order]]

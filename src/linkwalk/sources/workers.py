@@ -26,7 +26,9 @@ class Workers:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(count, mp_context=context, initializer=_start_worker)
 
-    def run(self, tasks: Iterable[tuple[Callable[..., Any], tuple[Any, ...]]], done: Callable[[], None]) -> None:
+    def run(
+        self, tasks: Iterable[tuple[Callable[..., Any], tuple[Any, ...]]], done: Callable[[], None]
+    ) -> None:
         """Run every task; ``done`` is called once for each, in the tasks' order."""
         if self._pool is None:
             for function, arguments in tasks:

@@ -1,0 +1,380 @@
+"""The stages of a build, in order: what the workers do with shards, and what is merged from all of them between.
+
+Nothing here depends on where the dump was cut or on which worker made which shard: columns are put together in the
+shards' order, and merges sort by key.
+"""
+
+import functools
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.artifact import write_json
+from linkwalk.errors import InputError
+from linkwalk.graph.columns import map_array
+from linkwalk.graph.csr import Csr, transpose, union
+from linkwalk.graph.store import Graph
+from linkwalk.graph.writer import GraphWriter
+from linkwalk.progress import Progress
+from linkwalk.sources.anchors import (
+    ANCHOR_FILES,
+    Anchors,
+    add_foreign_seen,
+    foreign_pairs,
+    merge_contexts,
+    merge_pairs,
+)
+from linkwalk.sources.dump import Dump
+from linkwalk.sources.ledger import Ledger
+from linkwalk.sources.linker import admit, neighbourhood_norms
+from linkwalk.sources.mentions import hash_table
+from linkwalk.sources.names import Names, first_of_each, write_names
+from linkwalk.sources.shard import (
+    ExtractConfig,
+    drop_articles,
+    finished,
+    load,
+    load_column,
+    save,
+    shard_strings,
+)
+from linkwalk.sources.stages import (
+    block_articles,
+    count_shard,
+    extract_shard,
+    link_edges,
+    path_of,
+    resolve_shard,
+)
+from linkwalk.sources.workers import Workers
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildConfig:
+    """What shapes the graph. How fast it is made (workers) is not part of it."""
+
+    extract: ExtractConfig = field(default_factory=ExtractConfig)
+    entity_links: bool = True
+
+
+class Build:
+    """One build under way; the methods are its stages, in order."""
+
+    def __init__(
+        self,
+        folder: Path,
+        dumps: Sequence[Dump],
+        config: BuildConfig,
+        other: Graph | None,
+        pool: Workers,
+        progress: Progress,
+        hide: float = 0.0,
+    ) -> None:
+        self.folder, self.dumps, self.config, self.other = folder, dumps, config, other
+        self.pool, self.progress, self.hide = pool, progress, hide
+        self.ledger = Ledger()
+        self.shards = 0
+
+    def run(self, plan: dict[str, Any], *, strict: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+        """All stages; returns the manifest and the ledger."""
+        self.prepare(strict=strict)
+        self.each("link", "edges", link_edges, self.config.entity_links)
+        return self.write(plan)
+
+    def prepare(self, *, strict: bool) -> None:
+        """Everything up to the tables that edges are made from."""
+        self.read()
+        self.read_reports()
+        self.check_pages()
+        self.name()
+        self.check_damage(strict=strict)
+        self.each("resolve", "links", resolve_shard, self.hide)
+        if self.config.entity_links:
+            self.pair()
+            self.each("count", "counts", count_shard, self.linkless)
+            self.weigh()
+
+    # Stage 1: the dump is read once, in order, and cut into blocks by the workers.
+
+    def read(self) -> None:
+        """Read the dump once, in order; the workers cut it into blocks."""
+        marker = self.folder / "read.json"
+        if marker.exists():
+            self.shards = json.loads(marker.read_bytes())["shards"]
+            return
+        ready = finished(self.folder, "shard")
+        sizes = [dump.size for dump in self.dumps]
+        consumed: list[float] = []
+
+        with self.progress.stage("read", sum(sizes) / 1e6, "MB") as stage:
+
+            def tasks() -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]]:
+                before = 0
+                for dump in self.dumps:
+                    for piece, position in dump.pieces():
+                        number = self.shards
+                        self.shards += 1
+                        consumed.append((before + position) / 1e6)
+                        if number not in ready:
+                            arguments = (
+                                self.folder,
+                                number,
+                                piece,
+                                dump.format,
+                                dump.site,
+                                self.config.extract,
+                            )
+                            yield extract_shard, arguments
+                    before += dump.size
+
+            finished_tasks = iter(range(1 << 62))
+            self.pool.run(
+                tasks(), lambda: stage.update(consumed[min(next(finished_tasks), len(consumed) - 1)])
+            )
+            stage.update(sum(sizes) / 1e6)
+        write_json(marker, {"shards": self.shards})
+
+    def column(self, stage: str, name: str) -> Iterator[NDArray[Any]]:
+        """One column of every shard, in order."""
+        for number in range(self.shards):
+            yield load_column(path_of(self.folder, stage, number), name)
+
+    def whole(self, stage: str, name: str) -> NDArray[Any]:
+        """One column of all shards together."""
+        return np.concatenate(list(self.column(stage, name)))
+
+    def reports(self, stage: str) -> Iterator[dict[str, Any]]:
+        """What the shards of a stage say of themselves."""
+        for report in self.column(stage, "report"):
+            yield json.loads(report.tobytes())
+
+    def read_reports(self) -> None:
+        """Enter what the reading of the dump has counted."""
+        for report in self.reports("shard"):
+            self.ledger.pages.update(report["pages"])
+            self.ledger.links.update(report["links"])
+            self.ledger.damage.update(report["damage"])
+            self.ledger.newest = max(self.ledger.newest, report["newest"])
+
+    def check_pages(self) -> None:
+        """Refuse a dump without a usable page."""
+        ledger, files = self.ledger, ", ".join(str(dump.path) for dump in self.dumps)
+        damage = ledger.damage_in_words()
+        if not ledger.pages["read"]:
+            raise InputError(
+                f"{files}: no page could be read" + (f" ({damage})" if damage else ", the dump has none")
+            )
+        if not ledger.pages["kept"]:
+            reasons = ", ".join(
+                f"{n:,} {reason}" for reason, n in ledger.to_json()["pages"]["skipped"].items()
+            )
+            raise InputError(
+                f"{files}: no page is an article ({reasons}): lower --min-chars or check the dump"
+            )
+
+    def check_damage(self, *, strict: bool) -> None:
+        """Say what was damaged; what no wiki lets happen, two pages of one title and redirects in a ring, is too."""
+        ledger, files = self.ledger, ", ".join(str(dump.path) for dump in self.dumps)
+        ledger.damage["duplicate title"] += ledger.pages["duplicate title"]
+        ledger.damage["redirect loop"] += ledger.redirects["redirect loop"]
+        damage = ledger.damage_in_words()
+        if damage and strict:
+            raise InputError(f"{files}: damaged ({damage}), and --strict was asked for")
+        if damage:
+            self.progress.warn(f"damaged input: {damage}; the rest was kept, see graph/ledger.json")
+
+    # Stage 2: titles and redirects of the whole dump.
+
+    def name(self) -> None:
+        """Number articles and blocks; index titles, redirects and sections."""
+        self.drop_duplicates()
+        articles = [len(keys) for keys in self.column("shard", "title_keys")]
+        blocks = [len(numbers) for numbers in self.column("shard", "block_number")]
+        article_base, node_base = np.cumsum([0, *articles]), np.cumsum([0, *blocks])
+        counts = self.whole("shard", "article_blocks")
+        np.save(self.folder / "article-base.npy", article_base)
+        np.save(self.folder / "node-base.npy", node_base)
+        np.save(self.folder / "article-node.npy", (np.cumsum(counts) - counts).astype(np.int32))
+        outcomes = write_names(
+            self.folder,
+            titles=self.whole("shard", "title_keys"),
+            redirect_from=self.whole("shard", "redirect_from"),
+            redirect_to=self.whole("shard", "redirect_to"),
+            redirect_fragment=self.whole("shard", "redirect_fragment"),
+            skipped=self.whole("shard", "skipped_keys"),
+            skipped_reason=self.whole("shard", "skipped_reasons"),
+            section_article=_shifted(self.column("shard", "anchor_article"), article_base),
+            section_key=self.whole("shard", "anchor_key"),
+            section_node=_shifted(self.column("shard", "anchor_block"), node_base),
+        )[1]
+        self.ledger.redirects.update(outcomes)
+
+    def drop_duplicates(self) -> None:
+        """Of several articles with one title only the first stays. Dropping is done in the shards, once."""
+        stay = first_of_each(self.whole("shard", "title_keys"))
+        if stay.all():
+            return
+        at = 0
+        for number, keys in enumerate(list(self.column("shard", "title_keys"))):
+            here = stay[at : at + len(keys)]
+            at += len(keys)
+            if not here.all():
+                path = path_of(self.folder, "shard", number)
+                save(path, drop_articles(load(path), here))
+        dropped = int((~stay).sum())
+        self.ledger.pages["kept"] -= dropped
+        self.ledger.pages["duplicate title"] += dropped
+
+    def each(self, name: str, stage: str, function: Callable[..., None], *arguments: Any) -> None:
+        """Run one stage over all shards that have not been through it."""
+        ready = finished(self.folder, stage)
+        with self.progress.stage(name, self.shards, "shards") as shown:
+            shown.update(len(ready))
+            tasks = ((function, (self.folder, n, *arguments)) for n in range(self.shards) if n not in ready)
+            self.pool.run(tasks, shown.advance)
+
+    # Stage 3: the statistics the entity linker goes by.
+
+    def pair(self) -> None:
+        """Merge which surface forms lead to which articles."""
+        rows = sum(len(keys) for keys in self.column("links", "pair_surface"))
+        runs = self.runs("links")
+        if self.other is not None:
+            foreign = foreign_pairs(self.other, Names(self.folder))
+            runs.append(foreign.__getitem__)
+            rows += len(foreign["pair_surface"])
+        merge_pairs(self.folder, runs, rows)
+        anchors = Anchors.open(self.folder)
+        np.save(self.folder / "surface-slots.npy", hash_table(anchors.keys))
+        np.save(self.folder / "ambiguous.npy", anchors.ambiguous())
+        self.linkless = bool(anchors.links.sum() == 0)
+        self.relate()
+
+    def relate(self) -> None:
+        """The graph of articles, for relatedness: what shares rare neighbours belongs together."""
+        articles = int(map_array(self.folder / "article-base.npy")[-1])
+        source, target = self.whole("links", "hop_from"), self.whole("links", "hop_to")
+        other = source != target
+        indptr = np.concatenate(
+            (np.zeros(1, np.int64), np.cumsum(np.bincount(source[other], minlength=articles)))
+        )
+        outgoing = Csr(indptr.astype(np.int64), target[other])
+        incoming = transpose(outgoing)
+        both = union(outgoing, incoming)
+        fame = np.bincount(both.indices, minlength=articles)
+        weight = np.log(articles / np.maximum(fame, 1)) ** 2
+        for name, array in (
+            ("outgoing-indptr", outgoing.indptr),
+            ("outgoing", outgoing.indices),
+            ("neighbour-indptr", both.indptr),
+            ("neighbours", both.indices),
+            ("neighbour-weight", weight),
+            ("neighbour-norm", neighbourhood_norms(both.indptr, both.indices, weight)),
+        ):
+            np.save(self.folder / f"{name}.npy", array)
+
+    def weigh(self) -> None:
+        """Link probabilities, the surfaces worth looking for, and the words beside ambiguous ones."""
+        anchors = Anchors.open(self.folder)
+        seen, small = np.zeros(len(anchors.keys), np.int64), np.zeros(len(anchors.keys), np.int64)
+        for number in range(self.shards):
+            counts = load(path_of(self.folder, "counts", number))
+            seen[counts["surface"]] += counts["seen"]
+            if self.linkless:
+                small[counts["surface"]] += counts["small"]
+        if self.other is not None:
+            add_foreign_seen(self.other, anchors.keys, seen)
+        np.save(self.folder / "surface-seen.npy", np.minimum(seen, 2**32 - 1).astype(np.uint32))
+        probability, admitted = admit(anchors, seen, small)
+        np.save(self.folder / "link-probability.npy", probability)
+        np.save(self.folder / "admitted.npy", admitted)
+        np.save(self.folder / "admitted-keys.npy", anchors.keys[admitted])
+        np.save(self.folder / "admitted-slots.npy", hash_table(anchors.keys[admitted]))
+        contexts = list(self.column("counts", "contexts"))
+        np.save(self.folder / "contexts.npy", np.sum(contexts, axis=0, dtype=np.int64))
+        rows = sum(len(keys) for keys in self.column("counts", "context"))
+        merge_contexts(self.folder, self.runs("counts"), rows)
+
+    def runs(self, stage: str) -> list[Callable[[str], NDArray[Any]]]:
+        """For every shard a function that reads a column of it."""
+        return [
+            functools.partial(load_column, path_of(self.folder, stage, number))
+            for number in range(self.shards)
+        ]
+
+    # Stage 4: everything together, in order.
+
+    def write(self, plan: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Put everything together in order; returns the manifest and the ledger."""
+        folder = self.folder / "graph"
+        shutil.rmtree(folder, ignore_errors=True)
+        names = Names(self.folder)
+        article_base = map_array(self.folder / "article-base.npy")
+        article_node = map_array(self.folder / "article-node.npy")
+        with self.progress.stage("write", self.shards, "shards") as shown, GraphWriter(folder) as writer:
+            writer.add_sections([""])
+            sections = 1
+            for number in range(self.shards):
+                shard, edges = (
+                    load(path_of(self.folder, "shard", number)),
+                    load(path_of(self.folder, "edges", number)),
+                )
+                first = int(article_base[number])
+                titles = shard_strings(shard, "titles")
+                writer.add_articles(titles, article_node[first : first + len(titles)])
+                writer.add_sections(shard_strings(shard, "sections"))
+                section = shard["block_section"]
+                writer.add_blocks(
+                    text=shard["text"].data,
+                    text_lengths=shard["text_lengths"],
+                    article=block_articles(shard, first),
+                    block=shard["block_number"],
+                    section=np.where(section > 0, section + sections - 1, 0),
+                    sentence_counts=shard["sentence_counts"],
+                    sentence_ends=shard["sentence_ends"],
+                )
+                sections += len(shard["sections_lengths"])
+                writer.add_edges(**{name: edges[name] for name in ("degrees", "targets", "kinds", "spans")})
+                shown.advance()
+            for shard in (load(path_of(self.folder, "shard", number)) for number in range(self.shards)):
+                articles, _ = names.look_up(shard["redirect_from"])
+                redirects = shard_strings(shard, "redirects")
+                kept = [(title, a) for title, a in zip(redirects, articles.tolist(), strict=True) if a >= 0]
+                writer.add_redirects([title for title, _ in kept], np.array([a for _, a in kept], np.int32))
+            if self.config.entity_links:
+                for source, name in ANCHOR_FILES.items():
+                    shutil.copyfile(self.folder / f"{source}.npy", folder / f"{name}.npy")
+            ledger = self.close_books()
+            write_json(folder / "ledger.json", ledger)
+            site = self.dumps[0].site
+            snapshot = {
+                "name": site.name or site.dbname,
+                "language": site.language,
+                "date": self.ledger.newest[:10],
+            }
+            manifest = writer.finish({**plan, "snapshot": snapshot})
+        return manifest, ledger
+
+    def close_books(self) -> dict[str, Any]:
+        """Enter what became of the links."""
+        for report in self.reports("links"):
+            self.ledger.unresolved.update(report["unresolved"])
+            self.ledger.sections.update(report["sections"])
+            self.ledger.redirects["links that go through one"] += report["redirected"]
+        for report in self.reports("edges"):
+            self.ledger.resolved.update(report["links"])
+            self.ledger.entities.update(report["entities"])
+        return self.ledger.to_json()
+
+
+def _shifted(columns: Iterator[NDArray[Any]], base: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Shard-local numbers made global."""
+    return np.concatenate([column + start for column, start in zip(columns, base, strict=False)]).astype(
+        np.int32
+    )

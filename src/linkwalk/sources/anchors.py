@@ -21,14 +21,17 @@ from linkwalk.graph.store import Graph, name_key
 from linkwalk.sources.mentions import CLASSES, Bytes, Int32s, Int64s, Keys, hash_spans, hash_strings
 from linkwalk.sources.names import Names, find_keys
 
-#: How a pair (surface, article) is known: from links alone, from a title, from a title with its capital made small, or
-#: as a person's last name, which means that person only where the article is about them or links to them.
-FROM_LINKS, FROM_TITLE, FROM_SMALL_TITLE, FROM_SURNAME = range(4)
+#: How a pair (surface, article) is known: from links alone, from a title, from a title with its capital made small, as
+#: a person's last name (which means that person only where the article is about them or links to them), or from a title
+#: without its qualifier (which, being qualified, is not what the bare name means first).
+FROM_LINKS, FROM_TITLE, FROM_SMALL_TITLE, FROM_SURNAME, FROM_BARE_TITLE = range(5)
+#: Of two candidates with as many links, which comes first.
+_ORIGIN_RANK = np.array([4, 0, 1, 3, 2])
 #: Of a surface with more meanings than this, the rarest are not considered.
 MAX_CANDIDATES = 16
 _QUALIFIER = re.compile(r"\s*\([^()]*\)$")
 _MERGE_ROWS = 20_000_000
-_LAST = FROM_SURNAME + 1
+_LAST = FROM_BARE_TITLE + 1
 _PAIR_COLUMNS = ("pair_surface", "pair_article", "pair_links", "pair_origin", "pair_shape")
 
 Arrays = dict[str, NDArray[Any]]
@@ -48,11 +51,12 @@ ANCHOR_FILES = {
 
 def title_forms(title: str) -> Iterator[tuple[str, int]]:
     """How a title may stand in running text: as it is, without its qualifier, and in the middle of a sentence."""
-    for form in dict.fromkeys((title, _QUALIFIER.sub("", title))):
-        yield form, FROM_TITLE
+    bare = _QUALIFIER.sub("", title)
+    for form in dict.fromkeys((title, bare)):
+        yield form, FROM_TITLE if form == title else FROM_BARE_TITLE
         small = form[:1].lower() + form[1:]
         if small != form and not form[1:2].isupper():
-            yield small, FROM_SMALL_TITLE
+            yield small, FROM_SMALL_TITLE if form == title else FROM_BARE_TITLE
 
 
 def gather_pairs(
@@ -123,7 +127,7 @@ def merge_pairs(folder: Path, runs: Sequence[Callable[[str], NDArray[Any]]], row
             merged = _add_up(*columns_here)
             key, article, count, origin, shape = (merged[name] for name in _PAIR_COLUMNS)
             # Candidates of a surface by falling count; then only the first few of each stay.
-            order = np.lexsort((article, origin == FROM_LINKS, -count.astype(np.int64), key))
+            order = np.lexsort((article, _ORIGIN_RANK[origin], -count.astype(np.int64), key))
             key, article, count, origin, shape = (c[order] for c in (key, article, count, origin, shape))
             distinct, first, degree = np.unique(key, return_index=True, return_counts=True)
             total = np.add.reduceat(count, first, dtype=np.uint32) if len(first) else np.zeros(0, np.uint32)

@@ -20,7 +20,7 @@ from linkwalk.sources.anchors import (
     ANY_ARTICLE,
     ANY_LINK,
     ANY_MENTION,
-    FROM_LINKS,
+    FROM_BARE_TITLE,
     FROM_SURNAME,
     FROM_TITLE,
     Anchors,
@@ -49,6 +49,8 @@ _CARRIED_BONUS, _SELF_BONUS = 1.5, 2.0
 _CONTEXT_PRIOR = 2.0
 _LINK_CONTEXT_WEIGHT, _LINK_CONTEXT_PRIOR, _WORDS = 0.25, 50.0, 50_000
 _SURNAME_COMMONNESS = 0.3
+#: Links that a candidate is credited with for its name alone: none, title, small title, surname, bare title.
+_ORIGIN_PRIOR = np.array([1e-6, 0.1, 0.1, 0.1, 0.03])
 _IMPOSSIBLE = -1e3
 _BEFORE_NAME, _AFTER_NAME = np.uint8(1), np.uint8(2)
 _NAME_PART_COST = 2.0
@@ -136,9 +138,7 @@ class Linker:
         named_part = _part_of_name(text, bounds, marks, block, start, end)
         # A last name nobody has linked means the person only where the article knows them, and only alone.
         surname = (origin == FROM_SURNAME) & (anchors.candidate_links[at] == 0)
-        common = (anchors.candidate_links[at] + 0.1 * (origin != FROM_LINKS)) / (
-            anchors.links[surface_R] + 0.2
-        )
+        common = (anchors.candidate_links[at] + _ORIGIN_PRIOR[origin]) / (anchors.links[surface_R] + 0.2)
         common = np.where(surname, _SURNAME_COMMONNESS, common)
         related = self._relatedness(home_R, article)
         score = np.log(common) + self._context(surface_R, article, before[row], after[row], common)
@@ -199,6 +199,8 @@ class Linker:
         "can lead to" speaks against the metal, "lead and zinc" for it.
         """
         links, mentions = self.contexts.tolist()
+        if not links:  # a wiki without links says nothing about where links stand
+            return np.zeros(len(surface))
         own = self.anchors.links[surface].astype(np.float64)
         gain = np.zeros(len(surface))
         for side, word in enumerate((before, after)):
@@ -343,14 +345,16 @@ def admit(
     links = anchors.links.astype(np.float64)
     first = anchors.indptr[:-1]
     origin = anchors.origins[first] if len(first) else np.zeros(0, np.uint8)
+    several = anchors.shapes & SEVERAL_WORDS > 0
     if links.sum() == 0:
         capital = seen > 4.0 * np.asarray(seen_small)  # "Turkey" is, "Bath" is not
-        probability = np.where(capital & (origin == FROM_TITLE), 0.5, 1e-9)
+        known = (origin == FROM_TITLE) | ((origin == FROM_BARE_TITLE) & several)
+        known &= anchors.shapes & (NUMBER | SINGLE_LETTER) == 0
+        probability = np.where(capital & known, 0.5, 1e-9)
         return probability.astype(np.float32), np.flatnonzero(probability > 0.1).astype(np.int32)
     probability = np.minimum(1.0, links / count)
-    untried = (links == 0) & (origin == FROM_TITLE)
+    untried = (links == 0) & ((origin == FROM_TITLE) | (origin == FROM_BARE_TITLE))
     probability = np.where(untried, 0.3 / np.maximum(3.0, count), probability)
-    several = anchors.shapes & SEVERAL_WORDS > 0
     least = np.where(several, _MIN_LONG_LINK_PROBABILITY, _MIN_LINK_PROBABILITY)
     least = np.where(anchors.shapes & NUMBER > 0, _MIN_NUMBER_LINK_PROBABILITY, least)
     admitted = (links > 0) & (probability >= least) | untried & several | _has_surname(anchors)

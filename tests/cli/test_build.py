@@ -113,6 +113,18 @@ def test_a_build_as_people_run_it(dump: Path, tmp_path: Path) -> None:
     assert Graph.open(tmp_path / "wiki").articles == 2
 
 
+def test_a_reader_who_leaves_early(dump: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "linkwalk", "build", str(dump), "-o", str(tmp_path / "wiki"), "--json"]
+    process = subprocess.Popen([*command, "-q"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.close()
+    with process:
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert process.returncode in (1, 141)
+    assert Graph.open(tmp_path / "wiki").articles == 2
+
+
 def test_paths_that_are_not_utf8(tmp_path: Path, run: Run) -> None:
     folder = tmp_path / "caf\udce9"
     folder.mkdir()

@@ -25,7 +25,9 @@ def test_the_last_revision_counts() -> None:
 
 
 def test_what_is_missing_is_empty() -> None:
-    (page,) = parse_xml(b"<page><ns>what</ns></page>", Counter())
+    data = "<page><ns>²</ns><timestamp>yesterday</timestamp></page>".encode()
+    (page,) = parse_xml(data, Counter())
+    assert page.timestamp == ""
     assert (page.title, page.text, page.namespace, page.redirect, page.model) == ("", "", 0, None, "wikitext")
     assert parse(b"") == ([], {})
 
@@ -65,6 +67,7 @@ def test_json_lines() -> None:
     lines = [
         {"title": "A", "text": "a", "id": 7},
         {"title": "B", "text": "b", "timestamp": "2020-02-02"},
+        {"title": "C", "text": "c", "timestamp": ["soon"]},
         ["title"],
         {"title": "no text"},
         {"title": 7, "text": "x"},
@@ -78,6 +81,7 @@ def test_json_lines() -> None:
     assert [(page.title, page.text, page.timestamp) for page in pages] == [
         ("A", "a", ""),
         ("B", "b", "2020-02-02"),
+        ("C", "c", ""),
     ]
     assert damage == {"broken JSON line": 7}
 

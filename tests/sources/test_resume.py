@@ -144,6 +144,36 @@ def test_finished_shards_are_not_made_again(
     assert shard.stat().st_mtime_ns == before
 
 
+@pytest.mark.parametrize("stage", ["shard", "links", "edges"])
+def test_a_shard_that_a_power_failure_cut_short_is_made_again(
+    script: Path, dump: Path, expected: dict[str, bytes], tmp_path: Path, stage: str
+) -> None:
+    workspace = tmp_path / "wiki"
+    partial = workspace / "graph.partial"
+    with start(script, dump, "-o", workspace, "--workers", 1) as process:
+        assert kill_when(process, lambda: len(list(partial.glob("edges-*.npz"))) >= 4)
+    shard = partial / f"{stage}-000002.npz"
+    shard.write_bytes(shard.read_bytes()[:1000] if stage == "links" else b"")
+    check_resumed(script, dump, workspace, expected, workers=1)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_interrupted_from_the_keyboard(
+    script: Path, dump: Path, expected: dict[str, bytes], tmp_path: Path, workers: int
+) -> None:
+    workspace = tmp_path / "wiki"
+    partial = workspace / "graph.partial"
+    with start(script, dump, "-o", workspace, "--workers", workers) as process:
+        while not list(partial.glob("shard-*.npz")):
+            assert process.poll() is None
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, "")
+    assert err.splitlines() == ["interrupted: run the same command again to go on from what is finished"]
+    check_resumed(script, dump, workspace, expected, workers=1)
+
+
 def test_other_options_discard_what_was_begun(script: Path, dump: Path, tmp_path: Path) -> None:
     workspace = tmp_path / "wiki"
     partial = workspace / "graph.partial"
@@ -238,9 +268,11 @@ def test_another_graph_is_replaced_by_force_only(tmp_path: Path) -> None:
     write_dump(path, [P("B", prose(60))])
     with pytest.raises(InputError, match="other input or options: add --force"):
         build([path], workspace, other)
-    (workspace / "graph" / "manifest.json").write_text("[1, 2]")
-    with pytest.raises(InputError, match="this version cannot read: add --force"):
-        build([path], workspace, other)
+    for name in ("manifest.json", "ledger.json"):
+        build([path], workspace, other, force=True)
+        (workspace / "graph" / name).write_text("[1, 2" if name == "ledger.json" else "[1, 2]")
+        with pytest.raises(InputError, match="this version cannot read: add --force"):
+            build([path], workspace, other)
     build([path], workspace, other, force=True)
     assert Graph.open(workspace).titles[0] == "B"
 

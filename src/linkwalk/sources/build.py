@@ -127,7 +127,8 @@ def _present(workspace: Path, plan: dict[str, Any], *, force: bool) -> BuildResu
         raise InputError(f"{workspace} holds something else: name an empty or a new folder with -o")
     try:
         manifest = read_manifest(workspace / "graph", "graph", "linkwalk build")
-    except ArtifactError:
+        ledger = json.loads((workspace / "graph" / "ledger.json").read_bytes())
+    except (ArtifactError, OSError, ValueError):
         if force:
             return None
         raise InputError(
@@ -136,7 +137,6 @@ def _present(workspace: Path, plan: dict[str, Any], *, force: bool) -> BuildResu
     if force:
         return None
     if {key: manifest.get(key) for key in plan} == plan:
-        ledger = json.loads((workspace / "graph" / "ledger.json").read_bytes())
         return BuildResult(workspace, manifest, ledger, False)
     raise InputError(
         f"{workspace} holds a graph of other input or options: add --force to replace it, or name another folder"

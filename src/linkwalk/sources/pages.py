@@ -13,6 +13,8 @@ _PAGE = re.compile(rb"<page>.*?(?:</page>|(?=<page>)|\Z)", re.DOTALL)
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _REFERENCE = re.compile("&#(?:x([0-9A-Fa-f]+)|([0-9]+));")
 _MENDED = "forbidden characters (mended)"
+_NUMBER = re.compile(r"\s*-?[0-9]{1,9}\s*")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 _WANTED = frozenset(("title", "ns", "text", "timestamp", "model"))
 
 
@@ -90,7 +92,9 @@ def _parse(data: bytes) -> list[Page] | None:
             parser.CharacterDataHandler = None
             value = "".join(text)
             if name == "ns":
-                page.namespace = int(value) if value.strip().lstrip("-").isdigit() else 0
+                page.namespace = int(value) if _NUMBER.fullmatch(value) else 0
+            elif name == "timestamp":
+                page.timestamp = value if _DATE.match(value) else ""
             else:
                 setattr(page, name, value)
 
@@ -122,7 +126,7 @@ def parse_jsonl(data: bytes, damage: Counter[str]) -> Iterator[Page]:
         except (ValueError, KeyError, TypeError, RecursionError):
             damage["broken JSON line"] += 1
             continue
-        mended = [_FORBIDDEN.sub("\ufffd", value) for value in (title, text, timestamp)]
-        if mended != [title, text, timestamp]:
+        mended = [_FORBIDDEN.sub("\ufffd", value) for value in (title, text)]
+        if mended != [title, text]:
             damage[_MENDED] += 1
-        yield Page(title=mended[0], text=mended[1], timestamp=mended[2])
+        yield Page(title=mended[0], text=mended[1], timestamp=timestamp if _DATE.match(timestamp) else "")

@@ -105,10 +105,10 @@ class Build:
     def read(self) -> None:
         """Read the dump once, in order; the workers cut it into blocks."""
         marker = self.folder / "read.json"
-        if marker.exists():
-            self.shards = json.loads(marker.read_bytes())["shards"]
-            return
         ready = finished(self.folder, "shard")
+        if marker.exists() and json.loads(marker.read_bytes())["shards"] == len(ready):
+            self.shards = len(ready)
+            return
         sizes = [dump.size for dump in self.dumps]
         consumed: list[float] = []
 
@@ -120,8 +120,8 @@ class Build:
                     for piece, position in dump.pieces():
                         number = self.shards
                         self.shards += 1
-                        consumed.append((before + position) / 1e6)
                         if number not in ready:
+                            consumed.append((before + position) / 1e6)
                             arguments = (
                                 self.folder,
                                 number,

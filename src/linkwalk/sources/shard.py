@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -313,6 +314,7 @@ def load_column(path: Path, name: str) -> NDArray[Any]:
 
 
 def finished(folder: Path, name: str) -> set[int]:
-    """Numbers of the shards of one stage that are complete."""
+    """Numbers of the shards of one stage that are complete; one that a power failure cut short is not."""
     pattern = re.compile(rf"{name}-(\d+)\.npz")
-    return {int(match[1]) for path in folder.iterdir() if (match := pattern.fullmatch(path.name))}
+    found = ((path, pattern.fullmatch(path.name)) for path in folder.iterdir())
+    return {int(match[1]) for path, match in found if match and is_zipfile(path)}

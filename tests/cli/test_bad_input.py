@@ -305,3 +305,35 @@ def test_a_limit_on_files(large: Path, tmp_path: Path, limit: int) -> None:
     assert done.stderr.splitlines()[-1].startswith("error: ")
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "wiki" / "graph").exists()
+
+
+_SNIPPETS = (
+    b"<page> </page> <text> </text> &#0; &lt; [[ {{ ]] {| <!-- ]]> <![CDATA[ \xff \x00 \n==x==\n".split(b" ")
+)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_damage_crashes_it(run: Run, tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    data = bytearray(to_xml(world(8)))
+    for _ in range(rng.choice([1, 5, 30])):
+        at, length = rng.randrange(len(data)), rng.choice([1, 30, 500])
+        data[at : at + rng.choice([0, length])] = rng.choice(
+            [b"", rng.choice(_SNIPPETS), rng.randbytes(length)]
+        )
+    cuts = sorted(rng.sample(range(len(data)), rng.randrange(6)))
+    streams = [bz2.compress(data[a:b]) for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
+    packed = bytearray(b"".join(streams))
+    packed[rng.randrange(len(packed))] ^= rng.choice([0, 1, 64])
+    path = tmp_path / "x"
+    path.write_bytes(data if seed % 2 else packed)
+    ran = run("build", path, "-o", tmp_path / "wiki", "--workers", 1, "--quiet", "--json", "--min-chars", 0)
+    if ran.status:
+        assert_refused(ran)
+        assert not (tmp_path / "wiki").exists()
+        return
+    graph, pages = Graph.open(tmp_path / "wiki"), ran.json()["ledger"]["pages"]
+    assert pages["read"] == pages["kept"] + sum(pages["skipped"].values())
+    for node in range(graph.nodes):
+        assert graph.block(node).text
+        assert all(edge.target != node for edge in graph.links(node))

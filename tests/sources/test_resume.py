@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -41,7 +42,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def dump(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_dump(tmp_path_factory.mktemp("dump") / "x.xml.gz", world(articles=250))
+    return write_dump(tmp_path_factory.mktemp("dump") / "x.xml.gz", world(articles=160))
 
 
 def start(script: Path, *args: object) -> subprocess.Popen[str]:
@@ -77,6 +78,16 @@ def kill_when(process: subprocess.Popen[str], reached: Callable[[], bool]) -> bo
     return False
 
 
+def start_and_kill(reached: Callable[[], bool], script: Path, *args: object) -> None:
+    """Begin a build and kill it once something holds; on a busy machine that may take more than one attempt."""
+    for _ in range(5):
+        with start(script, *args) as process:
+            if kill_when(process, reached):
+                return
+        shutil.rmtree(Path(str(args[args.index("-o") + 1])))
+    pytest.fail("the build was always faster")
+
+
 def check_resumed(
     script: Path, dump: Path, workspace: Path, expected: dict[str, bytes], workers: int
 ) -> None:
@@ -108,9 +119,9 @@ def test_killed_in_a_stage(
 ) -> None:
     workspace = tmp_path / "wiki"
     partial = workspace / "graph.partial"
-    with start(script, dump, "-o", workspace, "--workers", workers) as process:
-        killed = kill_when(process, lambda: len(list(partial.glob(pattern))) >= count)
-    assert killed
+    start_and_kill(
+        lambda: len(list(partial.glob(pattern))) >= count, script, dump, "-o", workspace, "--workers", workers
+    )
     assert not (workspace / "graph").exists()
     before = {path.name: path.stat().st_mtime_ns for path in partial.glob("shard-*.npz")}
     assert before
@@ -121,8 +132,8 @@ def test_killed_again_and_again_at_random(
     script: Path, dump: Path, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
     workspace, rng = tmp_path / "wiki", random.Random(11)
-    for _ in range(6):
-        until = time.monotonic() + rng.uniform(0.3, 1.5)
+    for _ in range(4):
+        until = time.monotonic() + rng.uniform(0.3, 1.2)
         with start(script, dump, "-o", workspace, "--workers", 1) as process:
             kill_when(process, lambda until=until: time.monotonic() > until)  # type: ignore[misc]
         if (workspace / "graph").exists():
@@ -130,16 +141,14 @@ def test_killed_again_and_again_at_random(
     check_resumed(script, dump, workspace, expected, workers=1)
 
 
-def test_finished_shards_are_not_made_again(
-    script: Path, dump: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_finished_shards_are_not_made_again(script: Path, tmp_path: Path) -> None:
+    dump = write_dump(tmp_path / "x.xml", [P(f"Page {i}", prose(900, i)) for i in range(120)])
     workspace = tmp_path / "wiki"
-    partial = workspace / "graph.partial"
-    with start(script, dump, "-o", workspace, "--workers", 1) as process:
-        assert kill_when(process, lambda: len(list(partial.glob("shard-*.npz"))) >= 3)
+    partial, args = workspace / "graph.partial", (dump, "-o", workspace, "--workers", 1)
+    start_and_kill(lambda: len(list(partial.glob("shard-*.npz"))) >= 3, script, *args)
     shard = partial / "shard-000001.npz"
     before = shard.stat().st_mtime_ns
-    with start(script, dump, "-o", workspace, "--workers", 1) as process:
+    with start(script, *args) as process:
         assert kill_when(process, lambda: len(list(partial.glob("shard-*.npz"))) >= 6)
     assert shard.stat().st_mtime_ns == before
 
@@ -150,8 +159,9 @@ def test_a_shard_that_a_power_failure_cut_short_is_made_again(
 ) -> None:
     workspace = tmp_path / "wiki"
     partial = workspace / "graph.partial"
-    with start(script, dump, "-o", workspace, "--workers", 1) as process:
-        assert kill_when(process, lambda: len(list(partial.glob("edges-*.npz"))) >= 4)
+    start_and_kill(
+        lambda: len(list(partial.glob("edges-*.npz"))) >= 4, script, dump, "-o", workspace, "--workers", 1
+    )
     shard = partial / f"{stage}-000002.npz"
     shard.write_bytes(shard.read_bytes()[:1000] if stage == "links" else b"")
     check_resumed(script, dump, workspace, expected, workers=1)
@@ -177,8 +187,9 @@ def test_interrupted_from_the_keyboard(
 def test_other_options_discard_what_was_begun(script: Path, dump: Path, tmp_path: Path) -> None:
     workspace = tmp_path / "wiki"
     partial = workspace / "graph.partial"
-    with start(script, dump, "-o", workspace, "--workers", 1) as process:
-        assert kill_when(process, lambda: len(list(partial.glob("shard-*.npz"))) >= 3)
+    start_and_kill(
+        lambda: len(list(partial.glob("shard-*.npz"))) >= 3, script, dump, "-o", workspace, "--workers", 1
+    )
     run(script, dump, "-o", workspace, "--block-words", 40, "--workers", 1)
     run(script, dump, "-o", tmp_path / "fresh", "--block-words", 40, "--workers", 1)
     assert_same_files(graph_files(workspace), graph_files(tmp_path / "fresh"))
@@ -187,12 +198,13 @@ def test_other_options_discard_what_was_begun(script: Path, dump: Path, tmp_path
 def test_the_old_graph_stays_readable_until_the_new_one_is_there(
     script: Path, dump: Path, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
-    workspace = tmp_path / "wiki"
-    build([write_dump(tmp_path / "old.xml", [P("Old page", prose(60))])], workspace)
-    old = Graph.open(workspace)
-    partial = workspace / "graph.partial"
-    with start(script, dump, "-o", workspace, "--force", "--workers", 1) as process:
-        assert kill_when(process, lambda: (partial / "graph" / "text.bin").exists())
+    for attempt in range(5):
+        workspace = tmp_path / f"wiki{attempt}"
+        build([write_dump(tmp_path / "old.xml", [P("Old page", prose(60))])], workspace)
+        old, text = Graph.open(workspace), workspace / "graph.partial" / "graph" / "text.bin"
+        with start(script, dump, "-o", workspace, "--force", "--workers", 1) as process:
+            if kill_when(process, text.exists):
+                break
     assert Graph.open(workspace).titles[0] == "Old page"
     with start(script, dump, "-o", workspace, "--force", "--workers", 1) as process:
         seen, missed = set(), 0

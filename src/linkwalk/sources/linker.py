@@ -334,30 +334,36 @@ def _mark_spans(marks: Bytes, starts: Int64s, ends: Int64s) -> None:
 
 
 def admit(
-    anchors: Anchors, seen: NDArray[np.integer], seen_small: NDArray[np.integer]
+    anchors: Anchors,
+    seen: NDArray[np.integer],
+    seen_small: NDArray[np.integer],
+    seen_elsewhere: NDArray[np.integer],
+    *,
+    linkless: bool,
 ) -> tuple[NDArray[np.float32], Int32s]:
     """P(link | surface), and which surfaces are worth looking for.
 
     A title that nobody has linked is given a small chance, smaller the more often it stands there unlinked. In a wiki
-    without any links that says nothing; there, a title counts if it is mostly written with its capital.
+    without links (``linkless``) that says nothing: there, a title counts if it is mostly written with its capital, and
+    other words by how often they are links elsewhere, in the wiki whose anchors are used.
     """
-    count = np.maximum(seen, 1).astype(np.float64)
+    count = np.maximum(seen_elsewhere if linkless else seen + seen_elsewhere, 1).astype(np.float64)
     links = anchors.links.astype(np.float64)
     first = anchors.indptr[:-1]
     origin = anchors.origins[first] if len(first) else np.zeros(0, np.uint8)
     several = anchors.shapes & SEVERAL_WORDS > 0
-    if links.sum() == 0:
-        capital = seen > 4.0 * np.asarray(seen_small)  # "Turkey" is, "Bath" is not
-        known = (origin == FROM_TITLE) | ((origin == FROM_BARE_TITLE) & several)
-        known &= anchors.shapes & (NUMBER | SINGLE_LETTER) == 0
-        probability = np.where(capital & known, 0.5, 1e-9)
-        return probability.astype(np.float32), np.flatnonzero(probability > 0.1).astype(np.int32)
     probability = np.minimum(1.0, links / count)
     untried = (links == 0) & ((origin == FROM_TITLE) | (origin == FROM_BARE_TITLE))
-    probability = np.where(untried, 0.3 / np.maximum(3.0, count), probability)
+    if linkless:
+        capital = seen > 4.0 * np.asarray(seen_small)  # "Turkey" is, "Bath" is not
+        untried &= capital & ((origin == FROM_TITLE) | several) & (anchors.shapes & NUMBER == 0)
+        probability = np.where(untried, 0.5, probability)
+    else:
+        probability = np.where(untried, 0.3 / np.maximum(3.0, count), probability)
     least = np.where(several, _MIN_LONG_LINK_PROBABILITY, _MIN_LINK_PROBABILITY)
     least = np.where(anchors.shapes & NUMBER > 0, _MIN_NUMBER_LINK_PROBABILITY, least)
-    admitted = (links > 0) & (probability >= least) | untried & several | _has_surname(anchors)
+    admitted = (links > 0) & (probability >= least)
+    admitted |= untried if linkless else (untried & several) | _has_surname(anchors)
     admitted &= anchors.shapes & SINGLE_LETTER == 0
     return np.maximum(probability, 1e-9).astype(np.float32), np.flatnonzero(admitted).astype(np.int32)
 

@@ -253,7 +253,7 @@ class Build:
         anchors = Anchors.open(self.folder)
         np.save(self.folder / "surface-slots.npy", hash_table(anchors.keys))
         np.save(self.folder / "ambiguous.npy", anchors.ambiguous())
-        self.linkless = bool(anchors.links.sum() == 0)
+        self.linkless = not any(len(hops) for hops in self.column("links", "hop_from"))
         self.relate()
 
     def relate(self) -> None:
@@ -288,10 +288,11 @@ class Build:
             seen[counts["surface"]] += counts["seen"]
             if self.linkless:
                 small[counts["surface"]] += counts["small"]
+        elsewhere = np.zeros(len(anchors.keys), np.int64)
         if self.other is not None:
-            add_foreign_seen(self.other, anchors.keys, seen)
-        np.save(self.folder / "surface-seen.npy", np.minimum(seen, 2**32 - 1).astype(np.uint32))
-        probability, admitted = admit(anchors, seen, small)
+            add_foreign_seen(self.other, anchors.keys, elsewhere)
+        np.save(self.folder / "surface-seen.npy", np.minimum(seen + elsewhere, 2**32 - 1).astype(np.uint32))
+        probability, admitted = admit(anchors, seen, small, elsewhere, linkless=self.linkless)
         np.save(self.folder / "link-probability.npy", probability)
         np.save(self.folder / "admitted.npy", admitted)
         np.save(self.folder / "admitted-keys.npy", anchors.keys[admitted])

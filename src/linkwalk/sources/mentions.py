@@ -162,9 +162,12 @@ def _cut_by_hyphen(span: Bytes, stop: int) -> bool:
 
 @njit(cache=True, nogil=True)
 def count_surfaces(
-    text: Bytes, bounds: Int64s, classes: Bytes, keys: Keys, slots: Int32s, seen: Int32s
+    text: Bytes, bounds: Int64s, classes: Bytes, keys: Keys, slots: Int32s, seen: Int32s, small: bool = False
 ) -> None:
-    """Add to ``seen`` how often each surface stands in the text, overlaps and all."""
+    """Add to ``seen`` how often each surface stands in the text, overlaps and all.
+
+    ``small`` counts the places where it stands with its capital made small instead.
+    """
     longest = 0
     for block in range(bounds.shape[0] - 1):
         longest = max(longest, bounds[block + 1] - bounds[block])
@@ -173,10 +176,11 @@ def count_surfaces(
         span = text[bounds[block] : bounds[block + 1]]
         count = words(span, 0, span.shape[0], classes, first, last)
         for word in range(count):
-            if _inside_compound(span, first[word]):
+            letter = span[first[word]]
+            if _inside_compound(span, first[word]) or (small and not 97 <= letter <= 122):
                 continue
-            key = _FNV_OFFSET
-            at = first[word]
+            key = (_FNV_OFFSET ^ np.uint64(letter - 32 if small else letter)) * _FNV_PRIME
+            at = first[word] + 1
             for reach in range(word, min(count, word + MAX_WORDS)):
                 if last[reach] - first[word] > MAX_BYTES or (reach > word and span[first[reach] - 1] == 10):
                     break
@@ -187,34 +191,6 @@ def count_surfaces(
                     hit = _probe(key, keys, slots)
                     if hit >= 0:
                         seen[hit] += 1
-
-
-@njit(cache=True, nogil=True)
-def count_small_surfaces(
-    text: Bytes, bounds: Int64s, classes: Bytes, keys: Keys, slots: Int32s, seen: Int32s
-) -> None:
-    """Add to ``seen`` how often each surface stands in the text with its first letter made small."""
-    longest = 0
-    for block in range(bounds.shape[0] - 1):
-        longest = max(longest, bounds[block + 1] - bounds[block])
-    first, last = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
-    for block in range(bounds.shape[0] - 1):
-        span = text[bounds[block] : bounds[block + 1]]
-        count = words(span, 0, span.shape[0], classes, first, last)
-        for word in range(count):
-            if not 97 <= span[first[word]] <= 122:
-                continue
-            key = (_FNV_OFFSET ^ np.uint64(span[first[word]] - 32)) * _FNV_PRIME
-            at = first[word] + 1
-            for reach in range(word, min(count, word + MAX_WORDS)):
-                if last[reach] - first[word] > MAX_BYTES or (reach > word and span[first[reach] - 1] == 10):
-                    break
-                while at < last[reach]:
-                    key = (key ^ np.uint64(span[at])) * _FNV_PRIME
-                    at += 1
-                hit = _probe(key, keys, slots)
-                if hit >= 0:
-                    seen[hit] += 1
 
 
 @njit(cache=True, nogil=True)

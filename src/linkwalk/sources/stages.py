@@ -24,7 +24,7 @@ from linkwalk.sources.anchors import (
 )
 from linkwalk.sources.dump import Piece
 from linkwalk.sources.linker import Linker, Mentions, mark
-from linkwalk.sources.mentions import CLASSES, count_small_surfaces, count_surfaces, find_mentions, hash_spans
+from linkwalk.sources.mentions import CLASSES, count_surfaces, find_mentions, hash_spans
 from linkwalk.sources.names import OUTCOMES, Names, find_keys
 from linkwalk.sources.shard import Arrays, ExtractConfig, extract, load, save, shard_strings
 from linkwalk.sources.site import Site
@@ -125,7 +125,7 @@ def count_shard(folder: Path, number: int, linkless: bool) -> None:
     small = np.zeros(len(anchors.keys) if linkless else 0, np.int32)
     count_surfaces(shard["text"], bounds, CLASSES, anchors.keys, slots, seen)
     if linkless:
-        count_small_surfaces(shard["text"], bounds, CLASSES, anchors.keys, slots, small)
+        count_surfaces(shard["text"], bounds, CLASSES, anchors.keys, slots, small, True)
     ids = np.flatnonzero(seen)
 
     shown = (links["article"] >= 0) & ~links["hidden"]

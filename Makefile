@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: install demo test check format bench docs clean
+.PHONY: install demo test check format bench encyclopedia docs clean
 install: .venv/.installed
 
 .venv/.installed: pyproject.toml constraints.txt
@@ -11,7 +11,7 @@ install: .venv/.installed
 	touch $@
 
 demo: install
-	$(BIN)/linkwalk build src/linkwalk/demo/solar-system.xml -o out/demo
+	$(BIN)/linkwalk build demo -o out/demo
 	$(BIN)/linkwalk stats out/demo
 
 test: install
@@ -30,6 +30,13 @@ format: install
 bench: install
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	$(BIN)/python bench/run.py
+
+# Pack the encyclopedia's sources into what ships with the package, and write the page of the command line.
+encyclopedia: install
+	$(BIN)/python encyclopedia/pack.py
+
+docs: install
+	$(BIN)/python docs/make_cli.py
 
 clean:
 	rm -rf out .pytest_cache .mypy_cache .ruff_cache

@@ -15,7 +15,8 @@ def build(
         typer.Argument(
             metavar="DUMP",
             help="MediaWiki exports (.xml, .xml.bz2, .xml.gz, .xml.xz; several parts of one wiki are read in order), "
-            "or JSON lines with `title` and `text` (.jsonl, packed or not).",
+            "or JSON lines with `title` and `text` (.jsonl, packed or not). The words `demo` and `demo2` stand for the "
+            "two editions of the bundled encyclopedia.",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="WIKI", help="Workspace to make.")],
@@ -59,8 +60,11 @@ def build(
     The build is atomic and resumable: if it is stopped, the same command goes on where it was.
     What was left out, and why, stands in WIKI/graph/ledger.json.
 
+    Example: linkwalk build demo -o encyclopedia
+
     Example: linkwalk build simplewiki-pages-articles.xml.bz2 -o simple
     """
+    from linkwalk.demo import dump_path
     from linkwalk.errors import InputError
     from linkwalk.progress import Progress
     from linkwalk.sources.build import BuildConfig
@@ -72,7 +76,7 @@ def build(
     if anchors is not None and no_entity_links:
         raise InputError("--anchors serves entity links, which --no-entity-links turns off: give one of them")
     result = run(
-        dumps,
+        [dump_path(str(dump)) or dump for dump in dumps],
         output,
         BuildConfig(
             extract=ExtractConfig(

@@ -1,0 +1,19 @@
+"""Agents and what they do: episodes, journeys, the baselines, the click path (sec. 4.1, 5.2)."""
+
+from linkwalk.navigate.agents import BASELINES, BLIND, REFERENCE, Agent, Baseline, BaselineConfig
+from linkwalk.navigate.cosine import unit_rows
+from linkwalk.navigate.journeys import BACK, ENDED, Episodes, Journeys
+
+__all__ = [
+    "BACK",
+    "BASELINES",
+    "BLIND",
+    "ENDED",
+    "REFERENCE",
+    "Agent",
+    "Baseline",
+    "BaselineConfig",
+    "Episodes",
+    "Journeys",
+    "unit_rows",
+]

@@ -1,0 +1,76 @@
+"""Depth-first search: random DFS and greedy DFS (sec. 5.2).
+
+The paper says "DFS of depth equal to number of steps": the task's T bounds how many links below the start the agent
+goes. It does not say what going back costs. Here every move costs a step, back as well as forth, as the page one goes
+back to is opened again. No page is entered twice; once the search has nothing left, the agent stops.
+"""
+
+import numpy as np
+from numba import njit
+
+from linkwalk.graph.csr import Int32s, Int64s
+from linkwalk.navigate.chance import below, stream
+from linkwalk.navigate.cosine import cosine
+from linkwalk.navigate.journeys import BACK, Float32s, Journeys
+from linkwalk.navigate.memory import NEVER, blank_memory, last_seen, remember
+
+NONE = -1
+
+
+@njit(cache=True, nogil=True)
+def depth_first(
+    indptr: Int64s,
+    indices: Int32s,
+    vectors: Float32s,
+    greedy: bool,
+    depth: int,
+    starts: Int32s,
+    goals: Int32s,
+    queries: Float32s,
+    numbers: Int64s,
+    seed: np.uint64,
+    journeys: Journeys,
+) -> None:
+    """Fill the journeys of a batch; greedy goes by cosine, random is uniform over the links to unseen pages."""
+    nodes, choices, probabilities, steps, success, _ = journeys
+    budget = choices.shape[1]
+    opened = np.empty(budget + 1, np.int32)
+    for e in range(starts.shape[0]):
+        memory = blank_memory(budget)
+        state = stream(seed, numbers[e])
+        node, goal, top, step = starts[e], goals[e], 0, 0
+        nodes[e, 0] = opened[0] = node
+        remember(memory, node, 0)
+        while node != goal and step < budget:
+            choice, best, unseen = NONE, np.float32(-np.inf), 0
+            for i in range(indptr[node + 1] - indptr[node] if top < depth else 0):
+                target = indices[indptr[node] + i]
+                if last_seen(memory, target) != NEVER:
+                    continue
+                unseen += 1
+                if greedy:
+                    score = cosine(vectors[target], queries[e])
+                    if score > best:
+                        choice, best = i, score
+                else:  # the n-th unseen link replaces the choice with probability 1/n: uniform in one pass
+                    state, draw = below(state, unseen)
+                    if draw == 0:
+                        choice = i
+            if choice == NONE:
+                if top == 0:
+                    break
+                choices[e, step] = BACK
+                probabilities[e, step] = 1
+                top -= 1
+                node = opened[top]
+            else:
+                choices[e, step] = choice
+                probabilities[e, step] = 1 if greedy else 1 / unseen
+                node = indices[indptr[node] + choice]
+                top += 1
+                opened[top] = node
+            step += 1
+            nodes[e, step] = node
+            remember(memory, node, step)
+        steps[e] = step
+        success[e] = node == goal

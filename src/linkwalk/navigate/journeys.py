@@ -1,0 +1,90 @@
+"""What an agent is given and what it does: episodes in, journeys out, in whole batches (sec. 4.1).
+
+Shapes: B episodes, T the budget of steps, D the width of the embeddings.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.graph.csr import Int32s, Int64s
+
+Float32s = NDArray[np.float32]
+Bools = NDArray[np.bool_]
+
+BACK, ENDED = -1, -2
+"""A step's choice where it is no link: the back button, or nothing since the journey is over."""
+
+
+class Episodes(NamedTuple):
+    """Where to start and what to find."""
+
+    starts: Int32s
+    goals: Int32s
+    numbers: Int64s
+    """Each episode's own number: with the seed it is the key of the agent's chance, so batches do not matter."""
+    queries: Float32s | None = None
+    """What the agent is shown of the goals [B, D], of unit length; None: the goals' own embeddings."""
+
+    @classmethod
+    def of(
+        cls, starts: NDArray[np.integer] | list[int], goals: NDArray[np.integer] | list[int]
+    ) -> "Episodes":
+        """Episodes numbered from 0."""
+        return cls(np.array(starts, np.int32), np.array(goals, np.int32), np.arange(len(starts)))
+
+    @property
+    def size(self) -> int:
+        """B."""
+        return len(self.starts)
+
+    def part(self, start: int, stop: int) -> "Episodes":
+        """Some of the episodes, which keep their numbers."""
+        queries = None if self.queries is None else self.queries[start:stop]
+        return Episodes(self.starts[start:stop], self.goals[start:stop], self.numbers[start:stop], queries)
+
+
+class Journeys(NamedTuple):
+    """What came of a batch of episodes."""
+
+    nodes: Int32s
+    """[B, T + 1]: the pages stood on, the start first, -1 after the end."""
+    choices: Int32s
+    """[B, T]: which link of the page's row was clicked; BACK for the back button, ENDED after the end."""
+    probabilities: Float32s
+    """[B, T]: how probable that choice was to the agent; 1 where it leaves nothing to chance."""
+    steps: Int32s
+    """[B]: moves made; clicks and presses of the back button cost one each."""
+    success: Bools
+    """[B]: whether the agent stood on the goal within the budget."""
+    looped: Bools
+    """[B]: whether a click led to a page seen before; going back is no loop."""
+
+    @classmethod
+    def blank(cls, count: int, budget: int) -> "Journeys":
+        """Journeys yet to be made."""
+        return cls(
+            np.full((count, budget + 1), -1, np.int32),
+            np.full((count, budget), ENDED, np.int32),
+            np.zeros((count, budget), np.float32),
+            np.zeros(count, np.int32),
+            np.zeros(count, np.bool_),
+            np.zeros(count, np.bool_),
+        )
+
+    def part(self, start: int, stop: int) -> "Journeys":
+        """Some of the journeys, as views."""
+        rows = slice(start, stop)
+        return Journeys(
+            self.nodes[rows],
+            self.choices[rows],
+            self.probabilities[rows],
+            self.steps[rows],
+            self.success[rows],
+            self.looped[rows],
+        )
+
+    def path(self, episode: int) -> Int32s:
+        """The pages of one journey, from its start to where it ended."""
+        return self.nodes[episode, : self.steps[episode] + 1]

@@ -1,0 +1,71 @@
+"""Agents that look at the page before them and at nothing else: random and greedy (sec. 5.2).
+
+With a back button they have one more action, the page they came from: random takes it as often as any link, greedy
+scores it as it does a link. An agent on a page without a link, and without a way back, has failed.
+"""
+
+import numpy as np
+from numba import njit
+
+from linkwalk.graph.csr import Int32s, Int64s
+from linkwalk.navigate.chance import below, stream
+from linkwalk.navigate.cosine import cosine
+from linkwalk.navigate.journeys import BACK, Float32s, Journeys
+from linkwalk.navigate.memory import NEVER, blank_memory, last_seen, remember
+
+
+@njit(cache=True, nogil=True)
+def memoryless(
+    indptr: Int64s,
+    indices: Int32s,
+    vectors: Float32s,
+    greedy: bool,
+    back: bool,
+    starts: Int32s,
+    goals: Int32s,
+    queries: Float32s,
+    numbers: Int64s,
+    seed: np.uint64,
+    journeys: Journeys,
+) -> None:
+    """Fill the journeys of a batch; greedy takes the link closest to the goal, the first of equals."""
+    nodes, choices, probabilities, steps, success, looped = journeys
+    budget = choices.shape[1]
+    opened = np.empty(budget + 1, np.int32)  # the pages behind the back button, the current one on top
+    for e in range(starts.shape[0]):
+        memory = blank_memory(budget)
+        state = stream(seed, numbers[e])
+        node, goal, top, step = starts[e], goals[e], 0, 0
+        nodes[e, 0] = opened[0] = node
+        remember(memory, node, 0)
+        while node != goal and step < budget:
+            first, degree = indptr[node], indptr[node + 1] - indptr[node]
+            actions = degree + 1 if back and top > 0 else degree
+            if actions == 0:
+                break
+            if greedy:
+                choice, best = 0, np.float32(-np.inf)
+                for i in range(actions):
+                    target = indices[first + i] if i < degree else opened[top - 1]
+                    score = cosine(vectors[target], queries[e])
+                    if score > best:
+                        choice, best = i, score
+                probabilities[e, step] = 1
+            else:
+                state, choice = below(state, actions)
+                probabilities[e, step] = 1 / actions
+            if choice < degree:
+                node = indices[first + choice]
+                choices[e, step] = choice
+                looped[e] |= last_seen(memory, node) != NEVER
+                top += 1
+                opened[top] = node
+            else:
+                choices[e, step] = BACK
+                top -= 1
+                node = opened[top]
+            step += 1
+            nodes[e, step] = node
+            remember(memory, node, step)
+        steps[e] = step
+        success[e] = node == goal

@@ -1,0 +1,113 @@
+"""The honest baseline: greedy by cosine, never to a page seen before; with a back button, best-first.
+
+Under the paper's rules only the links of the current page count. Where all of them lead to pages seen before, the agent
+takes the one seen longest ago, which walks it out of a corner instead of to and fro.
+
+With a back button the unseen links of the last 16 pages opened compete, and the agent goes back, one step a page, to
+the page of the best one. Pages it goes back from are closed, as in a browser: their links are gone until it comes by
+again. Where no link is left, it goes back one page, and from the start to the page seen longest ago.
+"""
+
+import numpy as np
+from numba import njit
+
+from linkwalk.graph.csr import Int32s, Int64s
+from linkwalk.navigate.cosine import cosine
+from linkwalk.navigate.journeys import BACK, Float32s, Journeys
+from linkwalk.navigate.memory import NEVER, blank_memory, last_seen, remember
+
+NONE = -1
+
+
+@njit(cache=True, nogil=True)
+def _best_unseen(
+    indptr: Int64s, indices: Int32s, vectors: Float32s, node: int, query: Float32s, memory: Int32s
+) -> tuple[int, np.float32]:
+    """The link to an unseen page that is closest to the goal, the first of equals, and its cosine; or NONE."""
+    choice, best = NONE, np.float32(-np.inf)
+    for i in range(indptr[node + 1] - indptr[node]):
+        target = indices[indptr[node] + i]
+        if last_seen(memory, target) == NEVER:
+            score = cosine(vectors[target], query)
+            if score > best:
+                choice, best = i, score
+    return choice, best
+
+
+@njit(cache=True, nogil=True)
+def _longest_ago(indptr: Int64s, indices: Int32s, node: int, memory: Int32s) -> int:
+    """The link to the page that was last stood on the longest ago, the first of equals; or NONE."""
+    choice, oldest = NONE, np.iinfo(np.int32).max
+    for i in range(indptr[node + 1] - indptr[node]):
+        seen = last_seen(memory, indices[indptr[node] + i])
+        if seen < oldest:
+            choice, oldest = i, seen
+    return choice
+
+
+@njit(cache=True, nogil=True)
+def unvisited(
+    indptr: Int64s,
+    indices: Int32s,
+    vectors: Float32s,
+    window: int,
+    starts: Int32s,
+    goals: Int32s,
+    queries: Float32s,
+    journeys: Journeys,
+) -> None:
+    """Fill the journeys of a batch; ``window`` pages compete, and 0 means that there is no back button."""
+    nodes, choices, probabilities, steps, success, looped = journeys
+    budget = choices.shape[1]
+    # The pages behind the back button, the current one on top, each with its best unseen link. That one is looked for
+    # again only once it has been seen, since what is unseen only becomes less.
+    opened = np.empty(budget + 1, np.int32)
+    links = np.empty(budget + 1, np.int64)
+    scores = np.empty(budget + 1, np.float32)
+    for e in range(starts.shape[0]):
+        memory = blank_memory(budget)
+        query = queries[e]
+        node, goal, top, step = starts[e], goals[e], 0, 0
+        nodes[e, 0] = opened[0] = node
+        remember(memory, node, 0)
+        links[0], scores[0] = _best_unseen(indptr, indices, vectors, node, query, memory)
+        page = (
+            NONE  # where in ``opened`` the best link is; once chosen, the agent goes all the way back to it
+        )
+        while node != goal and step < budget:
+            score = np.float32(-np.inf)
+            for at in range(top, max(top - max(window, 1), -1) if page == NONE else top, -1):
+                if links[at] == NONE:
+                    continue
+                if last_seen(memory, indices[indptr[opened[at]] + links[at]]) != NEVER:
+                    links[at], scores[at] = _best_unseen(indptr, indices, vectors, opened[at], query, memory)
+                if links[at] != NONE and scores[at] > score:
+                    page, score = at, scores[at]
+            if page == NONE:
+                choice = _longest_ago(indptr, indices, node, memory)
+                go_back = window > 0 and top > 0
+            else:
+                choice = links[page]
+                go_back = page < top
+            if go_back:
+                choice = BACK
+                top -= 1
+                node = opened[top]
+            elif choice == NONE:
+                break
+            else:
+                page = NONE
+                node = indices[indptr[node] + choice]
+                looped[e] |= last_seen(memory, node) != NEVER
+                if window > 0:
+                    top += 1
+                opened[top] = node
+            choices[e, step] = choice
+            probabilities[e, step] = 1
+            step += 1
+            nodes[e, step] = node
+            remember(memory, node, step)
+            if not go_back:
+                links[top], scores[top] = _best_unseen(indptr, indices, vectors, node, query, memory)
+        steps[e] = step
+        success[e] = node == goal

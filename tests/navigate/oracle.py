@@ -1,0 +1,122 @@
+"""The baselines again, one episode at a time in plain Python, from the words that describe them."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.graph.csr import Csr
+from linkwalk.navigate import BACK
+
+Walk = tuple[list[int], list[int]]
+
+
+def cosines(vectors: NDArray[np.float32], targets: Sequence[int], goal: int) -> list[float]:
+    return [float(vectors[t] @ vectors[goal]) for t in targets]
+
+
+def greedy(graph: Csr, vectors: NDArray[np.float32], start: int, goal: int, budget: int, back: bool) -> Walk:
+    path, stack = [start], [start]
+    moves: list[int] = []
+    while path[-1] != goal and len(moves) < budget:
+        targets = graph.row(path[-1]).tolist()
+        pages = targets + ([stack[-2]] if back and len(stack) > 1 else [])
+        if not pages:
+            break
+        scores = cosines(vectors, pages, goal)
+        choice = scores.index(max(scores))
+        if choice < len(targets):
+            stack.append(targets[choice])
+        else:
+            stack.pop()
+            choice = BACK
+        moves.append(choice)
+        path.append(stack[-1])
+    return path, moves
+
+
+def greedy_unvisited(graph: Csr, vectors: NDArray[np.float32], start: int, goal: int, budget: int) -> Walk:
+    path = [start]
+    moves: list[int] = []
+    while path[-1] != goal and len(moves) < budget:
+        targets = graph.row(path[-1]).tolist()
+        if not targets:
+            break
+        scores = cosines(vectors, targets, goal)
+        fresh = [i for i, t in enumerate(targets) if t not in path]
+        if fresh:
+            choice = max(fresh, key=lambda i: (scores[i], -i))
+        else:
+            ages = [path[::-1].index(t) for t in targets]
+            choice = ages.index(max(ages))
+        moves.append(choice)
+        path.append(targets[choice])
+    return path, moves
+
+
+def best_first(
+    graph: Csr, vectors: NDArray[np.float32], start: int, goal: int, budget: int, window: int
+) -> Walk:
+    path, stack = [start], [start]
+    moves: list[int] = []
+
+    def press_back() -> None:
+        stack.pop()
+        path.append(stack[-1])
+        moves.append(BACK)
+
+    def click(choice: int) -> None:
+        stack.append(int(graph.row(stack[-1])[choice]))
+        path.append(stack[-1])
+        moves.append(choice)
+
+    while path[-1] != goal and len(moves) < budget:
+        found = []
+        for away, page in enumerate(stack[::-1][:window]):
+            targets = graph.row(page).tolist()
+            for i, score in enumerate(cosines(vectors, targets, goal)):
+                if targets[i] not in path:
+                    found.append((-score, away, i))
+        if found:
+            _, away, choice = min(found)
+            for _ in range(away):
+                if len(moves) < budget:
+                    press_back()
+            if len(moves) < budget:
+                click(choice)
+        elif len(stack) > 1:
+            press_back()
+        else:
+            targets = graph.row(stack[0]).tolist()
+            if not targets:
+                break
+            ages = [path[::-1].index(t) for t in targets]
+            click(ages.index(max(ages)))
+    return path, moves
+
+
+def greedy_dfs(
+    graph: Csr, vectors: NDArray[np.float32], start: int, goal: int, budget: int, depth: int
+) -> Walk:
+    path = [start]
+    moves: list[int] = []
+
+    def search(node: int, below: int) -> bool:
+        """Whether the journey is over."""
+        while node != goal and len(moves) < budget:
+            targets = graph.row(node).tolist()
+            fresh = [i for i, t in enumerate(targets) if t not in path] if below < depth else []
+            if not fresh:
+                return False
+            scores = cosines(vectors, targets, goal)
+            choice = max(fresh, key=lambda i: (scores[i], -i))
+            moves.append(choice)
+            path.append(targets[choice])
+            if search(targets[choice], below + 1) or len(moves) == budget:
+                return True
+            moves.append(BACK)
+            path.append(node)
+        return True
+
+    search(start, 0)
+    return path, moves

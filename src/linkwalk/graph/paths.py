@@ -243,6 +243,16 @@ class ShortestPaths:
         """Lengths of the shortest paths from ``starts[i]`` to ``goals[i]``, -1 where there is none."""
         return self._search(*self._pairs(starts, goals))[0]
 
+    def paths(
+        self, starts: NDArray[np.integer] | list[int], goals: NDArray[np.integer] | list[int], width: int
+    ) -> tuple[Int32s, Int32s]:
+        """Shortest paths of many pairs: lengths [B] and nodes [B, width + 1], -1 behind a path's end.
+
+        A path of more than ``width`` links leaves its row at -1.
+        """
+        nodes = np.full((len(starts), width + 1), -1, np.int32)
+        return self._search(*self._pairs(starts, goals), nodes)[0], nodes
+
     def _pairs(
         self, starts: NDArray[np.integer] | list[int], goals: NDArray[np.integer] | list[int]
     ) -> tuple[Int64s, Int64s]:
@@ -254,7 +264,7 @@ class ShortestPaths:
                 raise InputError(f"no such node: the graph's nodes are 0 to {self.forward.nodes - 1}")
         return a, b
 
-    def _search(self, starts: Int64s, goals: Int64s) -> tuple[Int32s, int]:
+    def _search(self, starts: Int64s, goals: Int64s, nodes: Int32s | None = None) -> tuple[Int32s, int]:
         if self._epoch + len(starts) >= _MAX_EPOCH:
             self._marks[:] = 0
             self._epoch = 0
@@ -270,6 +280,7 @@ class ShortestPaths:
             self._marks,
             self._queues,
             distances,
+            np.empty((len(starts), 0), np.int32) if nodes is None else nodes,
         )
         self._epoch += len(starts)
         return distances, meeting
@@ -287,13 +298,16 @@ def _search_pairs(
     marks: Int32s,
     queues: Int32s,
     distances: Int32s,
+    nodes: Int32s,
 ) -> int:
-    """Fill the distances; returns the node where the last pair's two searches met."""
+    """Fill the distances and the paths that fit; returns the node where the last pair's two searches met."""
     meeting = -1
     for i in range(starts.shape[0]):
         distances[i], meeting = _search_pair(
             out_indptr, out_indices, in_indptr, in_indices, starts[i], goals[i], epoch + i, marks, queues
         )
+        if 0 <= distances[i] < nodes.shape[1]:
+            _trace(marks, starts[i], goals[i], meeting, nodes[i, : distances[i] + 1])
     return meeting
 
 

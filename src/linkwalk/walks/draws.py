@@ -1,0 +1,48 @@
+"""Random numbers by counter: draw ``t`` of walk ``i`` is a hash of (seed, i, t), whoever computes it and when.
+
+The hash is the output function of SplitMix64. Every walk owns a key, every draw a number, so a result depends neither
+on threads nor on how a batch is cut.
+"""
+
+import numpy as np
+from numba import njit
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_SALT = np.uint64(0xD1B54A32D192ED03)
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+
+
+def seed_from(rng: np.random.Generator) -> np.uint64:
+    """The one number a call takes from the caller's generator."""
+    return rng.integers(1 << 64, dtype=np.uint64)
+
+
+@njit(cache=True, nogil=True)
+def mix(word: np.uint64) -> np.uint64:
+    """Scatter the bits of a word: the output function of SplitMix64."""
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+@njit(cache=True, nogil=True)
+def key_of(seed: np.uint64, attempt: int, number: int) -> np.uint64:
+    """The key of walk ``number``, another one for each attempt at it."""
+    return mix(mix(seed + np.uint64(attempt) * _SALT) + np.uint64(number) * _GOLDEN)
+
+
+@njit(cache=True, nogil=True)
+def draw(key: np.uint64, number: int) -> np.uint64:
+    """Draw ``number`` of a key: 64 random bits."""
+    return mix(key + np.uint64(number + 1) * _GOLDEN)
+
+
+@njit(cache=True, nogil=True)
+def below(word: np.uint64, count: int) -> np.int64:
+    """Turn 64 random bits into one of 0 .. count - 1, for counts below 2^32 with a bias below 2^-32.
+
+    The high word of the 128-bit product ``word * count``, put together from two halves.
+    """
+    n = np.uint64(count)
+    return np.int64(((word >> _HALF) * n + (((word & _LOW) * n) >> _HALF)) >> _HALF)

@@ -1,0 +1,83 @@
+"""Edge dropout: links that are hidden from the learner at each step of a walk (app. B.2)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.walks.draws import draw, key_of, seed_from
+from linkwalk.walks.sampler import Walks
+
+_UNIT = 2.0**-53
+_FRACTION = np.uint64(11)
+
+
+class Dropout(NamedTuple):
+    """Which out-links are hidden at each of S steps, the steps of the first walk first.
+
+    Row ``s`` is ``hidden[indptr[s]:indptr[s + 1]]``, in the order of the graph's row of the node stepped from: the
+    rows of ``forward.gather(walks.nodes[stepped_from])``, where ``stepped_from`` is ``t < lengths[b]``.
+    """
+
+    indptr: Int64s
+    hidden: NDArray[np.bool_]
+
+
+def drop_edges(forward: Csr, walks: Walks, *, probability: float = 0.5, rng: np.random.Generator) -> Dropout:
+    """Hide each out-link with a probability, never one that leads where the walk goes next (app. B.2).
+
+    Differs: a row may name the next node twice (in a sentence and as the next block), and a walk does not say which
+    of the two was taken; neither is hidden.
+    """
+    if not 0 <= probability <= 1:
+        raise InputError(f"edge dropout of {probability} is no probability: choose 0 to 1")
+    indptr = np.zeros(int(walks.lengths.sum(dtype=np.int64)) + 1, np.int64)
+    _count(forward.indptr, walks.nodes, walks.lengths, indptr)
+    hidden = np.empty(indptr[-1], np.bool_)
+    _hide(
+        forward.indptr,
+        forward.indices,
+        walks.nodes,
+        walks.lengths,
+        seed_from(rng),
+        probability,
+        indptr,
+        hidden,
+    )
+    return Dropout(indptr, hidden)
+
+
+@njit(cache=True, nogil=True)
+def _count(out_indptr: Int64s, nodes: Int32s, lengths: Int32s, indptr: Int64s) -> None:
+    row = 0
+    for walk in range(nodes.shape[0]):
+        for step in range(lengths[walk]):
+            node = nodes[walk, step]
+            indptr[row + 1] = indptr[row] + out_indptr[node + 1] - out_indptr[node]
+            row += 1
+
+
+@njit(cache=True, nogil=True)
+def _hide(
+    out_indptr: Int64s,
+    out_indices: Int32s,
+    nodes: Int32s,
+    lengths: Int32s,
+    seed: np.uint64,
+    probability: float,
+    indptr: Int64s,
+    hidden: NDArray[np.bool_],
+) -> None:
+    row = 0
+    for walk in range(nodes.shape[0]):
+        key = key_of(seed, 0, walk)
+        for step in range(lengths[walk]):
+            links = draw(key, step)  # a key of its own for each step
+            taken, first = nodes[walk, step + 1], out_indptr[nodes[walk, step]]
+            for k in range(indptr[row + 1] - indptr[row]):
+                chance = np.float64(draw(links, k) >> _FRACTION) * _UNIT
+                hidden[indptr[row] + k] = chance < probability and out_indices[first + k] != taken
+            row += 1

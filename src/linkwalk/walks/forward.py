@@ -1,0 +1,115 @@
+"""Random forward trajectories: a uniform start and uniform steps along links (sec. 3.1)."""
+
+import numpy as np
+from numba import njit
+
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.walks.draws import below, draw, key_of, seed_from
+from linkwalk.walks.prefetch import prefetch
+from linkwalk.walks.sampler import Walks, check_steps, empty_walks, linked_nodes
+
+#: Walkers that take a step together. Enough to overlap all waits for memory, few enough to stay in the cache.
+_LANES = 1024
+_ATTEMPTS = 1000
+_LENGTH_DRAW, _START_DRAW, _FIRST_STEP_DRAW = 0, 1, 2
+
+
+class ForwardWalks:
+    """Uniform random walks: start uniform over nodes with an out-link, each link equally likely (sec. 3.1).
+
+    A walk that reaches a node without out-links ends there. With ``multistep`` its number of steps is drawn from
+    Uniform{1 .. steps} (sec. 4.1); with ``apart`` a walk that ends where it began is drawn again, whole.
+    """
+
+    def __init__(self, forward: Csr, *, steps: int, multistep: bool = False, apart: bool = False) -> None:
+        check_steps(steps)
+        self.forward, self.steps, self.multistep, self.apart = forward, steps, multistep, apart
+        self._starts = linked_nodes(forward, what="links")
+
+    def sample(self, count: int, rng: np.random.Generator) -> Walks:
+        """Draw walks."""
+        return walk_uniformly(self.forward, self._starts, count, self.steps, rng, self.multistep, self.apart)
+
+
+def walk_uniformly(
+    graph: Csr,
+    starts: Int32s,
+    count: int,
+    steps: int,
+    rng: np.random.Generator,
+    multistep: bool = False,
+    apart: bool = False,
+) -> Walks:
+    """Uniform walks on any graph from uniform ``starts``, in the order they are walked."""
+    walks = empty_walks(count, steps)
+    seed, which = seed_from(rng), np.arange(count)
+    for attempt in range(_ATTEMPTS):
+        _walk(
+            graph.indptr, graph.indices, starts, seed, attempt, which, multistep, walks.nodes, walks.lengths
+        )
+        if not apart:
+            return walks
+        which = which[walks.starts[which] == walks.nodes[which, walks.lengths[which]]]
+        if not len(which):
+            return walks
+    raise InputError(f"walks of {steps} steps keep ending where they began: choose another number of steps")
+
+
+@njit(cache=True, nogil=True)
+def _walk(
+    indptr: Int64s,
+    indices: Int32s,
+    starts: Int32s,
+    seed: np.uint64,
+    attempt: int,
+    which: Int64s,
+    multistep: bool,
+    nodes: Int32s,
+    lengths: Int32s,
+) -> None:
+    """Fill the rows ``which``. Walkers step together, so that their waits for memory overlap.
+
+    One loop finds every walker's link and asks for the memory that names its target, the next reads the targets
+    and asks for their rows. Walkers that have ended leave the arrays at the front.
+    """
+    steps = nodes.shape[1] - 1
+    rows, keys = np.empty(_LANES, np.int64), np.empty(_LANES, np.uint64)
+    here, links = np.empty(_LANES, np.int32), np.empty(_LANES, np.int64)
+    for begin in range(0, which.shape[0], _LANES):
+        lanes = min(_LANES, which.shape[0] - begin)
+        for k in range(lanes):
+            rows[k] = which[begin + k]
+            keys[k] = key_of(seed, attempt, rows[k])
+            links[k] = below(draw(keys[k], _START_DRAW), starts.shape[0])
+            prefetch(starts, links[k])
+            lengths[rows[k]] = 1 + below(draw(keys[k], _LENGTH_DRAW), steps) if multistep else steps
+        for k in range(lanes):
+            here[k] = starts[links[k]]
+            nodes[rows[k], 0] = here[k]
+            prefetch(indptr, here[k])
+        walking = lanes
+        for step in range(1, steps + 1):
+            found = 0
+            for k in range(walking):
+                first = indptr[here[k]]
+                degree = indptr[here[k] + 1] - first
+                if degree == 0:
+                    lengths[rows[k]] = step - 1
+                    continue
+                links[found] = first + below(draw(keys[k], _FIRST_STEP_DRAW + step), degree)
+                prefetch(indices, links[found])
+                rows[found], keys[found] = rows[k], keys[k]
+                found += 1
+            walking = 0
+            for k in range(found):
+                node = indices[links[k]]
+                nodes[rows[k], step] = node
+                if step < lengths[rows[k]]:
+                    prefetch(indptr, node)
+                    here[walking], rows[walking], keys[walking] = node, rows[k], keys[k]
+                    walking += 1
+            if walking == 0:
+                break
+        for k in range(begin, begin + lanes):
+            nodes[which[k], lengths[which[k]] + 1 :] = -1

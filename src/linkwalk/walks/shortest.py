@@ -1,0 +1,151 @@
+"""Random shortest paths, in both readings of the paper (sec. 3.1 and 5.1)."""
+
+from typing import Literal
+
+import numpy as np
+from numba import njit
+
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.paths import ShortestPaths
+from linkwalk.walks.draws import below, draw, key_of, seed_from
+from linkwalk.walks.forward import ForwardWalks
+from linkwalk.walks.sampler import Walks, check_steps, empty_walks, linked_nodes
+
+Reading = Literal["exact", "walk"]
+
+_MAX_EPOCH = (1 << 31) - 1
+_LENGTH_DRAW, _FIRST_GOAL_DRAW = 0, 1
+
+
+class ShortestWalks:
+    """Shortest paths as walks; ``reading`` says between which ends.
+
+    ``"exact"`` (sec. 3.1): goal uniform, start uniform among the nodes at distance exactly ``steps``; a goal that
+    has none is drawn again, at most ``redraws`` times in a row. Each draw is a search back from the goal: O(E).
+    ``"walk"`` (sec. 5.1): the ends are those of a forward walk of ``steps`` steps whose ends differ, so the path
+    may be shorter. With ``multistep`` the number of steps is drawn from Uniform{1 .. steps}. One object serves one
+    thread.
+    """
+
+    def __init__(
+        self,
+        forward: Csr,
+        reverse: Csr,
+        *,
+        steps: int,
+        multistep: bool = False,
+        reading: Reading = "walk",
+        redraws: int = 1000,
+    ) -> None:
+        check_steps(steps)
+        if reading not in ("exact", "walk"):
+            raise InputError(f'no reading "{reading}" of shortest paths: choose "exact" or "walk"')
+        self.forward, self.reverse, self.reading = forward, reverse, reading
+        self.steps, self.multistep, self.redraws = steps, multistep, redraws
+        self._goals = linked_nodes(reverse, what="links")
+        if reading == "walk":
+            self._walks = ForwardWalks(forward, steps=steps, multistep=multistep, apart=True)
+            self._search = ShortestPaths(forward, reverse)
+        else:
+            # The number of the search that reached a node, and the node it came from, in one cache line.
+            self._marks = np.zeros((forward.nodes, 2), np.int32)
+            self._queue = np.empty(forward.nodes, np.int32)
+            self._epoch = 0
+
+    def sample(self, count: int, rng: np.random.Generator) -> Walks:
+        """Draw walks."""
+        return self._sample_exact(count, rng) if self.reading == "exact" else self._sample_walk(count, rng)
+
+    def _sample_walk(self, count: int, rng: np.random.Generator) -> Walks:
+        walks = self._walks.sample(count, rng)
+        lengths, nodes = self._search.paths(walks.starts, walks.goals, self.steps)
+        return Walks(nodes, lengths)
+
+    def _sample_exact(self, count: int, rng: np.random.Generator) -> Walks:
+        walks = empty_walks(count, self.steps)
+        failed, self._epoch = _draw_exact(
+            self.reverse.indptr,
+            self.reverse.indices,
+            self._goals,
+            seed_from(rng),
+            self.multistep,
+            self.redraws,
+            self._epoch,
+            self._marks,
+            self._queue,
+            walks.nodes,
+            walks.lengths,
+        )
+        if failed:
+            raise InputError(
+                f"none of {self.redraws} goals has a start exactly {failed} steps away: choose fewer steps"
+            )
+        return walks
+
+
+@njit(cache=True, nogil=True)
+def _draw_exact(
+    indptr: Int64s,
+    indices: Int32s,
+    goals: Int32s,
+    seed: np.uint64,
+    multistep: bool,
+    redraws: int,
+    epoch: int,
+    marks: Int32s,
+    queue: Int32s,
+    nodes: Int32s,
+    lengths: Int32s,
+) -> tuple[int, int]:
+    """Fill the walks over the transposed graph; returns the length that was not to be had, or 0, and the epoch."""
+    steps = nodes.shape[1] - 1
+    for walk in range(nodes.shape[0]):
+        key = key_of(seed, 0, walk)
+        lengths[walk] = 1 + below(draw(key, _LENGTH_DRAW), steps) if multistep else steps
+        length = lengths[walk]
+        number, found = _FIRST_GOAL_DRAW, 0
+        for _ in range(redraws):
+            if epoch == _MAX_EPOCH:
+                marks[:] = 0
+                epoch = 0
+            epoch += 1
+            goal = goals[below(draw(key, number), goals.shape[0])]
+            begin, end = _level(indptr, indices, goal, length, epoch, marks, queue)
+            found = end - begin
+            if found:
+                node = queue[begin + below(draw(key, number + 1), found)]
+                break
+            number += 2
+        if not found:
+            return length, epoch
+        for at in range(length + 1):
+            nodes[walk, at] = node
+            node = marks[node, 1]
+        nodes[walk, length + 1 :] = -1
+    return 0, epoch
+
+
+@njit(cache=True, nogil=True)
+def _level(
+    indptr: Int64s, indices: Int32s, goal: int, depth: int, epoch: int, marks: Int32s, queue: Int32s
+) -> tuple[int, int]:
+    """Search back from the goal; where in the queue the nodes exactly ``depth`` links away are."""
+    queue[0] = goal
+    marks[goal, 0] = epoch
+    begin, end = 0, 1
+    for _ in range(depth):
+        tail = end
+        for at in range(begin, end):
+            node = queue[at]
+            for edge in range(indptr[node], indptr[node + 1]):
+                source = indices[edge]
+                if marks[source, 0] != epoch:
+                    marks[source, 0] = epoch
+                    marks[source, 1] = node
+                    queue[tail] = source
+                    tail += 1
+        begin, end = end, tail
+        if begin == end:
+            break
+    return begin, end

@@ -5,6 +5,7 @@ import typer
 from linkwalk import __version__
 from linkwalk.cli.build import build
 from linkwalk.cli.diff import diff
+from linkwalk.cli.embed import embed
 from linkwalk.cli.split import split
 from linkwalk.cli.stats import stats
 
@@ -37,3 +38,4 @@ app.command()(build)
 app.command()(stats)
 app.command()(split)
 app.command()(diff)
+app.command()(embed)

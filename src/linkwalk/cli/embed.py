@@ -1,0 +1,138 @@
+"""``linkwalk embed``: every block becomes a vector."""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
+
+if TYPE_CHECKING:
+    from linkwalk.embed.job import Embedded
+
+
+def embed(
+    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    encoder: Annotated[
+        str,
+        typer.Option(
+            metavar="minilm|random|NAME|PATH",
+            help="all-MiniLM-L6-v2 from its package, random unit vectors that know nothing of the text, "
+            "or any Hugging Face model by name or folder.",
+        ),
+    ] = "minilm",
+    device: Annotated[
+        str,
+        typer.Option(metavar="D", help="auto, cpu, cuda, cuda:N or mps; auto takes a GPU if there is one."),
+    ] = "auto",
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Name of the embeddings in the workspace. [default: the encoder's]"
+        ),
+    ] = None,
+    tanh: Annotated[
+        bool, typer.Option("--tanh", help="tanh of the mean over tokens, as in the paper.")
+    ] = False,
+    max_tokens: Annotated[
+        int, typer.Option(min=3, metavar="N", help="Read at most N tokens of a block's title and text.")
+    ] = 200,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of --encoder random.")] = 0,
+    batch_tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Tokens computed at once. [default: 4096 on a CPU, 131072 on a GPU]"
+        ),
+    ] = None,
+    only_shards: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A:B",
+            help="Make only the shards A to B-1, to share the work between machines; a shard is 4096 blocks.",
+        ),
+    ] = None,
+    import_shards: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Take the shards that another machine left in DIR (WIKI/embeddings/NAME.partial).",
+        ),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace embeddings and shards of other options.")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Embed every block: title and text through a transformer, the mean over tokens, in half precision.
+
+    Resumable: if it is stopped, the same command goes on from its finished shards.
+
+    Example: linkwalk embed WIKI
+
+    Example: linkwalk embed WIKI --encoder random --seed 1 --name random-1
+    """
+    from linkwalk.embed.job import EmbedConfig
+    from linkwalk.embed.job import embed as run
+    from linkwalk.progress import Progress
+
+    result = run(
+        wiki,
+        EmbedConfig(encoder=encoder, max_tokens=max_tokens, tanh=tanh, seed=seed),
+        name=name,
+        device=device,
+        batch_tokens=batch_tokens,
+        only=_shard_range(only_shards),
+        imports=import_shards or (),
+        force=force,
+        progress=Progress(quiet=quiet),
+    )
+    if json:
+        print_json(_to_json(result))
+        return
+    _show(result)
+
+
+def _shard_range(text: str | None) -> tuple[int, int] | None:
+    from linkwalk.errors import InputError
+
+    if text is None:
+        return None
+    if not (match := re.fullmatch(r"(\d+):(\d+)", text)):
+        raise InputError(f"--only-shards {text}: give two numbers, as in 0:4 for the first four shards")
+    return int(match[1]), int(match[2])
+
+
+def _to_json(result: "Embedded") -> dict[str, Any]:
+    return {
+        "workspace": str(result.workspace),
+        "name": result.name,
+        "complete": result.manifest is not None,
+        "shards": {
+            "total": result.shards,
+            "made": result.made,
+            "imported": result.imported,
+            "missing": result.missing,
+        },
+        **(result.manifest or {"partial": str(result.partial)}),
+    }
+
+
+def _show(result: "Embedded") -> None:
+    manifest = result.manifest
+    if manifest is None:
+        print(f"{result.shards - result.missing} of {result.shards} shards are in {result.partial}")
+        print(f"\nnext, where the others are: linkwalk embed WIKI --import-shards {result.partial.name}")
+        return
+    if not result.made + result.imported:
+        print(f"{result.name} is up to date: the same graph and options made it (--force makes it again)")
+    print_table(
+        [
+            ("wiki", f"{manifest['snapshot']['name']} {manifest['snapshot']['date']}".strip()),
+            ("encoder", manifest["encoder"]),
+            ("vectors", f"{manifest['nodes']:,} x {manifest['width']}, half precision"),
+            ("in", str(result.workspace / "embeddings" / result.name)),
+        ]
+    )
+    print_next(f"linkwalk eval {result.workspace}")

@@ -1,0 +1,45 @@
+"""Which device to compute on, and in which precision.
+
+On a CPU everything is float32: half precision is slow there, and bfloat16 products end some virtual machines with an
+illegal instruction. On a GPU, fixed encoders run in float16, which has the digits the half-precision tables keep.
+"""
+
+from typing import TYPE_CHECKING
+
+from linkwalk.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+INSTALL = "run `pip install 'linkwalk[train]'`"
+
+
+def choose_device(name: str = "auto") -> "torch.device":
+    """The device of that name (``cuda:1`` counts GPUs); ``auto`` takes a GPU where there is one."""
+    kind, _, number = name.partition(":")
+    if kind not in DEVICES or (number and not (kind == "cuda" and number.isdecimal())):
+        raise InputError(f"no such device: {name!r} (one of {', '.join(DEVICES)}, or cuda:N)")
+    try:
+        import torch
+    except ImportError:
+        raise InputError(f"torch is not installed: {INSTALL}") from None
+
+    if kind == "auto":
+        kind = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    elif kind == "cuda" and not torch.cuda.is_available():
+        raise InputError("this machine has no CUDA device that torch can use: give --device cpu or auto")
+    elif kind == "mps" and not torch.backends.mps.is_available():
+        raise InputError("this machine has no MPS device that torch can use: give --device cpu or auto")
+    if number and int(number) >= torch.cuda.device_count():
+        raise InputError(
+            f"no such device: {name} (this machine has {torch.cuda.device_count()} CUDA devices)"
+        )
+    return torch.device(kind, int(number)) if number else torch.device(kind)
+
+
+def compute_dtype(device: "torch.device") -> "torch.dtype":
+    """Precision for computing without gradients: float32 on a CPU, float16 on a GPU."""
+    import torch
+
+    return torch.float32 if device.type == "cpu" else torch.float16

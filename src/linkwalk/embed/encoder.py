@@ -1,0 +1,168 @@
+"""Encoders: texts in, vectors out. A transformer, the mean over its tokens, and the paper's tanh if wanted (sec. 4.2).
+
+Shapes: B texts of a batch, L tokens padded, D width.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.device import INSTALL, choose_device, compute_dtype
+from linkwalk.embed.batches import by_length, pad
+from linkwalk.embed.model import find_model
+from linkwalk.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+MAX_TOKENS = 200
+"""Node text is clipped to 200 tokens (app. B.1)."""
+
+#: Tokens of a batch: on a CPU what stays in its caches, on a GPU what keeps it busy.
+CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 4096, 1 << 17
+
+
+class Encoder(Protocol):
+    """Anything that turns texts into vectors of one width."""
+
+    width: int
+
+    def encode(self, texts: list[str]) -> NDArray[np.float32]:
+        """One row per text, in order."""
+        ...
+
+
+class TransformerEncoder:
+    """phi: the mean over a transformer's token vectors, padding left out (sec. 4.2, app. B.1)."""
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        device: "torch.device",
+        max_tokens: int = MAX_TOKENS,
+        tanh: bool = False,
+        batch_tokens: int | None = None,
+    ) -> None:
+        self.device, self.max_tokens, self.tanh = device, max_tokens, tanh
+        self.batch_tokens = batch_tokens or (CPU_BATCH_TOKENS if device.type == "cpu" else GPU_BATCH_TOKENS)
+        self.folder = folder
+        self.tokenizer, self.model = _load(folder, device)
+        config = self.model.config
+        limit = min(self.tokenizer.model_max_length, getattr(config, "max_position_embeddings", 1 << 30))
+        if not 3 <= max_tokens <= limit:
+            raise InputError(f"--max-tokens {max_tokens}: this encoder reads 3 to {limit}")
+        self.width: int = config.hidden_size
+
+    def tokenize(self, texts: list[str]) -> list[list[int]]:
+        """Token ids with the model's special tokens, cut to ``max_tokens`` in all."""
+        if not texts:
+            return []
+        found = self.tokenizer(
+            texts,
+            truncation=True,
+            max_length=self.max_tokens,
+            padding=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )
+        ids: list[list[int]] = found["input_ids"]
+        return ids
+
+    def encode(
+        self, texts: list[str], advance: Callable[[float], None] = lambda _: None
+    ) -> NDArray[np.float32]:
+        """One row per text, in order; ``advance`` hears how many texts' worth of tokens are done."""
+        rows = self.tokenize(texts)
+        lengths = [len(row) for row in rows]
+        share = len(texts) / max(1, sum(lengths))
+        vectors = np.empty((len(texts), self.width), np.float32)
+        for batch in by_length(lengths, self.batch_tokens):
+            vectors[batch] = self._forward([rows[i] for i in batch])
+            advance(share * sum(lengths[i] for i in batch))
+        if not np.isfinite(vectors).all():
+            raise InputError(f"the encoder in {self.folder} gives values that are not numbers: it is damaged")
+        return vectors
+
+    def _forward(self, rows: list[list[int]]) -> NDArray[np.float32]:
+        import torch
+
+        ids, mask = pad(rows, self.tokenizer.pad_token_id or 0)
+        try:
+            with torch.inference_mode():
+                ids_BL = torch.from_numpy(ids).to(self.device)
+                mask_BL = torch.from_numpy(mask).to(self.device)
+                states_BLD = self.model(input_ids=ids_BL, attention_mask=mask_BL).last_hidden_state
+                weight_BL1 = mask_BL[:, :, None].float()
+                mean_BD = (states_BLD.float() * weight_BL1).sum(1) / weight_BL1.sum(1).clamp(min=1)
+                if self.tanh:
+                    mean_BD = mean_BD.tanh()
+                vectors: NDArray[np.float32] = mean_BD.cpu().numpy()
+        except torch.OutOfMemoryError:
+            raise InputError(
+                f"{self.device} has too little memory for batches of {self.batch_tokens:,} tokens: "
+                f"give --batch-tokens {self.batch_tokens // 4}, or --device cpu"
+            ) from None
+        return vectors
+
+
+def open_encoder(
+    spec: str = "minilm",
+    *,
+    device: str = "auto",
+    max_tokens: int = MAX_TOKENS,
+    tanh: bool = False,
+    batch_tokens: int | None = None,
+) -> TransformerEncoder:
+    """The transformer that ``minilm``, a folder or a hub's name stands for, ready for sentences and queries."""
+    if spec == "random":
+        raise InputError("random features belong to nodes and cannot read text: embed with --encoder minilm")
+    return TransformerEncoder(
+        find_model(spec).path,
+        device=choose_device(device),
+        max_tokens=max_tokens,
+        tanh=tanh,
+        batch_tokens=batch_tokens,
+    )
+
+
+def _load(folder: Path, device: "torch.device") -> tuple[Any, Any]:
+    """Tokenizer and model from a folder; no network, no code from the folder, no pickle."""
+    try:
+        from transformers import AutoModel, AutoTokenizer
+    except ImportError:
+        raise InputError(f"transformers is not installed: {INSTALL}") from None
+    try:
+        with _silence():
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            model = AutoModel.from_pretrained(
+                folder, local_files_only=True, use_safetensors=True, dtype=compute_dtype(device)
+            )
+    except Exception as error:  # whatever a foreign folder makes of it: the user chose the folder
+        reason = str(error).strip().splitlines() or [""]
+        raise InputError(
+            f"cannot load the encoder in {folder} ({type(error).__name__}: {reason[0][:200]})"
+        ) from None
+    if model.config.is_encoder_decoder:
+        model = model.get_encoder()
+    return tokenizer, model.to(device).eval()
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """No bars and reports of the library's while it loads."""
+    from transformers.utils import logging
+
+    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()

@@ -1,0 +1,263 @@
+"""Embeds every block of a graph, shard by shard; a run that is stopped goes on from its finished shards.
+
+Shards are plain files in ``NAME.partial`` and do not depend on each other, so they may be made on several machines and
+brought together. The last one in place, they become one table, which takes its place in one step.
+"""
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk import __version__
+from linkwalk.artifact import FORMAT, digest, finish, write_json
+from linkwalk.device import choose_device
+from linkwalk.embed.encoder import MAX_TOKENS, open_encoder
+from linkwalk.embed.features import WIDTH, random_features
+from linkwalk.embed.model import find_model
+from linkwalk.embed.shards import Shards
+from linkwalk.embed.store import KIND, Embeddings, folder_of
+from linkwalk.embed.text import node_texts
+from linkwalk.errors import ArtifactError, InputError
+from linkwalk.graph.store import Graph
+from linkwalk.progress import Progress
+
+RANDOM = "random"
+TEXT = "{title}. {text}"
+"""What is read of a block (``text.py``); in the fingerprint, so that another way of joining is another encoder."""
+
+Rows = Callable[[int, int, Callable[[float], None]], NDArray[np.float32]]
+"""Vectors of the blocks from, to; the last argument hears of progress."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbedConfig:
+    """What the vectors follow from, besides the graph."""
+
+    encoder: str = "minilm"
+    """``minilm``, ``random``, a folder or a name on the Hugging Face hub."""
+    max_tokens: int = MAX_TOKENS
+    tanh: bool = False
+    """The paper's nonlinearity on the mean (sec. 4.2)."""
+    seed: int = 0
+    """Of random features."""
+    width: int = WIDTH
+    """Of random features."""
+    shard_blocks: int = 4096
+    """Blocks of a shard: what a stopped run may lose, and the window in which lengths are sorted."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Embedded:
+    """What a run did."""
+
+    workspace: Path
+    name: str
+    shards: int
+    made: int
+    """Shards computed by this run."""
+    imported: int
+    missing: int
+    """Shards that are still to be made, here or elsewhere."""
+    partial: Path
+    """Where finished shards wait for the missing ones."""
+    manifest: dict[str, Any] | None
+    """Of the finished artefact; None while shards are missing."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Identity:
+    """Who the encoder is, in the manifest's words."""
+
+    name: str
+    model_fingerprint: str
+    config: dict[str, Any]
+
+    @property
+    def fingerprint(self) -> str:
+        return digest([self.model_fingerprint, {k: v for k, v in self.config.items() if k != "shard_blocks"}])
+
+
+def embed(
+    workspace: Path | str,
+    config: EmbedConfig | None = None,
+    *,
+    name: str | None = None,
+    device: str = "auto",
+    batch_tokens: int | None = None,
+    only: tuple[int, int] | None = None,
+    imports: Sequence[Path] = (),
+    force: bool = False,
+    progress: Progress | None = None,
+) -> Embedded:
+    """Write ``WORKSPACE/embeddings/NAME``, or the shards ``only[0]`` to ``only[1]`` of it (sec. 4.2, app. B.1).
+
+    ``imports`` are folders of shards that another machine made for the same graph and encoder.
+    """
+    config, workspace, progress = config or EmbedConfig(), Path(workspace), progress or Progress(quiet=True)
+    graph = Graph.open(workspace)
+    name = name or default_name(config)
+    final = folder_of(workspace, name)
+    if device not in ("auto", "cpu"):
+        choose_device(device)  # a wrong one is an error whether or not there is anything to do
+    who = _identify(config)
+    job = {"graph": graph.fingerprint, "encoder": who.fingerprint, "shard_blocks": config.shard_blocks}
+    shards = Shards(final.with_name(final.name + ".partial"), job, graph.nodes)
+    first, last = _range(only, shards.count)
+
+    if not force and (done := _finished(workspace, name, graph, who)) is not None:
+        shards.remove()
+        return _result(workspace, name, shards, manifest=done)
+    shards.begin(force=force)
+    imported = sum(shards.take(Path(folder)) for folder in imports)
+    todo = [number for number in range(first, last) if not shards.has(number)]
+    if todo:
+        blocks = sum(shards.bounds(number)[1] - shards.bounds(number)[0] for number in todo)
+        rows = _source(graph, config, device, batch_tokens)
+        with progress.stage("embed", blocks, "blocks") as stage:
+            for number in todo:
+                shards.write(number, rows(*shards.bounds(number), stage.advance))
+            stage.update(blocks)
+    missing = sum(not shards.has(number) for number in range(shards.count))
+    if missing:
+        return _result(workspace, name, shards, made=len(todo), imported=imported, missing=missing)
+    manifest = _manifest(graph, who)
+    _assemble(shards, manifest, final, _empty_width(config))
+    return _result(workspace, name, shards, made=len(todo), imported=imported, manifest=manifest)
+
+
+def default_name(config: EmbedConfig) -> str:
+    """What embeddings are called unless told: the encoder, or the last part of its path or hub name."""
+    return (
+        Path(config.encoder).resolve().name
+        if Path(config.encoder).is_dir()
+        else config.encoder.split("/")[-1]
+    )
+
+
+def _identify(config: EmbedConfig) -> _Identity:
+    options = asdict(config)
+    if config.encoder == RANDOM:
+        if config.tanh:
+            raise InputError(
+                "--tanh is for encoders that read text: random features have unit length as they are"
+            )
+        return _Identity(
+            name=RANDOM,
+            model_fingerprint=digest("unit sphere, Philox, Box-Muller"),
+            config={key: options[key] for key in ("seed", "width", "shard_blocks")},
+        )
+    model = find_model(config.encoder)
+    return _Identity(
+        name=model.name,
+        model_fingerprint=model.fingerprint,
+        config={key: options[key] for key in ("max_tokens", "tanh", "shard_blocks")} | {"text": TEXT},
+    )
+
+
+def _range(only: tuple[int, int] | None, count: int) -> tuple[int, int]:
+    if only is None:
+        return 0, count
+    first, last = only
+    if not 0 <= first < last <= count:
+        raise InputError(
+            f"--only-shards {first}:{last}: the shards are 0 to {count - 1}, so at most 0:{count}"
+        )
+    return first, last
+
+
+def _finished(workspace: Path, name: str, graph: Graph, who: _Identity) -> dict[str, Any] | None:
+    """The manifest of embeddings that are as wanted; None if there are none or the graph has changed since."""
+    if not folder_of(workspace, name).exists():
+        return None
+    try:
+        manifest = Embeddings.open(workspace, name, graph).manifest
+    except ArtifactError:
+        return None
+    if manifest["encoder_fingerprint"] != who.fingerprint:
+        raise InputError(
+            f"the embeddings {name!r} in {workspace} are by another encoder or other options: "
+            "give another --name, or --force to replace them"
+        )
+    return manifest
+
+
+def _source(graph: Graph, config: EmbedConfig, device: str, batch_tokens: int | None) -> Rows:
+    if config.encoder == RANDOM:
+
+        def draw(start: int, stop: int, advance: Callable[[float], None]) -> NDArray[np.float32]:
+            rows = random_features(start, stop, seed=config.seed, width=config.width)
+            advance(stop - start)
+            return rows
+
+        return draw
+    encoder = open_encoder(
+        config.encoder,
+        device=device,
+        max_tokens=config.max_tokens,
+        tanh=config.tanh,
+        batch_tokens=batch_tokens,
+    )
+
+    def read(start: int, stop: int, advance: Callable[[float], None]) -> NDArray[np.float32]:
+        return encoder.encode(node_texts(graph, start, stop), advance)
+
+    return read
+
+
+def _manifest(graph: Graph, who: _Identity) -> dict[str, Any]:
+    return {
+        "artifact": KIND,
+        "format": FORMAT,
+        "linkwalk": __version__,
+        "graph": graph.fingerprint,
+        "snapshot": graph.manifest["snapshot"],
+        "nodes": graph.nodes,
+        "encoder": who.name,
+        "model_fingerprint": who.model_fingerprint,
+        "encoder_fingerprint": who.fingerprint,
+        "config": who.config,
+    }
+
+
+def _assemble(shards: Shards, manifest: dict[str, Any], final: Path, empty_width: int) -> None:
+    """Make the shards one table with its manifest and put it in its place."""
+    whole = shards.folder / "whole"
+    shutil.rmtree(whole, ignore_errors=True)
+    whole.mkdir()
+    manifest["width"] = shards.join(whole / "vectors.npy", empty_width)
+    manifest["fingerprint"] = digest([manifest["graph"], manifest["encoder_fingerprint"]])
+    write_json(whole / "manifest.json", manifest)
+    finish(whole, final)
+    shards.remove()
+
+
+def _empty_width(config: EmbedConfig) -> int:
+    """The width of a table without rows: nobody has seen a vector."""
+    return config.width
+
+
+def _result(
+    workspace: Path,
+    name: str,
+    shards: Shards,
+    *,
+    made: int = 0,
+    imported: int = 0,
+    missing: int = 0,
+    manifest: dict[str, Any] | None = None,
+) -> Embedded:
+    return Embedded(
+        workspace=workspace,
+        name=name,
+        shards=shards.count,
+        made=made,
+        imported=imported,
+        missing=missing,
+        partial=shards.folder,
+        manifest=manifest,
+    )

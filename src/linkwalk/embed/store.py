@@ -1,0 +1,99 @@
+"""The embeddings of a workspace, opened through the memory map and checked against its graph."""
+
+import re
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.artifact import read_manifest
+from linkwalk.errors import ArtifactError, InputError
+from linkwalk.graph.columns import map_array
+from linkwalk.graph.store import Graph
+
+if TYPE_CHECKING:
+    from linkwalk.embed.encoder import Encoder
+
+KIND = "embeddings"
+
+
+def folder_of(workspace: Path, name: str) -> Path:
+    """The artefact's folder; a name is letters, digits, dots, dashes and underscores."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) or name.endswith((".partial", ".old")):
+        raise InputError(f"{name!r} cannot name embeddings: use letters, digits, dots, dashes, underscores")
+    return workspace / KIND / name
+
+
+def command(workspace: Path, name: str) -> str:
+    """What makes the embeddings of that name."""
+    if name in ("minilm", "random"):
+        return f"linkwalk embed {workspace}" + ("" if name == "minilm" else f" --encoder {name}")
+    return f"linkwalk embed {workspace} --encoder ENCODER --name {name}"
+
+
+class Embeddings:
+    """phi(s_i) for every node: row ``i`` of ``vectors`` is node ``i``'s, as the encoder gave it (not normalised)."""
+
+    def __init__(self, name: str, manifest: dict[str, Any], vectors: NDArray[Any]) -> None:
+        self.name, self.manifest, self.vectors = name, manifest, vectors
+
+    @classmethod
+    def open(cls, workspace: Path | str, name: str = "minilm", graph: Graph | None = None) -> "Embeddings":
+        """Open embeddings by name; those of another graph than the workspace's are an error."""
+        workspace = Path(workspace)
+        graph = graph or Graph.open(workspace)
+        folder, make = folder_of(workspace, name), command(workspace, name)
+        if not folder.exists():
+            there = names(workspace)
+            others = f" (there are: {', '.join(there)})" if there else ""
+            raise ArtifactError(f"no embeddings named {name!r} in {workspace}{others}: run `{make}` first")
+        manifest = read_manifest(folder, KIND, make)
+        if manifest.get("graph") != graph.fingerprint:
+            raise ArtifactError(
+                f"the embeddings {name!r} in {workspace} are of another graph: run `{make}` again"
+            )
+        try:
+            vectors = map_array(folder / "vectors.npy")
+        except (OSError, ValueError, EOFError) as error:
+            raise ArtifactError(f"{folder} is damaged ({error}): run `{make} --force`") from None
+        if vectors.shape != (graph.nodes, manifest["width"]) or vectors.dtype != np.float16:
+            raise ArtifactError(f"{folder} is damaged (vectors.npy has another shape): run `{make} --force`")
+        return cls(name, manifest, vectors)
+
+    def __repr__(self) -> str:
+        return f"Embeddings({self.name}: {len(self.vectors):,} x {self.width} by {self.manifest['encoder']})"
+
+    @property
+    def width(self) -> int:
+        """D, the numbers in a vector."""
+        return int(self.vectors.shape[1])
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What the encoder and its options are, whatever the graph: a policy fits all embeddings that share it."""
+        return str(self.manifest["encoder_fingerprint"])
+
+    def encoder(self, device: str = "auto") -> "Encoder":
+        """The encoder that made the table, for sentences and queries; another model by that name is an error."""
+        from linkwalk.embed.encoder import open_encoder
+        from linkwalk.embed.model import find_model
+
+        config, spec = self.manifest["config"], self.manifest["encoder"]
+        if spec != "random" and find_model(spec).fingerprint != self.manifest["model_fingerprint"]:
+            raise ArtifactError(
+                f"the encoder {spec} is not the one that made the embeddings {self.name!r}: run `linkwalk embed` again"
+            )
+        return open_encoder(spec, device=device, max_tokens=config["max_tokens"], tanh=config["tanh"])
+
+
+def names(workspace: Path) -> list[str]:
+    """Names of the embeddings in a workspace."""
+    return sorted(
+        path.parent.name for path in (workspace / KIND).glob("*/manifest.json") if _whole(path.parent)
+    )
+
+
+def _whole(folder: Path) -> bool:
+    return not folder.name.endswith((".partial", ".old"))

@@ -217,7 +217,7 @@ def test_a_query_stands_for_the_goal() -> None:
 def test_unit_rows() -> None:
     rows = unit_rows(np.array([[3, 4], [0, 0], [-2, 0]], np.float16))
     assert rows.dtype == np.float32
-    np.testing.assert_allclose(rows, [[0.6, 0.8], [0, 0], [-1, 0]])
+    assert np.allclose(rows, np.array([[0.6, 0.8], [0, 0], [-1, 0]]))
     with pytest.raises(ArtifactError, match="node 1 is not a number"):
         unit_rows(np.array([[1, 0], [np.nan, 0]], np.float32))
 

@@ -6,8 +6,10 @@ from linkwalk import __version__
 from linkwalk.cli.build import build
 from linkwalk.cli.diff import diff
 from linkwalk.cli.embed import embed
+from linkwalk.cli.evaluate import evaluate
 from linkwalk.cli.split import split
 from linkwalk.cli.stats import stats
+from linkwalk.cli.walk import walk
 
 app = typer.Typer(
     name="linkwalk",
@@ -39,3 +41,5 @@ app.command()(stats)
 app.command()(split)
 app.command()(diff)
 app.command()(embed)
+app.command("eval")(evaluate)
+app.command()(walk)

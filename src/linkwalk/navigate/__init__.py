@@ -1,6 +1,7 @@
 """Agents and what they do: episodes, journeys, the baselines, the click path (sec. 4.1, 5.2)."""
 
 from linkwalk.navigate.agents import BASELINES, BLIND, REFERENCE, Agent, Baseline, BaselineConfig
+from linkwalk.navigate.clickpath import Step, click_path, path_steps
 from linkwalk.navigate.cosine import unit_rows
 from linkwalk.navigate.journeys import BACK, ENDED, Episodes, Journeys
 
@@ -15,5 +16,8 @@ __all__ = [
     "BaselineConfig",
     "Episodes",
     "Journeys",
+    "Step",
+    "click_path",
+    "path_steps",
     "unit_rows",
 ]

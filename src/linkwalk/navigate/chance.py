@@ -3,6 +3,8 @@
 An episode's draws depend on nothing else, so neither the batch nor the number of threads changes a result.
 """
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -25,7 +27,7 @@ def stream(seed: np.uint64, number: int) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def below(state: np.uint64, count: int) -> tuple[np.uint64, np.int64]:
+def below(state: np.uint64, count: int) -> tuple[np.uint64, Any]:
     """The next state and a number from 0 to ``count - 1``, uniform up to a bias below ``count / 2**32``."""
     state = state + _STEP
     return state, np.int64(((_mix(state) >> _32) * np.uint64(count)) >> _32)

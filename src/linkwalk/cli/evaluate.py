@@ -1,0 +1,164 @@
+"""``linkwalk eval``: agents on the same episodes, beside each other."""
+
+import shlex
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from linkwalk.cli.agents import Back, Budget, EmbeddingsName, Seed, check_agents, open_vectors, threads
+from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_next
+
+if TYPE_CHECKING:
+    from linkwalk.evaluate import Result
+
+
+class Task(StrEnum):
+    """What the episodes are."""
+
+    NAVIGATION = "navigation"
+    MULTISTEP = "multistep"
+
+
+class Sampling(StrEnum):
+    """From which end the walks are drawn."""
+
+    FORWARD = "forward"
+    REVERSE = "reverse"
+
+
+def evaluate(
+    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    agent: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="A",
+            help="random, greedy, greedy-unvisited, random-dfs or greedy-dfs; may be repeated. "
+            "[default: all of them; there is no learned policy yet]",
+        ),
+    ] = None,
+    task: Annotated[
+        Task, typer.Option(help="Walks of T steps, or of a number drawn from 1 to T.")
+    ] = Task.NAVIGATION,
+    steps: Annotated[
+        str | None,
+        typer.Option(metavar="T,...", help="T, one or several. [default: 5,10,20; multistep: 20]"),
+    ] = None,
+    sampling: Annotated[
+        Sampling,
+        typer.Option(help="Walk from a random start to the goal, or from a random goal back to the start."),
+    ] = Sampling.FORWARD,
+    episodes: Annotated[int, typer.Option(min=1, metavar="N", help="Episodes for each T.")] = 1000,
+    budget: Budget = 100,
+    back: Back = False,
+    seed: Seed = 0,
+    embeddings: EmbeddingsName = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure how well agents find their way: start and goal are the ends of a random walk of T steps.
+
+    All agents get the same episodes. The failure ratio compares an agent's failures with those of greedy-unvisited with
+    the same privileges: below 1 is better. Intervals are at 95 %.
+
+    Example: linkwalk eval WIKI --agent random --agent greedy-unvisited --steps 5,10
+    """
+    from linkwalk.evaluate import TaskConfig, compare, draw_episodes
+    from linkwalk.graph.store import Graph
+    from linkwalk.navigate import BASELINES, REFERENCE, Baseline, BaselineConfig
+    from linkwalk.progress import Progress
+
+    names = check_agents(agent or BASELINES)
+    lengths = _lengths(steps or ("20" if task is Task.MULTISTEP else "5,10,20"))
+    graph = Graph.open(wiki)
+    vectors = open_vectors(wiki, graph, names, embeddings)
+    extra = [REFERENCE] if vectors is not None and REFERENCE not in names else []
+    results: list[Result] = []
+    total = episodes * len(lengths) * len(names + extra)
+    with Progress(quiet=quiet).stage("eval", total, "episodes") as stage:
+        for length in lengths:
+            config = TaskConfig(
+                task=task.value,
+                steps=length,
+                sampling=sampling.value,
+                episodes=episodes,
+                seed=seed,
+            )
+            made = {
+                name: Baseline(
+                    BaselineConfig(name=name, back=back, depth=length),
+                    graph.forward,
+                    vectors,
+                    workers=threads(),
+                )
+                for name in names + extra
+            }
+            results += compare(
+                graph.forward,
+                graph.reverse,
+                config,
+                [made[name] for name in names],
+                made.get(REFERENCE),
+                budget=budget,
+                advance=stage.advance,
+            )
+    if json:
+        options = {"back": back, "budget": budget, "seed": seed}
+        print_json(
+            {
+                "results": [result.to_json() | options for result in results],
+                "embeddings": None if vectors is None else embeddings or "minilm",
+            }
+        )
+        return
+    print(
+        f"{graph.snapshot}: {task} by {sampling} walks, {episodes:,} episodes each, {budget} steps"
+        + (", with a back button" if back else "")
+    )
+    _show(results)
+    if vectors is None:
+        print(f"\nno failure ratio: greedy-unvisited needs embeddings (`linkwalk embed {wiki}`)")
+    first = draw_episodes(graph.forward, graph.reverse, replace(results[0].task, episodes=1))
+    ends = (shlex.quote(graph.name(int(nodes[0]))) for nodes in (first.starts, first.goals))
+    print_next("linkwalk walk {} --from {} --to {}".format(wiki, *ends))
+
+
+def _lengths(text: str) -> list[int]:
+    from linkwalk.errors import InputError
+
+    try:
+        lengths = list(dict.fromkeys(int(part) for part in text.split(",")))
+    except ValueError:
+        lengths = [0]
+    if min(lengths) < 1 or max(lengths) > 100_000:
+        raise InputError(f"--steps {text!r} is not a list of numbers from 1 to 100000, as in 5,10,20")
+    return lengths
+
+
+def _show(results: list["Result"]) -> None:
+    def interval(pair: tuple[float, float] | None, scale: float, digits: int) -> str:
+        return "-" if pair is None else f"{scale * pair[0]:.{digits}f}-{scale * pair[1]:.{digits}f}"
+
+    rows: list[tuple[str, ...]] = [
+        ("", "T", "success %", "", "SPL %", "steps", "distance", "loops %", "failure ratio", "")
+    ]
+    for result in results:
+        found = result.scores
+        ratio = found.failure_ratio
+        rows.append(
+            (
+                result.agent,
+                str(result.task.steps),
+                f"{100 * found.success:.1f}",
+                interval(found.success_ci95, 100, 1),
+                f"{100 * found.spl:.1f}",
+                "-" if found.mean_steps is None else f"{found.mean_steps:.1f}",
+                f"{found.mean_distance:.1f}",
+                f"{100 * found.loop_rate:.1f}",
+                "-" if ratio is None else f"{ratio:.2f}",
+                interval(found.failure_ratio_ci95, 1, 2),
+            )
+        )
+    print_columns(rows)

@@ -1,0 +1,63 @@
+"""Several agents on the same episodes of one task, each beside the reference (sec. 5.2)."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from linkwalk.evaluate.metrics import Scores, score
+from linkwalk.evaluate.tasks import TaskConfig, draw_episodes
+from linkwalk.graph.csr import Csr
+from linkwalk.graph.paths import ShortestPaths
+from linkwalk.navigate import Agent, Journeys
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one agent made of one task."""
+
+    agent: str
+    task: TaskConfig
+    scores: Scores
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``linkwalk eval --json`` prints it."""
+        return {
+            "agent": self.agent,
+            "task": self.task.task,
+            "steps": self.task.steps,
+            "sampling": self.task.sampling,
+            **self.scores.to_json(),
+        }
+
+
+def compare(
+    forward: Csr,
+    reverse: Csr,
+    task: TaskConfig,
+    agents: Sequence[Agent],
+    reference: Agent | None,
+    *,
+    budget: int = 100,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Iterator[Result]:
+    """Run the agents one after the other; ``reference`` is run once, whether or not it is among them.
+
+    ``advance`` hears of finished episodes.
+    """
+    episodes = draw_episodes(forward, reverse, task)
+    distances = ShortestPaths(forward, reverse).distances(episodes.starts, episodes.goals)
+    in_degrees = reverse.degrees()[episodes.goals]
+
+    def run(agent: Agent) -> Journeys:
+        journeys = agent.run(episodes, budget=budget, seed=task.seed)
+        advance(episodes.size)
+        return journeys
+
+    measure = None if reference is None else run(reference)
+    for agent in agents:
+        journeys = measure if measure is not None and agent is reference else run(agent)
+        # The same resamples for every agent: their intervals differ by what the agents did alone.
+        rng = np.random.default_rng((task.seed, task.steps))
+        yield Result(agent.name, task, score(journeys, distances, in_degrees, measure, rng))

@@ -123,7 +123,8 @@ def _show(result: "Embedded") -> None:
     manifest = result.manifest
     if manifest is None:
         print(f"{result.shards - result.missing} of {result.shards} shards are in {result.partial}")
-        print(f"\nnext, where the others are: linkwalk embed WIKI --import-shards {result.partial.name}")
+        print("copy that folder to the machine that has the others and give it there:")
+        print_next(f"linkwalk embed {result.workspace} --import-shards {result.partial.name}")
         return
     if not result.made + result.imported:
         print(f"{result.name} is up to date: the same graph and options made it (--force makes it again)")

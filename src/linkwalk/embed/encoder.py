@@ -139,14 +139,23 @@ def _load(folder: Path, device: "torch.device") -> tuple[Any, Any]:
     try:
         with _silence():
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            model = AutoModel.from_pretrained(
-                folder, local_files_only=True, use_safetensors=True, dtype=compute_dtype(device)
+            model, found = AutoModel.from_pretrained(
+                folder,
+                local_files_only=True,
+                use_safetensors=True,
+                dtype=compute_dtype(device),
+                output_loading_info=True,
             )
     except Exception as error:  # whatever a foreign folder makes of it: the user chose the folder
         reason = str(error).strip().splitlines() or [""]
         raise InputError(
             f"cannot load the encoder in {folder} ({type(error).__name__}: {reason[0][:200]})"
         ) from None
+    # The library fills what is missing with random weights. Nobody reads the pooler, which many folders leave out.
+    if missing := sorted(key for key in found["missing_keys"] if "pooler" not in key):
+        raise InputError(
+            f"the encoder in {folder} lacks weights of its model ({missing[0]}, ...): it is of no use"
+        )
     if model.config.is_encoder_decoder:
         model = model.get_encoder()
     return tokenizer, model.to(device).eval()

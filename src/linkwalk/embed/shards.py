@@ -36,7 +36,7 @@ class Shards:
         old = _read_job(self.folder)
         if force or old is None or old.get("graph") != self.job["graph"]:
             self.remove()
-        elif old != self.job:
+        elif old != self.job and any(self.folder.glob("shard-*.npy")):
             raise InputError(
                 f"{self.folder} holds shards of {_difference(old, self.job)}: "
                 "give another --name, or --force to drop them"

@@ -71,7 +71,7 @@ def evaluate(
     from linkwalk.progress import Progress
 
     names = check_agents(agent or BASELINES)
-    lengths = _lengths(steps or ("20" if task is Task.MULTISTEP else "5,10,20"))
+    lengths = _lengths(("20" if task is Task.MULTISTEP else "5,10,20") if steps is None else steps)
     graph = Graph.open(wiki)
     vectors = open_vectors(wiki, graph, names, embeddings)
     extra = [REFERENCE] if vectors is not None and REFERENCE not in names else []

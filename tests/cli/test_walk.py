@@ -1,0 +1,124 @@
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from linkwalk.graph.store import ENTITY, LINK, Graph
+from tests.graph.conftest import Page, write_graph
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def world(run: Run, tmp_path: Path) -> Path:
+    """Alpha > Beta > Gamma (0), (1); Delta leads in and is led to by none; Omega is apart, and Echo a dead end."""
+    write_graph(
+        tmp_path / "world",
+        {
+            "Alpha": [Page("to Beta here", [("Beta", 0, LINK), ("Echo", 0, ENTITY)])],
+            "Beta": [Page("on and on", [("Gamma", 0, ENTITY), ("Alpha", 0, LINK)])],
+            "Gamma": [Page("first"), Page("second")],
+            "Delta": [Page("in", [("Alpha", 0, LINK)])],
+            "Omega": [Page("one"), Page("two")],
+            "Echo": [Page("end")],
+        },
+    )
+    assert run("embed", tmp_path / "world", "--encoder", "random", "--quiet").status == 0
+    return tmp_path / "world"
+
+
+def test_json_is_as_promised(run: Run, world: Path) -> None:
+    ran = run(
+        "walk", world, "--from", "alpha", "--to", "Gamma (1)", "--back", "--embeddings", "random", "--json"
+    )
+    assert ran.status == 0
+    value = ran.json()
+    graph = Graph.open(world)
+    assert list(value)[:3] == ["success", "steps", "distance"]
+    assert (value["success"], value["distance"]) == (True, 3)
+    assert all(
+        list(s)[:6] == ["node", "title", "block", "link", "kind", "probability"] for s in value["steps"]
+    )
+    assert value["steps"][-1]["node"] == graph.find("Gamma (1)")
+    assert value["start"] == {"node": graph.find("Alpha"), "title": "Alpha", "block": 0}
+    assert [(s["title"], s["block"], s["kind"]) for s in value["optimum"]] == [
+        ("Beta", 0, "link"),
+        ("Gamma", 0, "entity"),
+        ("Gamma", 1, "next"),
+    ]
+
+
+def test_people_see_every_click_and_the_optimum(run: Run, world: Path) -> None:
+    ran = run("walk", world, "--from", "Beta", "--to", "Gamma (1)", "--agent", "random", "--seed", 1)
+    assert (ran.status, ran.err) == (0, "")
+    assert "from Beta (0)\nto   Gamma (1), by random\n" in ran.out
+    assert "[[o]]n and on" in ran.out
+    assert "probability 0.50" in ran.out
+    assert "the shortest path has 2:\n  Beta (0) > Gamma (0) > Gamma (1)\n" in ran.out
+    assert ran.out.splitlines()[-1] == f"next: linkwalk eval {world} --agent random"
+
+
+def test_a_walk_repeats_and_the_seed_matters(run: Run, world: Path) -> None:
+    def walk(seed: int) -> Any:
+        ran = run(
+            "walk", world, "--from", "Alpha", "--to", "Gamma", "--agent", "random", "--seed", seed, "--json"
+        )
+        return [step["node"] for step in ran.json()["steps"]]
+
+    assert walk(4) == walk(4)
+    assert len({tuple(walk(seed)) for seed in range(8)}) > 1
+
+
+def test_a_walk_that_fails_says_how(run: Run, world: Path) -> None:
+    short = run("walk", world, "--from", "Alpha", "--to", "Gamma (1)", "--agent", "random-dfs", "--budget", 1)
+    assert short.status == 0
+    assert "not found within 1 step; the shortest path has 3" in short.out
+    trapped = [
+        run("walk", world, "--from", "Alpha", "--to", "Gamma", "--agent", "random", "--seed", seed).out
+        for seed in range(12)
+    ]
+    assert any("not found: no way leads on after" in out for out in trapped)
+    assert any("found in 2 steps; the shortest path has 2" in out for out in trapped)
+
+
+def test_one_is_there_already(run: Run, world: Path) -> None:
+    ran = run("walk", world, "--from", "Alpha", "--to", "Alpha", "--agent", "random", "--json")
+    assert ran.status == 0
+    assert (ran.json()["success"], ran.json()["steps"], ran.json()["distance"]) == (True, [], 0)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (
+            ["--from", "Alpa", "--to", "Beta"],
+            "no article named 'Alpa' in testwiki 2018-12-20: did you mean 'Alpha'?",
+        ),
+        (["--from", "Alpha", "--to", "Gamma (7)"], "'Gamma' has no block 7: its blocks are 0 to 1"),
+        (
+            ["--from", "Echo", "--to", "Beta"],
+            "Echo (0) has no links, so no path leads anywhere: start elsewhere",
+        ),
+        (["--from", "Alpha", "--to", "Delta"], "nothing links to Delta (0), so no path leads there"),
+        (
+            ["--from", "Alpha", "--to", "Omega"],
+            "no path leads from Alpha (0) to Omega (0): 4 other blocks can be reached from the first, "
+            "1 leads to the second",
+        ),
+        (
+            ["--from", "Alpha", "--to", "Beta", "--agent", "clever"],
+            "no agent named 'clever': choose from random",
+        ),
+        (["--from", "Alpha", "--to", "Beta", "--agent", "random,greedy"], "one agent walks at a time"),
+        (["--from", "Alpha", "--to", "Beta"], "no embeddings named 'minilm'"),
+        (["--from", "Alpha", "--to", "Beta", "--budget", "0"], "--budget"),
+        (["--from", "Alpha"], "--to"),
+    ],
+)
+def test_errors_are_one_line_and_say_what_to_do(run: Run, world: Path, args: list[str], message: str) -> None:
+    ran = run("walk", world, *args)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err.startswith("error: ")
+    assert ran.err.count("\n") == 1
+    assert message in ran.err

@@ -1,6 +1,6 @@
 """Runs every benchmark and writes dated results to bench/results.
 
-python bench/run.py [NAME...]        all of them, or: scanner build coverage linker memory store paths
+python bench/run.py [NAME...]        all of them, or: scanner build coverage linker memory store paths walks
 
 The data are real dumps in ../shared/data, beside the project; a benchmark whose data is not there is passed over.
 """
@@ -47,6 +47,7 @@ def main() -> None:
             "memory": ("memory.py", [SCHOOLS], [SCHOOLS]),
             "store": ("store.py", [], []),
             "paths": ("paths.py", [], []),
+            "walks": ("walks.py", [], []),
         }
         for name, (script, options, needs) in runs.items():
             if arguments.names and name not in arguments.names:

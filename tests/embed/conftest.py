@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from linkwalk.embed.encoder import TransformerEncoder, open_encoder
 from linkwalk.graph.store import Graph
@@ -41,4 +42,7 @@ def graph(tmp_path: Path) -> Graph:
 
 @pytest.fixture(scope="session")
 def minilm() -> TransformerEncoder:
+    torch.set_num_threads(
+        1
+    )  # texts this short gain nothing from more, and threads that wait for a core lose much
     return open_encoder("minilm", device="cpu")

@@ -126,7 +126,7 @@ def embed(
     if missing:
         return _result(workspace, name, shards, made=len(todo), imported=imported, missing=missing)
     manifest = _manifest(graph, who)
-    _assemble(shards, manifest, final, _empty_width(config))
+    _assemble(shards, manifest, final, empty_width=config.width)
     return _result(workspace, name, shards, made=len(todo), imported=imported, manifest=manifest)
 
 
@@ -224,7 +224,7 @@ def _manifest(graph: Graph, who: _Identity) -> dict[str, Any]:
     }
 
 
-def _assemble(shards: Shards, manifest: dict[str, Any], final: Path, empty_width: int) -> None:
+def _assemble(shards: Shards, manifest: dict[str, Any], final: Path, *, empty_width: int) -> None:
     """Make the shards one table with its manifest and put it in its place."""
     whole = shards.folder / "whole"
     shutil.rmtree(whole, ignore_errors=True)
@@ -234,11 +234,6 @@ def _assemble(shards: Shards, manifest: dict[str, Any], final: Path, empty_width
     write_json(whole / "manifest.json", manifest)
     finish(whole, final)
     shards.remove()
-
-
-def _empty_width(config: EmbedConfig) -> int:
-    """The width of a table without rows: nobody has seen a vector."""
-    return config.width
 
 
 def _result(

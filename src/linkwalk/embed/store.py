@@ -1,7 +1,6 @@
 """The embeddings of a workspace, opened through the memory map and checked against its graph."""
 
 import re
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +69,7 @@ class Embeddings:
         """D, the numbers in a vector."""
         return int(self.vectors.shape[1])
 
-    @cached_property
+    @property
     def fingerprint(self) -> str:
         """What the encoder and its options are, whatever the graph: a policy fits all embeddings that share it."""
         return str(self.manifest["encoder_fingerprint"])

@@ -8,6 +8,7 @@ generator needs a dense matrix of all pairs of nodes, so its best is a loop over
 """
 
 import argparse
+import os
 import random
 import tempfile
 import time
@@ -163,11 +164,12 @@ def main() -> None:
     parser.add_argument("--peer-edges", type=int, default=10_000_000)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--walks", type=int, default=200_000)
-    parser.add_argument("--repeat", type=int, default=5, help="take the best of this many rounds, in turns")
+    parser.add_argument("--repeat", type=int, default=15, help="take the best of this many rounds, in turns")
     parser.add_argument("--json", type=Path, help="write the result here")
     args = parser.parse_args()
     batches = [batch for batch in (10_000, 50_000, 200_000) if batch <= args.walks]
     measured: dict[str, dict[str, float]] = {}
+    load = os.getloadavg()[0]  # waits for memory grow with what else the machine does: say what it did
 
     large = synthetic.in_memory(args.nodes, args.edges)
     measured["large"] = beside_numpy(large, args.steps, args.walks, batches, args.repeat)
@@ -178,6 +180,8 @@ def main() -> None:
         "large": {"nodes": large.nodes, "edges": len(large.indices)},
         "steps": args.steps,
         "walks": args.walks,
+        "rounds": args.repeat,
+        "load_before": load,
     }
     del large, files
 

@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
+    from linkwalk.navigate import Agent, BaselineConfig
     from linkwalk.navigate.journeys import Float32s
 
 Back = Annotated[
@@ -35,16 +36,55 @@ def threads() -> int:
     return min(4, os.cpu_count() or 1)
 
 
-def check_agents(names: Iterable[str]) -> list[str]:
-    """The agents named, each once; a comma separates as a second option does."""
+def check_agents(names: Iterable[str], wiki: Path, *, back: bool = False) -> list[str]:
+    """The agents named, each once: baselines, policies of the workspace, or paths of policies elsewhere."""
     from linkwalk.errors import InputError
     from linkwalk.navigate import BASELINES
 
     agents = list(dict.fromkeys(name.strip() for part in names for name in part.split(",")))
     for name in agents:
-        if name not in BASELINES:
-            raise InputError(f"no agent named {name!r}: choose from {', '.join(BASELINES)}")
+        if name in BASELINES:
+            continue
+        if policy_folder(wiki, name) is None:
+            policies = sorted(p.parent.name for p in (wiki / "policies").glob("*/manifest.json"))
+            raise InputError(f"no agent named {name!r}: choose from {', '.join([*BASELINES, *policies])}")
+        if back:
+            raise InputError(f"{name} is a learned policy, which has no back button yet: leave out --back")
     return agents
+
+
+def policy_folder(wiki: Path, name: str) -> Path | None:
+    """Where the policy of that name or path is; None if there is none."""
+    for folder in (wiki / "policies" / name, Path(name)):
+        if (folder / "manifest.json").is_file():
+            return folder
+    return None
+
+
+def open_agent(
+    name: str,
+    wiki: Path,
+    graph: "Graph",
+    vectors: "Float32s | None",
+    config: "BaselineConfig",
+    embeddings: str | None,
+) -> "Agent":
+    """The agent of that name: a baseline with ``config``, or a learned policy."""
+    from dataclasses import replace
+
+    from linkwalk.navigate import BASELINES, Baseline
+
+    folder = None if name in BASELINES else policy_folder(wiki, name)
+    if folder is None:
+        return Baseline(replace(config, name=name), graph.forward, vectors, workers=threads())
+    from linkwalk.device import choose_device
+    from linkwalk.embed import Embeddings
+    from linkwalk.navigate.learned import Learned
+    from linkwalk.policy.checkpoint import load_policy
+
+    table = Embeddings.open(wiki, embeddings or "minilm", graph)
+    head, _ = load_policy(folder, table.fingerprint, device=str(choose_device("auto")))
+    return Learned(name, head, graph.forward, graph.out_kinds, table.vectors)
 
 
 def open_vectors(wiki: Path, graph: "Graph", agents: list[str], name: str | None) -> "Float32s | None":

@@ -9,11 +9,12 @@ from linkwalk.cli.embed import embed
 from linkwalk.cli.evaluate import evaluate
 from linkwalk.cli.split import split
 from linkwalk.cli.stats import stats
+from linkwalk.cli.train import train
 from linkwalk.cli.walk import walk
 
 app = typer.Typer(
     name="linkwalk",
-    help="Learn to find things by following links: build a wiki's graph, look at it, split it, compare two.",
+    help="Learn to find things by following links: a wiki becomes a graph, walks on it a policy, the policy an agent.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -41,5 +42,6 @@ app.command()(stats)
 app.command()(split)
 app.command()(diff)
 app.command()(embed)
+app.command()(train)
 app.command("eval")(evaluate)
 app.command()(walk)

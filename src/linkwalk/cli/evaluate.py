@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linkwalk.cli.agents import Back, Budget, EmbeddingsName, Seed, check_agents, open_vectors, threads
+from linkwalk.cli.agents import Back, Budget, EmbeddingsName, Seed, check_agents, open_agent, open_vectors
 from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_next
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="A",
-            help="random, greedy, greedy-unvisited, random-dfs or greedy-dfs; may be repeated. "
-            "[default: all of them; there is no learned policy yet]",
+            help="random, greedy, greedy-unvisited, random-dfs, greedy-dfs, the name of a policy that `linkwalk "
+            "train` made here, or the path of one made elsewhere; may be repeated. [default: all baselines]",
         ),
     ] = None,
     task: Annotated[
@@ -67,10 +67,10 @@ def evaluate(
     """
     from linkwalk.evaluate import TaskConfig, compare, draw_episodes
     from linkwalk.graph.store import Graph
-    from linkwalk.navigate import BASELINES, REFERENCE, Baseline, BaselineConfig
+    from linkwalk.navigate import BASELINES, REFERENCE, BaselineConfig
     from linkwalk.progress import Progress
 
-    names = check_agents(agent or BASELINES)
+    names = check_agents(agent or BASELINES, wiki, back=back)
     lengths = _lengths(("20" if task is Task.MULTISTEP else "5,10,20") if steps is None else steps)
     graph = Graph.open(wiki)
     vectors = open_vectors(wiki, graph, names, embeddings)
@@ -87,11 +87,13 @@ def evaluate(
                 seed=seed,
             )
             made = {
-                name: Baseline(
-                    BaselineConfig(name=name, back=back, depth=length),
-                    graph.forward,
+                name: open_agent(
+                    name,
+                    wiki,
+                    graph,
                     vectors,
-                    workers=threads(),
+                    BaselineConfig(name=REFERENCE, back=back, depth=length),
+                    embeddings,
                 )
                 for name in names + extra
             }

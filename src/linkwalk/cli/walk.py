@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linkwalk.cli.agents import Back, Budget, EmbeddingsName, Seed, check_agents, open_vectors
+from linkwalk.cli.agents import Back, Budget, EmbeddingsName, Seed, check_agents, open_agent, open_vectors
 from linkwalk.cli.output import Json, print_json, print_next
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def walk(
         str,
         typer.Option(
             metavar="A",
-            help="random, greedy, greedy-unvisited, random-dfs or greedy-dfs (there is no learned policy yet; "
-            f"depth-first search goes {_DEPTH} links deep).",
+            help="random, greedy, greedy-unvisited, random-dfs, greedy-dfs, or a policy by name or path "
+            f"(depth-first search goes {_DEPTH} links deep).",
         ),
     ] = "greedy-unvisited",
     budget: Budget = 100,
@@ -46,9 +46,9 @@ def walk(
     from linkwalk.errors import InputError
     from linkwalk.graph.paths import ShortestPaths
     from linkwalk.graph.store import Graph
-    from linkwalk.navigate import Baseline, BaselineConfig, Episodes, click_path, path_steps
+    from linkwalk.navigate import BaselineConfig, Episodes, click_path, path_steps
 
-    names = check_agents([agent])
+    names = check_agents([agent], wiki, back=back)
     if len(names) != 1:
         raise InputError("one agent walks at a time: name one with --agent")
     graph = Graph.open(wiki)
@@ -57,8 +57,9 @@ def walk(
     if best.distance < 0:
         raise InputError(_why_not(graph, a, b))
     vectors = open_vectors(wiki, graph, names, embeddings)
-    config = BaselineConfig(name=names[0], back=back, depth=_DEPTH)
-    journeys = Baseline(config, graph.forward, vectors).run(Episodes.of([a], [b]), budget=budget, seed=seed)
+    config = BaselineConfig(name="greedy-unvisited", back=back, depth=_DEPTH)
+    walker = open_agent(names[0], wiki, graph, vectors, config, embeddings)
+    journeys = walker.run(Episodes.of([a], [b]), budget=budget, seed=seed)
     steps = click_path(graph, journeys, vectors=vectors, query=None if vectors is None else vectors[b])
     optimum = path_steps(graph, best.nodes)
     success = bool(journeys.success[0])

@@ -35,8 +35,7 @@ class Learned:
         config: LearnedConfig = LearnedConfig(),  # noqa: B008 (frozen)
     ) -> None:
         self.name, self.head, self.graph, self.kinds, self.config = name, head, graph, kinds, config
-        device = next(head.parameters()).device
-        self.table = Table(torch.as_tensor(np.asarray(vectors), device=device))
+        self.table = Table.of(vectors, str(next(head.parameters()).device))
 
     def run(self, episodes: Episodes, *, budget: int = 100, seed: int = 0) -> Journeys:
         """Try each episode within ``budget`` steps; nothing is left to chance."""
@@ -75,7 +74,9 @@ class Learned:
         likely = log_softmax(logits, owner, len(decisions.current))
         score = likely.cpu().numpy().copy()
         if not self.config.revisit:
-            score[decisions.visited] -= 1e6  # below every page that is new, in the same order among themselves
+            score[decisions.visited] -= (
+                1e6  # below every page that is new, in the same order among themselves
+            )
         order = np.lexsort((-score, owner.cpu().numpy()))
         best = order[decisions.indptr[:-1]]
         return best - decisions.indptr[:-1], likely.exp().cpu().numpy()[best]

@@ -1,0 +1,93 @@
+"""Decisions: at a node, with a goal, which of the out-links? Ragged, so that no link is ever left out (sec. 4.2).
+
+Shapes: S decisions, A actions of all of them together. The actions of decision ``s`` are the entries ``indptr[s]`` to
+``indptr[s + 1]`` of the action columns, in the order of the node's row in the graph.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
+from linkwalk.walks import Walks
+
+Bools = NDArray[np.bool_]
+
+
+class Decisions(NamedTuple):
+    """What a policy sees at each of S decisions, and for imitation what the walk did."""
+
+    current: Int32s
+    """n_t [S]."""
+    goal: Int32s
+    """n_g [S]."""
+    indptr: Int64s
+    """Bounds of each decision's actions [S + 1]."""
+    target: Int32s
+    """n_i [A], where an action leads."""
+    kind: NDArray[np.uint8]
+    """Kind of the link [A]: prev, next, link, entity."""
+    visited: Bools
+    """Whether the walk has been at the target [A] (app. B.2)."""
+    taken: Int64s
+    """Position among all actions of the one the walk took [S]; empty where nobody has acted yet."""
+
+
+def without(decisions: Decisions, hidden: Bools) -> Decisions:
+    """The same decisions with some actions hidden; the one taken must not be among them."""
+    kept = ~hidden
+    place: Int64s = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
+    return Decisions(
+        decisions.current,
+        decisions.goal,
+        place[decisions.indptr],
+        decisions.target[kept],
+        decisions.kind[kept],
+        decisions.visited[kept],
+        place[decisions.taken],
+    )
+
+
+def from_walks(walks: Walks, forward: Csr, kinds: NDArray[np.uint8]) -> Decisions:
+    """Every step of every walk as a decision to imitate (sec. 3): at n_t, towards the walk's end, n_t+1 was taken."""
+    steps = np.arange(walks.nodes.shape[1] - 1)[None, :] < walks.lengths[:, None]
+    walk, step = np.nonzero(steps)
+    current = walks.nodes[walk, step]
+    indptr, target = gather_rows(forward.indptr, forward.indices, current)
+    _, kind = gather_rows(forward.indptr, kinds, current)
+    visited = visited_targets(walks.nodes, walk, step, indptr, target)
+    taken = np.empty(len(current), np.int64)
+    _find_taken(indptr, target, walks.nodes[walk, step + 1], taken)
+    return Decisions(current, walks.goals[walk], indptr, target, kind, visited, taken)
+
+
+def visited_targets(paths: Int32s, row: Int64s, step: Int64s, indptr: Int64s, target: Int32s) -> Bools:
+    """For each action whether its target is among the nodes of its path up to the step of the decision."""
+    visited = np.zeros(len(target), np.bool_)
+    _mark_visited(paths, row, step, indptr, target, visited)
+    return visited
+
+
+@njit(cache=True, nogil=True)
+def _mark_visited(
+    paths: Int32s, row: Int64s, step: Int64s, indptr: Int64s, target: Int32s, visited: Bools
+) -> None:
+    for s in range(row.shape[0]):
+        path = paths[row[s], : step[s] + 1]
+        for action in range(indptr[s], indptr[s + 1]):
+            for node in path:
+                if node == target[action]:
+                    visited[action] = True
+                    break
+
+
+@njit(cache=True, nogil=True)
+def _find_taken(indptr: Int64s, target: Int32s, following: Int32s, taken: Int64s) -> None:
+    for s in range(following.shape[0]):
+        taken[s] = indptr[s]
+        for action in range(indptr[s], indptr[s + 1]):
+            if target[action] == following[s]:
+                taken[s] = action
+                break

@@ -1,0 +1,127 @@
+"""Policy heads over fixed embeddings: the paper's feed-forward layer, and one that starts as the cosine (sec. 4.2).
+
+A head gives every action a logit; the probabilities are the softmax over the actions of a decision. Shapes: S
+decisions, A actions, D the embeddings' width; ``owner`` [A] says which decision an action belongs to.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from linkwalk.errors import InputError
+from linkwalk.graph.store import KINDS
+
+if TYPE_CHECKING:
+    from linkwalk.policy.decisions import Decisions
+
+HEADS = ("feedforward", "residual")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadConfig:
+    """Which head, and its sizes."""
+
+    head: str = "residual"
+    width: int = 384
+    """D, of the embeddings."""
+    hidden: int = 256
+    """Of the residual's layer."""
+    temperature: float = 20.0
+    """By which the residual head multiplies the cosine at the start."""
+
+
+def build_head(config: HeadConfig) -> nn.Module:
+    """The head of that name, untrained."""
+    if config.head == "feedforward":
+        return FeedForward(config)
+    if config.head == "residual":
+        return Residual(config)
+    raise InputError(f"no policy head named {config.head!r}: choose one of {', '.join(HEADS)}")
+
+
+class FeedForward(nn.Module):
+    """The paper's: one linear layer on [phi(s_t), phi(s_g)], inner product with the action (sec. 4.2, app. B.2).
+
+    Both sides are standardised (what ``jax.nn.normalize`` does). Differs: the layer is as wide as the action with its
+    type and visited bit, which the paper's inner product implies but does not say; entity links are a type of their
+    own.
+    """
+
+    def __init__(self, config: HeadConfig) -> None:
+        super().__init__()
+        self.layer = nn.Linear(2 * config.width, config.width + len(KINDS) + 1)
+
+    def forward(self, current: Tensor, goal: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
+        """Logits [A]; current and goal [S, D], action [A, D], traits [A, K + 1]: the link's type, the visited bit."""
+        state = _standardise(self.layer(torch.cat((current, goal), -1)))
+        return (state[owner] * _standardise(torch.cat((action, traits), -1))).sum(-1)
+
+
+class Residual(nn.Module):
+    """Ours: the cosine of target and goal, plus a correction that is zero before training.
+
+    What starts as the cosine policy and learns a residual generalises to graphs it has not seen; what is learned from
+    scratch on one wiki overfits to it.
+    """
+
+    def __init__(self, config: HeadConfig) -> None:
+        super().__init__()
+        self.temperature = nn.Parameter(torch.tensor(config.temperature))
+        self.inner = nn.Linear(3 * config.width + len(KINDS) + 2, config.hidden)
+        self.outer = nn.Linear(config.hidden, 1)
+        nn.init.zeros_(self.outer.weight)
+        nn.init.zeros_(self.outer.bias)
+
+    def forward(self, current: Tensor, goal: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
+        """Logits [A], of the same shapes as the feed-forward head's."""
+        current, goal, action = (nn.functional.normalize(x, dim=-1) for x in (current, goal, action))
+        goal, current = goal[owner], current[owner]
+        cosine = (action * goal).sum(-1, keepdim=True)
+        seen = torch.cat((action * goal, action * current, goal * current, traits, cosine), -1)
+        correction: Tensor = self.outer(nn.functional.gelu(self.inner(seen)))
+        return (self.temperature * cosine + correction).squeeze(-1)
+
+
+def _standardise(x: Tensor) -> Tensor:
+    return nn.functional.layer_norm(x, x.shape[-1:])
+
+
+class Table:
+    """Embeddings on a device, and the tensors of a batch of decisions."""
+
+    def __init__(self, vectors: Tensor) -> None:
+        self.vectors = vectors
+
+    @classmethod
+    def of(cls, vectors: NDArray[Any], device: str) -> "Table":
+        """The table of an artefact, copied out of the read-only map onto a device, in its own precision."""
+        return cls(torch.from_numpy(np.array(vectors)).to(device))
+
+    def logits(self, head: nn.Module, decisions: "Decisions") -> tuple[Tensor, Tensor]:
+        """Every action's logit [A], and which decision it belongs to [A]."""
+        device, dtype = self.vectors.device, torch.float32
+        counts = torch.as_tensor(decisions.indptr[1:] - decisions.indptr[:-1], device=device)
+        owner = torch.repeat_interleave(torch.arange(len(counts), device=device), counts)
+        current, goal, target = (
+            self.vectors[torch.as_tensor(nodes, device=device, dtype=torch.long)].to(dtype)
+            for nodes in (decisions.current, decisions.goal, decisions.target)
+        )
+        kind = torch.as_tensor(decisions.kind, device=device, dtype=torch.long)
+        visited = torch.as_tensor(decisions.visited, device=device, dtype=dtype)
+        traits = torch.cat((nn.functional.one_hot(kind, len(KINDS)).to(dtype), visited[:, None]), -1)
+        logits: Tensor = head(current, goal, target, traits, owner)
+        return logits, owner
+
+
+def log_softmax(logits: Tensor, owner: Tensor, decisions: int) -> Tensor:
+    """Log-probabilities [A] within each decision's actions, without padding."""
+    top = torch.full((decisions,), -torch.inf, device=logits.device).scatter_reduce(
+        0, owner, logits.detach(), "amax"
+    )
+    shifted = logits - top[owner]
+    total = torch.zeros(decisions, device=logits.device).scatter_add(0, owner, shifted.exp())
+    return shifted - total.log()[owner]

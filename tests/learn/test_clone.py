@@ -1,0 +1,103 @@
+"""Cloning: the loss is the likelihood of the walks, and training makes them likelier."""
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Csr, transpose
+from linkwalk.learn.clone import CloneConfig, clone, cloning_loss, sampler
+from linkwalk.navigate import Baseline, BaselineConfig, Episodes, unit_rows
+from linkwalk.navigate.learned import Learned
+from linkwalk.policy import from_walks
+from linkwalk.policy.heads import HeadConfig, Table, build_head, log_softmax
+from linkwalk.recipes import RECIPES, with_settings
+from tests.graph.conftest import csr
+
+WIDTH = 16
+
+
+@pytest.fixture(scope="module")
+def world() -> tuple[Csr, np.ndarray, np.ndarray]:
+    """A ring with chords, whose embeddings tell how far apart two nodes are."""
+    count = 60
+    edges = {(i, (i + d) % count) for i in range(count) for d in (1, -1, 7)}
+    graph = csr(count, sorted(edges))
+    angle = 2 * np.pi * np.arange(count) / count
+    vectors = np.concatenate(
+        [np.stack((np.cos(k * angle), np.sin(k * angle)), 1) / k for k in range(1, WIDTH // 2 + 1)], 1
+    ).astype(np.float32)
+    return graph, np.full(len(graph.indices), 2, np.uint8), vectors
+
+
+def test_the_loss_is_the_likelihood_of_what_was_done(world) -> None:
+    graph, kinds, vectors = world
+    head, table = build_head(HeadConfig(width=WIDTH)), Table(torch.as_tensor(vectors))
+    config = CloneConfig(walks="forward", steps=4, multistep=False)
+    found = from_walks(
+        sampler(config, graph, transpose(graph)).sample(20, np.random.default_rng(0)), graph, kinds
+    )
+    loss, accuracy = cloning_loss(head, table, found)
+    logits, owner = table.logits(head, found)
+    likely = log_softmax(logits, owner, len(found.current))
+    assert loss.item() == pytest.approx(-likely[found.taken].mean().item())
+    best = [likely[a:b].max().item() for a, b in zip(found.indptr, found.indptr[1:], strict=False)]
+    assert accuracy.item() == pytest.approx(np.mean(likely[found.taken].detach().numpy() >= np.array(best)))
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_training_makes_the_walks_likelier_and_repeats(recipe: str, world, tmp_path: Path) -> None:
+    graph, kinds, vectors = world
+    changed = ["updates=120", "batch=32", "steps=8"]
+    config = with_settings(RECIPES[recipe](WIDTH), changed)
+    losses = []
+    for run in ("a", "b"):
+        clone(graph, transpose(graph), kinds, vectors, config, metrics=tmp_path / run)
+        losses.append([json.loads(line)["loss"] for line in (tmp_path / run).read_text().splitlines()])
+    assert losses[0] == losses[1]
+    untrained = with_settings(config, ["updates=1", "learning_rate=0"])
+    clone(graph, transpose(graph), kinds, vectors, untrained, metrics=tmp_path / "c")
+    assert losses[0][-1] < json.loads((tmp_path / "c").read_text())["loss"]
+
+
+def test_an_untrained_residual_walks_as_greedy_unvisited_does(world) -> None:
+    graph, kinds, vectors = world
+    rng = np.random.default_rng(5)
+    episodes = Episodes.of(rng.integers(0, 60, 200), rng.integers(0, 60, 200))
+    learned = Learned("p", build_head(HeadConfig(width=WIDTH)), graph, kinds, vectors).run(
+        episodes, budget=30
+    )
+    greedy = Baseline(BaselineConfig(name="greedy-unvisited"), graph, unit_rows(vectors)).run(
+        episodes, budget=30
+    )
+    assert (learned.success == greedy.success).mean() > 0.95
+    first = episodes.starts != episodes.goals
+    assert (learned.choices[first, 0] == greedy.choices[first, 0]).mean() > 0.95
+    for e in range(200):
+        path = learned.path(e).tolist()
+        assert all(b in graph.row(a) for a, b in pairwise(path))
+        assert learned.success[e] == (path[-1] == episodes.goals[e])
+
+
+def test_a_dead_end_ends_the_journey() -> None:
+    graph = csr(3, [(0, 1)])
+    head = build_head(HeadConfig(width=2))
+    found = Learned("p", head, graph, np.zeros(1, np.uint8), np.eye(3, 2, dtype=np.float32)).run(
+        Episodes.of([0, 1, 2], [2, 2, 2]), budget=5
+    )
+    assert found.steps.tolist() == [1, 0, 0]
+    assert found.success.tolist() == [False, False, True]
+
+
+def test_settings() -> None:
+    config = with_settings(RECIPES["ours"](8), ["head.hidden=5", "multistep=false", "learning_rate=0.5"])
+    assert (config.head.hidden, config.multistep, config.learning_rate) == (5, False, 0.5)
+    for wrong in ("updates", "nothing=1", "head=1", "updates=many", "head.nothing=2", "multistep=perhaps"):
+        with pytest.raises(InputError, match="--set"):
+            with_settings(config, [wrong])
+    with pytest.raises(InputError, match="no walks named"):
+        sampler(CloneConfig(walks="sideways"), csr(2, [(0, 1)]), csr(2, [(1, 0)]))

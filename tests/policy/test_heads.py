@@ -1,0 +1,89 @@
+"""Policy heads: a ragged softmax, a start as the cosine, weights that survive the disk."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from linkwalk.errors import ArtifactError, InputError
+from linkwalk.policy import from_walks
+from linkwalk.policy.checkpoint import load_policy, save_policy
+from linkwalk.policy.heads import HEADS, HeadConfig, Table, build_head, log_softmax
+from linkwalk.walks import ForwardWalks
+from tests.graph.conftest import csr
+
+
+def decisions(seed: int = 0):
+    rng = np.random.default_rng(seed)
+    graph = csr(25, sorted({(int(a), int(b)) for a, b in rng.integers(0, 25, (150, 2)) if a != b}))
+    kinds = rng.integers(0, 4, len(graph.indices)).astype(np.uint8)
+    vectors = torch.tensor(rng.normal(size=(25, 12)), dtype=torch.float32)
+    return from_walks(ForwardWalks(graph, steps=5).sample(30, rng), graph, kinds), Table(vectors)
+
+
+def test_a_ragged_softmax_is_a_softmax_per_decision() -> None:
+    logits = torch.randn(10, generator=torch.Generator().manual_seed(0)) * 50
+    owner = torch.tensor([0, 0, 0, 1, 2, 2, 2, 2, 3, 3])
+    found = log_softmax(logits, owner, 4)
+    for d in range(4):
+        assert torch.allclose(found[owner == d], torch.log_softmax(logits[owner == d], 0), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_decision_does_not_depend_on_its_batch(name: str) -> None:
+    found, table = decisions()
+    torch.manual_seed(0)
+    head = build_head(HeadConfig(head=name, width=12, hidden=8))
+    whole, _ = table.logits(head, found)
+    a, b = int(found.indptr[4]), int(found.indptr[5])
+    alone = found._replace(
+        current=found.current[4:5],
+        goal=found.goal[4:5],
+        indptr=np.array([0, b - a]),
+        target=found.target[a:b],
+        kind=found.kind[a:b],
+        visited=found.visited[a:b],
+    )
+    assert torch.allclose(whole[a:b], table.logits(head, alone)[0], atol=1e-5)
+
+
+def test_the_residual_head_begins_as_the_cosine() -> None:
+    found, table = decisions()
+    logits, _ = table.logits(build_head(HeadConfig(width=12)), found)
+    units = torch.nn.functional.normalize(table.vectors, dim=-1)
+    owner = np.repeat(np.arange(len(found.current)), np.diff(found.indptr))
+    cosine = (units[found.target] * units[found.goal[owner]]).sum(-1)
+    assert torch.allclose(logits, 20 * cosine, atol=1e-4)
+
+
+def test_an_unknown_head() -> None:
+    with pytest.raises(InputError, match="no policy head named 'deep'"):
+        build_head(HeadConfig(head="deep"))
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_a_policy_survives_the_disk(name: str, tmp_path: Path) -> None:
+    found, table = decisions()
+    config = HeadConfig(head=name, width=12, hidden=8)
+    head = build_head(config)
+    save_policy(tmp_path / "p", head, config, {"encoder": "abc", "encoder_name": "minilm"})
+    again, manifest = load_policy(tmp_path / "p", "abc")
+    assert manifest["head"]["head"] == name
+    assert torch.equal(table.logits(head, found)[0], table.logits(again, found)[0])
+
+
+def test_policies_that_cannot_be_used(tmp_path: Path) -> None:
+    config = HeadConfig(width=12)
+    head = build_head(config)
+    save_policy(tmp_path / "p", head, config, {"encoder": "abc", "encoder_name": "minilm"})
+    with pytest.raises(ArtifactError, match="embeddings of another encoder: embed the wiki with minilm"):
+        load_policy(tmp_path / "p", "other")
+    with torch.no_grad():
+        head.temperature.fill_(float("nan"))
+    save_policy(tmp_path / "nan", head, config, {"encoder": "abc", "encoder_name": "minilm"})
+    with pytest.raises(ArtifactError, match="not numbers"):
+        load_policy(tmp_path / "nan", "abc")
+    (tmp_path / "p" / "weights.safetensors").write_bytes(b"noise")
+    with pytest.raises(ArtifactError, match="is damaged"):
+        load_policy(tmp_path / "p", "abc")

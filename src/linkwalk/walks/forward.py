@@ -11,7 +11,7 @@ from linkwalk.walks.sampler import Walks, check_steps, empty_walks, linked_nodes
 
 #: Walkers that take a step together: enough to overlap all waits for memory, few enough to stay in the cache. With
 #: what is asked for ahead of its use, steps are twice as fast at 10M nodes as without.
-_LANES = 512
+_LANES = 256
 _ATTEMPTS = 1000
 _LENGTH_DRAW, _START_DRAW, _FIRST_STEP_DRAW = 0, 1, 2
 

@@ -20,10 +20,10 @@ from linkwalk.graph.csr import Csr
 from linkwalk.policy.decisions import Decisions, from_walks, without
 from linkwalk.policy.heads import HeadConfig, Table, build_head, log_softmax
 from linkwalk.progress import Progress
-from linkwalk.walks import ForwardWalks, ReverseWalks, Sampler, ShortcutWalks
+from linkwalk.walks import ForwardWalks, ReverseWalks, Sampler, ShortcutWalks, ShortestWalks
 from linkwalk.walks.dropout import drop_edges
 
-WALKS = ("forward", "reverse", "shortcut")
+WALKS = ("forward", "reverse", "shortest", "shortcut")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +52,8 @@ def sampler(config: CloneConfig, forward: Csr, reverse: Csr) -> Sampler:
         return ForwardWalks(forward, steps=config.steps, multistep=config.multistep)
     if config.walks == "reverse":
         return ReverseWalks(forward, reverse, steps=config.steps, multistep=config.multistep)
+    if config.walks == "shortest":
+        return ShortestWalks(forward, reverse, steps=config.steps, multistep=config.multistep)
     if config.walks == "shortcut":
         return ShortcutWalks(forward, steps=config.steps, multistep=config.multistep)
     raise InputError(f"no walks named {config.walks!r}: choose one of {', '.join(WALKS)}")

@@ -1,7 +1,9 @@
 """How good are the entity links? Hide a tenth of the authors' links and see which come back; or draw some to judge.
 
 python bench/linker.py DUMP                          precision and recall on the hidden links, degree before and after
-python bench/linker.py --sample 200 WIKI -o FILE     200 entity links drawn at random, one per line, to be judged by eye
+python bench/linker.py --sample 200 WIKI -o FILE     200 entity links drawn at random, with context, to be judged by eye
+
+The judged sheet in bench/results keeps verdict, block, mention and target; ``--sample 200 --seed 2026`` draws it again.
 """
 
 import argparse

@@ -3,7 +3,7 @@
 python bench/linker.py DUMP                          precision and recall on the hidden links, degree before and after
 python bench/linker.py --sample 200 WIKI -o FILE     200 entity links drawn at random, with context, to be judged by eye
 
-The judged sheet in bench/results keeps verdict, block, mention and target; ``--sample 200 --seed 2026`` draws it again.
+The judged sheet in bench/results keeps verdict, block, mention and target.
 """
 
 import argparse

@@ -29,7 +29,7 @@ def embed(
     name: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Name of the embeddings in the workspace. [default: the encoder's]"
+            "--name", metavar="NAME", help="Name of the embeddings in the workspace. [default: the encoder's]"
         ),
     ] = None,
     tanh: Annotated[

@@ -18,7 +18,8 @@ def train(
         typer.Option(metavar="NAME", help="ours (starts as the cosine, shortcut walks) or paper (app. B.2)."),
     ] = "ours",
     name: Annotated[
-        str | None, typer.Option(metavar="POLICY", help="Name of the policy. [default: the recipe's]")
+        str | None,
+        typer.Option("--name", metavar="POLICY", help="Name of the policy. [default: the recipe's]"),
     ] = None,
     settings: Annotated[
         list[str] | None,

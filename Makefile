@@ -11,8 +11,10 @@ install: .venv/.installed
 	touch $@
 
 demo: install
-	$(BIN)/linkwalk build demo -o out/demo
+	$(BIN)/linkwalk build demo -o out/demo --force
 	$(BIN)/linkwalk stats out/demo
+	$(BIN)/linkwalk embed out/demo
+	$(BIN)/linkwalk walk out/demo --from Iron --to "Ada Lovelace (1)"
 
 test: install
 	$(BIN)/pytest

@@ -391,6 +391,10 @@ def test_linear_time(page: Callable[[int], str], options: ScanOptions) -> None:
     while short < 0.05 and size < 400_000:
         size *= 4
         short = seconds(page(size), options)
-    long = min(seconds(page(4 * size), options) for _ in range(2))
+    for _ in range(4):  # a busy machine may slow one measurement, not each of them
+        long = min(seconds(page(4 * size), options) for _ in range(2))
+        if long < 10 * max(short, 0.05):
+            break
+        short = min(seconds(page(size), options) for _ in range(2))
     assert long < 10 * max(short, 0.05)
     assert long < 60 * size / 1e6 + 1

@@ -148,6 +148,13 @@ def test_cases(wikitext: str, text: str, links: list[tuple[str, str]]) -> None:
     check(result)
 
 
+@pytest.mark.parametrize("wikitext", ["[[#]]", "[[ # ]]", "[[#|a]]"])
+def test_a_lone_hash_names_nothing(wikitext: str) -> None:
+    result = scan(wikitext, SITE)
+    assert result.links == []
+    assert result.counts == {"invalid": 1}
+
+
 def test_fragments() -> None:
     result = scan("[[A#B c|d]] [[#E]] [[F#G]]", SITE)
     assert result.text == "d #E F#G"

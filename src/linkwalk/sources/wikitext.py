@@ -250,8 +250,11 @@ class _Scanner:
             else:
                 if "&#" in name:
                     name = html.unescape(name)
-                name, _, fragment = name.partition("#")
-                self.anchors.append((len(pieces), name.rstrip(), fragment.strip()))
+                name, _, fragment = (part.strip() for part in name.partition("#"))
+                if name or fragment:
+                    self.anchors.append((len(pieces), name, fragment))
+                else:  # a lone "#" names nothing
+                    self.count("invalid")
             pieces.append(words)
             if shown[-1:].isspace():
                 pieces.append(" ")

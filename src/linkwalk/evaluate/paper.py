@@ -1,0 +1,40 @@
+"""The paper's own figures, to stand beside ours: facts, not results of this program.
+
+Success in percent on its graphs of 200,000 blocks (tables 1 and 2), budget 100; None where a table has a dash.
+"""
+
+Figures = tuple[float | None, ...]
+
+TABLE1_COLUMNS = ("forward 5", "forward 10", "forward 20", "reverse 5", "reverse 10", "reverse 20")
+TABLE1: dict[str, Figures] = {
+    "Forward": (85.3, 76.4, 67.5, 31.1, 32.6, 19.9),
+    "Reverse": (2.3, 0.5, 0.2, 91.3, 87.9, 87.3),
+    "Shortest path": (86.7, 85.0, 84.6, 74.3, 31.6, 28.4),
+}
+"""Trajectory distributions, walked between ends sampled forward and reverse (sec. 5.1)."""
+
+TABLE2_COLUMNS = ("5", "10", "20", "multistep", "sentence 5", "sentence 10", "sentence 20")
+TABLE2: dict[str, Figures] = {
+    "RFBC": (85.3, 76.4, 67.5, 77.4, 60.7, 47.6, 34.6),
+    "RL": (41.4, 40.2, 41.6, 43.6, 14.0, 1.5, 8.9),
+    "RFBC + RL": (85.1, 77.6, 68.1, 78.3, None, None, None),
+    "RFBC + RF": (17.4, 16.3, 16.6, 17.1, None, None, None),
+    "RL + RF": (6.0, 7.5, 7.0, 6.7, None, None, None),
+    "Random": (12.3, 14.9, 12.3, 14.0, None, None, None),
+    "Greedy": (19.7, 16.7, 21.7, 23.4, None, None, None),
+    "Random DFS": (10.0, 9.5, 8.3, 10.0, None, None, None),
+    "Greedy DFS": (31.1, 23.8, 22.7, 51.8, None, None, None),
+}
+"""Navigation and sentence search (sec. 5.2)."""
+
+TABLE7: dict[str, tuple[str, str, float]] = {
+    "RFBC": ("E_out T", "yes", 85.3),
+    "Backwards BC": ("E_out T", "yes", 2.3),
+    "Shortest path BC": ("E log V + E_out T", "no", 86.7),
+    "RL": ("E_out T", "yes", 41.4),
+    "Random": ("T", "yes", 12.3),
+    "Greedy": ("E_out T", "yes", 19.7),
+    "Random DFS": ("T", "yes", 10.0),
+    "Greedy DFS": ("E_out T", "yes", 31.1),
+}
+"""Asymptotic cost, whether it scales, and success at 5 steps (app. E)."""

@@ -47,7 +47,7 @@ Likelihood = Callable[[Decisions], Float64s]
 DISTRIBUTIONS = ("forward", "reverse", "shortest", "shortcut")
 
 _LANES = 8
-_CHUNK = 256
+_CHUNK = 512
 _FRUITLESS = 64
 _UNIT = 2.0**-53
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from linkwalk.errors import InputError
@@ -15,7 +16,7 @@ def ours(width: int) -> CloneConfig:
 
 
 def paper(width: int) -> CloneConfig:
-    """The paper's feed-forward policy on forward walks of 20 steps (app. B.2)."""
+    """RFBC for one T: the feed-forward policy on forward walks; ``steps`` is T (tables 1 and 2, app. B.2)."""
     return CloneConfig(
         head=HeadConfig(head="feedforward", width=width),
         walks="forward",
@@ -26,10 +27,43 @@ def paper(width: int) -> CloneConfig:
         edge_dropout=0.5,
         optimiser="rmsprop",
         learning_rate=0.01,
+        decay=0.9,
+        epsilon=1e-10,
+        epsilon_inside=True,
+        weight_decay=0.0,
+        validation=0.0,
     )
 
 
-RECIPES: dict[str, Callable[[int], CloneConfig]] = {"ours": ours, "paper": paper}
+def paper_multistep(width: int) -> CloneConfig:
+    """One policy for walks of Uniform(1, 20) steps (sec. 4.1)."""
+    return replace(paper(width), multistep=True)
+
+
+def paper_reverse(width: int) -> CloneConfig:
+    """Walks back from a uniform goal (table 1)."""
+    return replace(paper(width), walks="reverse")
+
+
+def paper_shortest(width: int) -> CloneConfig:
+    """Shortest paths between the ends of forward walks (table 1); ``exact=true`` is section 3.1's reading."""
+    return replace(paper(width), walks="shortest")
+
+
+def paper_mlp(width: int) -> CloneConfig:
+    """Appendix B.1's head, as wide as the embeddings, with everything else as in ``paper``."""
+    return replace(paper(width), head=HeadConfig(head="mlp", width=width, hidden=width))
+
+
+RECIPES: dict[str, Callable[[int], CloneConfig]] = {
+    "ours": ours,
+    "paper": paper,
+    "paper-multistep": paper_multistep,
+    "paper-reverse": paper_reverse,
+    "paper-shortest": paper_shortest,
+    "paper-mlp": paper_mlp,
+}
+"""By name, for an embedding's width. The paper's random features (RF) are ``paper`` on ``embed --encoder random``."""
 
 
 def with_settings(config: CloneConfig, settings: Sequence[str]) -> CloneConfig:

@@ -1,15 +1,33 @@
 """``linkwalk train``, and its policy in ``eval`` and ``walk``."""
 
 import json
-from collections.abc import Callable
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
+from linkwalk.learn.metrics import read_rows
 from tests.cli.conftest import Ran
+from tests.graph.conftest import Page, random_graph, write_graph
 
 Run = Callable[..., Ran]
 QUICK = ("--set", "updates=20", "--set", "batch=16", "--set", "steps=5", "--embeddings", "random", "-q")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Batches this small are slower on several threads, and a resumed run is compared to the last bit."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 @pytest.fixture
@@ -23,7 +41,8 @@ def test_a_policy_is_trained_and_walks(run: Run, embedded: Path) -> None:
     folder = embedded / "policies" / "ours"
     assert made["policy"] == str(folder)
     assert made["last"]["update"] == 20
-    assert sorted(path.name for path in folder.iterdir()) == [
+    assert sorted(path.name.partition(".out.")[0] for path in folder.iterdir()) == [
+        "events",
         "manifest.json",
         "metrics.jsonl",
         "weights.safetensors",
@@ -51,6 +70,13 @@ def test_a_policy_is_trained_and_walks(run: Run, embedded: Path) -> None:
         (["--name", "../x"], "'../x' cannot name a policy: use letters, digits, dots, dashes, underscores"),
         (["--embeddings", "none"], "no embeddings named 'none' in"),
         (["--device", "abacus"], "no such device: 'abacus'"),
+        (["--set", "batch=0"], "batch=0: choose 1 or more"),
+        (["--set", "walks=sideways"], "no walks named 'sideways': choose one of forward, reverse"),
+        (["--set", "optimiser=sgd"], "no optimiser named 'sgd': choose one of adamw, rmsprop"),
+        (["--set", "head.head=deep"], "no policy head named 'deep'"),
+        (["--set", "head.width=5"], "the head is for embeddings of width 5, these have"),
+        (["--name", "greedy"], "greedy is an agent that needs no training: choose another --name"),
+        (["--name", "x.partial"], "cannot name a policy"),
     ],
 )
 def test_bad_options(run: Run, embedded: Path, options: list[str], message: str) -> None:
@@ -59,6 +85,107 @@ def test_bad_options(run: Run, embedded: Path, options: list[str], message: str)
     assert message in ran.err
     assert len(ran.err.splitlines()) == 1
     assert not (embedded / "policies").exists()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine has CUDA")
+def test_cuda_asked_for_and_absent(run: Run, embedded: Path) -> None:
+    ran = run("train", embedded, "--embeddings", "random", "--device", "cuda")
+    assert (ran.status, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert "has no CUDA device that torch can use: give --device cpu or auto" in ran.err
+
+
+@pytest.mark.parametrize("blocks", [{"Only": 1}, {"One": 1, "Two": 1, "Three": 1}])
+def test_a_graph_without_links(run: Run, tmp_path: Path, blocks: dict[str, int]) -> None:
+    write_graph(tmp_path / "lone", {title: [Page("Some words.")] * n for title, n in blocks.items()})
+    assert run("embed", tmp_path / "lone", "--encoder", "random", "-q").status == 0
+    ran = run("train", tmp_path / "lone", *QUICK)
+    assert (ran.status, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert "the graph has no links, so nothing can walk it" in ran.err
+    assert not (tmp_path / "lone" / "policies").exists()
+
+
+def test_embeddings_older_than_the_graph(run: Run, embedded: Path) -> None:
+    random_graph(embedded, np.random.default_rng(6), articles=30)
+    ran = run("train", embedded, *QUICK)
+    assert (ran.status, len(ran.err.splitlines())) == (2, 1)
+    assert "are of another graph: run `linkwalk embed" in ran.err
+
+
+def test_embeddings_that_are_not_numbers(run: Run, embedded: Path) -> None:
+    vectors = np.lib.format.open_memmap(embedded / "embeddings" / "random" / "vectors.npy", "r+")
+    vectors[:] = np.nan
+    vectors.flush()
+    ran = run("train", embedded, *QUICK)
+    assert (ran.status, len(ran.err.splitlines())) == (2, 1)
+    assert "the embeddings hold values that are not numbers" in ran.err
+
+
+def test_a_rate_that_is_too_high(run: Run, embedded: Path) -> None:
+    ran = run("train", embedded, *QUICK, "--set", "learning_rate=1e30", "--set", "updates=60")
+    assert (ran.status, len(ran.err.splitlines())) == (2, 1)
+    assert "the loss is no longer a number at update 50: lower it with --set learning_rate=..." in ran.err
+    assert not (embedded / "policies" / "ours").exists()
+
+
+def test_early_stopping(run: Run, embedded: Path) -> None:
+    held_out = ("--set", "validation=0.4", "--set", "evaluate_every=5", "--set", "patience=1")
+    ruinous = ("--set", "learning_rate=1", "--set", "updates=500")
+    made = run("train", embedded, *QUICK, *held_out, *ruinous, "--json").json()
+    assert made["kept_update"] == made["kept"]["update"] < made["updates"] == made["last"]["update"] < 500
+    assert made["last"]["validation_loss"] >= made["kept"]["validation_loss"]
+    shown = run("train", embedded, *QUICK, *held_out, *ruinous, "--name", "again").out
+    assert f"{made['updates']} updates in" in shown
+    assert "stopped early (of 500)" in shown
+    assert f"update {made['kept_update']}: on held-out articles loss" in shown
+    none = run("train", embedded, *QUICK, "--set", "validation=0.01", "--name", "none")
+    assert (none.status, len(none.err.splitlines())) == (2, 1)
+    assert "too few links among themselves: hold out more, or none with --set validation=0" in none.err
+
+
+LONG = (*QUICK[:-1], "--set", "updates=600", "--checkpoint-every", "100")
+
+
+def test_a_killed_training_resumes(run: Run, embedded: Path) -> None:
+    policies = embedded / "policies"
+    assert run("train", embedded, *LONG, "--name", "whole").status == 0
+    command = [sys.executable, "-m", "linkwalk", "train", str(embedded), *LONG]
+    killed = subprocess.Popen(command, env=os.environ | {"OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL)
+    while not (policies / "ours.partial" / "state.safetensors").exists():
+        assert killed.poll() is None
+        time.sleep(0.005)
+    killed.kill()
+    killed.wait()
+    assert not (policies / "ours").exists()
+    ran = run("train", embedded, *LONG)
+    assert ran.status == 0
+    assert re.match(
+        r"goes on after update \d00 of 600, from .*ours.partial \(--restart begins anew\)\n", ran.err
+    )
+    assert sorted(path.name for path in policies.iterdir()) == ["ours", "whole"]
+    weights = [(policies / name / "weights.safetensors").read_bytes() for name in ("whole", "ours")]
+    assert weights[0] == weights[1]
+    losses = [[row["loss"] for row in read_rows(policies / name)] for name in ("whole", "ours")]
+    assert losses[0] == losses[1]
+
+
+def test_another_training_begins_anew_and_says_why(run: Run, embedded: Path) -> None:
+    short = (*QUICK[2:-1], "--checkpoint-every", "10")
+    diverges = run("train", embedded, *short, "--set", "learning_rate=1e30", "--set", "updates=60")
+    assert diverges.status == 2  # the quickest way to leave a training unfinished
+    partial = embedded / "policies" / "ours.partial"
+    assert (partial / "state.safetensors").exists()
+    ran = run("train", embedded, *short, "--set", "updates=20")
+    assert ran.status == 0
+    expected = "(config.learning_rate was 1e+30, is 0.0003, config.updates was 60, is 20)"
+    assert ran.err.startswith(f"begins anew: the training in {partial} is another {expected}\n")
+    assert not partial.exists()
+
+
+def test_restart(run: Run, embedded: Path) -> None:
+    ruinous = (*QUICK[:-1], "--set", "learning_rate=1e30", "--set", "updates=60", "--checkpoint-every", "10")
+    assert run("train", embedded, *ruinous).status == 2
+    assert run("train", embedded, *ruinous).err.startswith("goes on after update 40 of 60")
+    assert "goes on" not in run("train", embedded, *ruinous, "--restart").err
 
 
 def test_names_are_taken_once(run: Run, embedded: Path) -> None:

@@ -1,6 +1,5 @@
 """Cloning: the loss is the likelihood of the walks, and training makes them likelier."""
 
-import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,38 +8,22 @@ import pytest
 import torch
 
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, transpose
 from linkwalk.learn.clone import CloneConfig, clone, cloning_loss, sampler
+from linkwalk.learn.metrics import read_rows
 from linkwalk.navigate import Baseline, BaselineConfig, Episodes, unit_rows
 from linkwalk.navigate.learned import Learned
 from linkwalk.policy import from_walks
 from linkwalk.policy.heads import HeadConfig, Table, build_head, log_softmax
 from linkwalk.recipes import RECIPES, with_settings
 from tests.graph.conftest import csr
-
-WIDTH = 16
-
-
-@pytest.fixture(scope="module")
-def world() -> tuple[Csr, np.ndarray, np.ndarray]:
-    """A ring with chords, whose embeddings tell how far apart two nodes are."""
-    count = 60
-    edges = {(i, (i + d) % count) for i in range(count) for d in (1, -1, 7)}
-    graph = csr(count, sorted(edges))
-    angle = 2 * np.pi * np.arange(count) / count
-    vectors = np.concatenate(
-        [np.stack((np.cos(k * angle), np.sin(k * angle)), 1) / k for k in range(1, WIDTH // 2 + 1)], 1
-    ).astype(np.float32)
-    return graph, np.full(len(graph.indices), 2, np.uint8), vectors
+from tests.learn.conftest import WIDTH, World
 
 
-def test_the_loss_is_the_likelihood_of_what_was_done(world) -> None:
-    graph, kinds, vectors = world
+def test_the_loss_is_the_likelihood_of_what_was_done(world: World) -> None:
+    graph, reverse, kinds, vectors = world
     head, table = build_head(HeadConfig(width=WIDTH)), Table(torch.as_tensor(vectors))
     config = CloneConfig(walks="forward", steps=4, multistep=False)
-    found = from_walks(
-        sampler(config, graph, transpose(graph)).sample(20, np.random.default_rng(0)), graph, kinds
-    )
+    found = from_walks(sampler(config, graph, reverse).sample(20, np.random.default_rng(0)), graph, kinds)
     loss, accuracy = cloning_loss(head, table, found)
     logits, owner = table.logits(head, found)
     likely = log_softmax(logits, owner, len(found.current))
@@ -50,22 +33,21 @@ def test_the_loss_is_the_likelihood_of_what_was_done(world) -> None:
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_training_makes_the_walks_likelier_and_repeats(recipe: str, world, tmp_path: Path) -> None:
-    graph, kinds, vectors = world
-    changed = ["updates=120", "batch=32", "steps=8"]
+def test_training_makes_the_walks_likelier_and_repeats(recipe: str, world: World, tmp_path: Path) -> None:
+    changed = ["updates=100", "batch=32", "steps=8"]
     config = with_settings(RECIPES[recipe](WIDTH), changed)
     losses = []
     for run in ("a", "b"):
-        clone(graph, transpose(graph), kinds, vectors, config, metrics=tmp_path / run)
-        losses.append([json.loads(line)["loss"] for line in (tmp_path / run).read_text().splitlines()])
+        clone(*world, config, folder=tmp_path / run)
+        losses.append([row["loss"] for row in read_rows(tmp_path / run)])
     assert losses[0] == losses[1]
     untrained = with_settings(config, ["updates=1", "learning_rate=0"])
-    clone(graph, transpose(graph), kinds, vectors, untrained, metrics=tmp_path / "c")
-    assert losses[0][-1] < json.loads((tmp_path / "c").read_text())["loss"]
+    clone(*world, untrained, folder=tmp_path / "c")
+    assert losses[0][-1] < read_rows(tmp_path / "c")[0]["loss"]
 
 
-def test_an_untrained_residual_walks_as_greedy_unvisited_does(world) -> None:
-    graph, kinds, vectors = world
+def test_an_untrained_residual_walks_as_greedy_unvisited_does(world: World) -> None:
+    graph, _, kinds, vectors = world
     rng = np.random.default_rng(5)
     episodes = Episodes.of(rng.integers(0, 60, 200), rng.integers(0, 60, 200))
     learned = Learned("p", build_head(HeadConfig(width=WIDTH)), graph, kinds, vectors).run(

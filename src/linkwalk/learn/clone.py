@@ -4,7 +4,7 @@ Walks are drawn, every step of a walk becomes a decision towards the walk's end,
 step the walk took. No labels, no rewards.
 """
 
-import json
+import shutil
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -13,17 +13,21 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import nn
 
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr
-from linkwalk.policy.decisions import Decisions, from_walks, without
-from linkwalk.policy.heads import HeadConfig, Table, build_head, log_softmax
+from linkwalk.graph.csr import Csr, transpose
+from linkwalk.learn.imitation import Batches, cloning_loss, sampler
+from linkwalk.learn.metrics import Metrics
+from linkwalk.learn.optimise import SCHEDULES, build_optimiser, rate_at
+from linkwalk.learn.state import Interrupt, Saved, State
+from linkwalk.learn.validation import CRITERIA, Bools, Validation, within
+from linkwalk.policy.heads import HeadConfig, Table, build_head
 from linkwalk.progress import Progress
-from linkwalk.walks import ForwardWalks, ReverseWalks, Sampler, ShortcutWalks, ShortestWalks
-from linkwalk.walks.dropout import drop_edges
 
-WALKS = ("forward", "reverse", "shortest", "shortcut")
+__all__ = ["CloneConfig", "clone", "cloning_loss", "sampler"]
+
+LOG_EVERY = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,9 @@ class CloneConfig:
 
     head: HeadConfig = field(default_factory=HeadConfig)
     walks: str = "shortcut"
+    """``forward``, ``reverse``, ``shortest`` or ``shortcut`` (sec. 3.1)."""
+    exact: bool = False
+    """Shortest paths of exactly T steps to a uniform goal (sec. 3.1), instead of between a walk's ends (sec. 5.1)."""
     steps: int = 20
     """T."""
     multistep: bool = True
@@ -40,32 +47,48 @@ class CloneConfig:
     """Walks in a batch."""
     updates: int = 2000
     edge_dropout: float = 0.5
+    """With which probability a link that was not taken is hidden (app. B.2)."""
     optimiser: str = "adamw"
-    """``adamw``, or ``rmsprop`` with the paper's decay and epsilon."""
+    """``adamw`` or ``rmsprop``."""
     learning_rate: float = 3e-4
+    schedule: str = "constant"
+    """``constant``, or ``cosine``: down to 0 at the last update."""
+    warmup: int = 0
+    """Updates in which the learning rate rises from 0."""
+    weight_decay: float = 0.01
+    """By which share, times the learning rate, every weight shrinks at every update."""
+    decay: float = 0.9
+    """Of RMSProp's mean square."""
+    epsilon: float = 1e-10
+    """Of RMSProp."""
+    epsilon_inside: bool = True
+    """Whether RMSProp's epsilon is under the root, as in JAX, or outside, as in torch."""
+    validation: float = 0.0
+    """Share of the articles that is held out; 0: none, and the last weights are kept, not the best."""
+    evaluate_every: int = 250
+    """Updates between two looks at the held-out articles."""
+    patience: int = 8
+    """Stop after that many looks without a better one; 0: never."""
+    criterion: str = "loss"
+    """What better means on the held-out articles: ``loss`` or ``success``."""
     seed: int = 0
 
-
-def sampler(config: CloneConfig, forward: Csr, reverse: Csr) -> Sampler:
-    """The trajectory distribution E(n_0 .. n_T) of a configuration (sec. 3.1)."""
-    if config.walks == "forward":
-        return ForwardWalks(forward, steps=config.steps, multistep=config.multistep)
-    if config.walks == "reverse":
-        return ReverseWalks(forward, reverse, steps=config.steps, multistep=config.multistep)
-    if config.walks == "shortest":
-        return ShortestWalks(forward, reverse, steps=config.steps, multistep=config.multistep)
-    if config.walks == "shortcut":
-        return ShortcutWalks(forward, steps=config.steps, multistep=config.multistep)
-    raise InputError(f"no walks named {config.walks!r}: choose one of {', '.join(WALKS)}")
-
-
-def cloning_loss(head: nn.Module, table: Table, decisions: Decisions) -> tuple[Tensor, Tensor]:
-    """Mean negative log-likelihood of what the walks did (sec. 3), and how often the policy would do the same."""
-    logits, owner = table.logits(head, decisions)
-    likely = log_softmax(logits, owner, len(decisions.current))
-    taken = torch.as_tensor(decisions.taken, device=logits.device)
-    best = torch.full_like(taken, -torch.inf, dtype=logits.dtype).scatter_reduce(0, owner, logits, "amax")
-    return -likely[taken].mean(), (logits[taken] >= best).float().mean()
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        for name in ("updates", "batch", "steps", "evaluate_every"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name}={getattr(self, name)}: choose 1 or more")
+        for name in ("learning_rate", "weight_decay", "warmup", "patience", "epsilon", "seed"):
+            if not getattr(self, name) >= 0:
+                raise InputError(f"{name}={getattr(self, name)}: choose 0 or more")
+        for name in ("edge_dropout", "decay"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{name}={getattr(self, name)}: choose 0 to 1")
+        if not 0 <= self.validation < 1:
+            raise InputError(f"validation={self.validation}: choose a share below 1, or 0 for none")
+        for name, choices in (("schedule", SCHEDULES), ("criterion", CRITERIA)):
+            if getattr(self, name) not in choices:
+                raise InputError(f"{name}={getattr(self, name)}: choose one of {', '.join(choices)}")
 
 
 def clone(
@@ -75,55 +98,104 @@ def clone(
     vectors: NDArray[Any],
     config: CloneConfig,
     *,
+    held_out: Bools | None = None,
     device: str = "cpu",
-    metrics: Path | None = None,
+    folder: Path | None = None,
+    job: dict[str, Any] | None = None,
+    resume: Saved | None = None,
+    checkpoint_every: int = 1000,
     progress: Progress | None = None,
 ) -> nn.Module:
-    """Train a policy on one graph; losses go to ``metrics`` as JSON lines."""
+    """Train a policy on one graph; with ``held_out`` nodes [N], on the rest of it, and give the weights best there.
+
+    Metrics and the state of the training go to ``folder``; ``resume`` is such a state, of the same ``job``.
+    """
     progress = progress or Progress(quiet=True)
-    torch.manual_seed(config.seed)
-    rng = np.random.default_rng(config.seed)
-    head = build_head(config.head).to(device)
+    if config.head.width != vectors.shape[1]:
+        raise InputError(
+            f"the head is for embeddings of width {config.head.width}, these have {vectors.shape[1]}"
+        )
     table = Table.of(vectors, device)
-    optimiser = _optimiser(config, head)
-    draw = sampler(config, forward, reverse)
-    started = time.monotonic()
-    with progress.stage("train", config.updates, "updates") as stage:
-        log = metrics.open("w") if metrics else None
-        try:
-            for update in range(1, config.updates + 1):
-                walks = draw.sample(config.batch, rng)
-                decisions = from_walks(walks, forward, kinds)
-                if config.edge_dropout:
-                    dropped = drop_edges(forward, walks, probability=config.edge_dropout, rng=rng)
-                    decisions = without(decisions, dropped.hidden)
+    validation = None
+    if held_out is not None:
+        validation = Validation(config, *within(forward, kinds, held_out), table)
+        forward, kinds = within(forward, kinds, ~held_out)
+        reverse = transpose(forward)
+    batches = Batches(config, forward, reverse, kinds)
+    chance = torch.random.fork_rng([device] if device.startswith("cuda") else [])
+    with chance, Interrupt() as interrupt:
+        torch.manual_seed(config.seed)
+        head = build_head(config.head).to(device)
+        state = State(head, build_optimiser(config, head), np.random.default_rng(config.seed))
+        if folder is not None and resume is None:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+        if resume is not None:
+            state.restore(resume)
+        with (
+            Metrics(folder, after=state.update) as metrics,
+            progress.stage("train", config.updates - state.update, "updates") as stage,
+        ):
+            if validation and not state.update:  # the untrained policy is the first to be beaten
+                row = validation.measure(head)
+                state.judge(_score(row, config))
+                metrics.write({"update": 0, **row})
+            clock, done = time.monotonic(), state.update
+            while state.update < config.updates and not _stops(state, config):
+                state.update += 1
+                decisions = batches.draw(config.batch, state.rng, edge_dropout=config.edge_dropout)
                 loss, accuracy = cloning_loss(head, table, decisions)
-                optimiser.zero_grad(set_to_none=True)
+                for group in state.optimiser.param_groups:
+                    group["lr"] = rate_at(config, state.update)
+                state.optimiser.zero_grad(set_to_none=True)
                 loss.backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
-                if log and (update % 50 == 0 or update == config.updates):
-                    took = round(time.monotonic() - started, 3)
+                state.optimiser.step()
+
+                last = state.update == config.updates
+                looks = validation is not None and (last or state.update % config.evaluate_every == 0)
+                if looks or last or state.update % LOG_EVERY == 0:
+                    now = time.monotonic()
+                    state.seconds += now - clock
                     row = {
-                        "update": update,
-                        "loss": loss.item(),
+                        "update": state.update,
+                        "loss": _finite(loss.item(), state, table),
                         "accuracy": accuracy.item(),
-                        "seconds": took,
+                        "learning_rate": rate_at(config, state.update),
+                        "seconds": round(state.seconds, 3),
+                        "updates_per_second": round((state.update - done) / max(now - clock, 1e-9), 2),
                     }
-                    log.write(json.dumps(row) + "\n")
-                    log.flush()
+                    if validation is not None and looks:
+                        row |= validation.measure(head)
+                        state.judge(_score(row, config))
+                    metrics.write(row)
+                    clock, done = time.monotonic(), state.update
                 stage.advance()
-        finally:
-            if log:
-                log.close()
+                if folder is not None and (interrupt.asked or state.update % checkpoint_every == 0):
+                    state.save(folder, job or {})
+                if interrupt.asked:
+                    raise KeyboardInterrupt
+    if state.best:
+        head.load_state_dict(state.best)
     return head.eval()
 
 
-def _optimiser(config: CloneConfig, head: nn.Module) -> torch.optim.Optimizer:
-    if config.optimiser == "adamw":
-        return torch.optim.AdamW(head.parameters(), lr=config.learning_rate)
-    if config.optimiser == "rmsprop":
-        return torch.optim.RMSprop(head.parameters(), lr=config.learning_rate, alpha=0.9, eps=1e-10)
-    raise InputError(f"no optimiser named {config.optimiser!r}: choose adamw or rmsprop")
+def _stops(state: State, config: CloneConfig) -> bool:
+    return 0 < config.patience <= state.waited
+
+
+def _score(row: dict[str, Any], config: CloneConfig) -> float:
+    """What is to be as large as possible."""
+    return float(row["success"] if config.criterion == "success" else -row["validation_loss"])
+
+
+def _finite(loss: float, state: State, table: Table) -> float:
+    if np.isfinite(loss):
+        return loss
+    if not torch.isfinite(table.vectors).all():
+        raise InputError("the embeddings hold values that are not numbers: run `linkwalk embed WIKI --force`")
+    raise InputError(
+        f"the loss is no longer a number at update {state.update}: lower it with --set learning_rate=..."
+    )
 
 
 def config_to_json(config: CloneConfig) -> dict[str, Any]:

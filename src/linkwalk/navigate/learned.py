@@ -31,11 +31,12 @@ class Learned:
         head: nn.Module,
         graph: Csr,
         kinds: NDArray[np.uint8],
-        vectors: NDArray[Any],
+        vectors: NDArray[Any] | Table,
         config: LearnedConfig = LearnedConfig(),  # noqa: B008 (frozen)
     ) -> None:
         self.name, self.head, self.graph, self.kinds, self.config = name, head, graph, kinds, config
-        self.table = Table.of(vectors, str(next(head.parameters()).device))
+        device = str(next(head.parameters()).device)
+        self.table = vectors if isinstance(vectors, Table) else Table.of(vectors, device)
 
     def run(self, episodes: Episodes, *, budget: int = 100, seed: int = 0) -> Journeys:
         """Try each episode within ``budget`` steps; nothing is left to chance."""

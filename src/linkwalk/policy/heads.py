@@ -1,4 +1,4 @@
-"""Policy heads over fixed embeddings: the paper's feed-forward layer, and one that starts as the cosine (sec. 4.2).
+"""Policy heads over fixed embeddings: the paper's two readings, and one that starts as the cosine (sec. 4.2).
 
 A head gives every action a logit; the probabilities are the softmax over the actions of a decision. Shapes: S
 decisions, A actions, D the embeddings' width; ``owner`` [A] says which decision an action belongs to.
@@ -18,7 +18,7 @@ from linkwalk.graph.store import KINDS
 if TYPE_CHECKING:
     from linkwalk.policy.decisions import Decisions
 
-HEADS = ("feedforward", "residual")
+HEADS = ("feedforward", "mlp", "residual")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,18 +26,23 @@ class HeadConfig:
     """Which head, and its sizes."""
 
     head: str = "residual"
+    """``feedforward`` (sec. 4.2, app. B.2), ``mlp`` (app. B.1) or ``residual`` (ours)."""
     width: int = 384
     """D, of the embeddings."""
     hidden: int = 256
-    """Of the residual's layer."""
+    """Width of the hidden layer of ``mlp`` and ``residual``."""
     temperature: float = 20.0
     """By which the residual head multiplies the cosine at the start."""
 
 
 def build_head(config: HeadConfig) -> nn.Module:
     """The head of that name, untrained."""
+    if min(config.width, config.hidden) < 1:
+        raise InputError(f"a head of width {config.width} and hidden {config.hidden}: choose 1 or more")
     if config.head == "feedforward":
         return FeedForward(config)
+    if config.head == "mlp":
+        return Mlp(config)
     if config.head == "residual":
         return Residual(config)
     raise InputError(f"no policy head named {config.head!r}: choose one of {', '.join(HEADS)}")
@@ -59,6 +64,28 @@ class FeedForward(nn.Module):
         """Logits [A]; current and goal [S, D], action [A, D], traits [A, K + 1]: the link's type, the visited bit."""
         state = _standardise(self.layer(torch.cat((current, goal), -1)))
         return (state[owner] * _standardise(torch.cat((action, traits), -1))).sum(-1)
+
+
+class Mlp(nn.Module):
+    """The paper's other reading: one hidden layer on [phi(s_g), phi(s_t), a_i], one output neuron (app. B.1).
+
+    Differs: the activation, which the paper does not name, is a ReLU; the action is phi(s_i) with its type and
+    visited bit, as in the feed-forward policy, and not the mean of its anchor's tokens.
+    """
+
+    def __init__(self, config: HeadConfig) -> None:
+        super().__init__()
+        self.inner = nn.Linear(3 * config.width + len(KINDS) + 1, config.hidden)
+        self.outer = nn.Linear(config.hidden, 1)
+
+    def forward(self, current: Tensor, goal: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
+        """Logits [A], of the same shapes as the feed-forward head's."""
+        # One layer on the concatenation, but the state's share of it is computed once a decision, not once an action.
+        of_state, of_action = self.inner.weight.tensor_split((2 * current.shape[-1],), 1)
+        state = nn.functional.linear(torch.cat((goal, current), -1), of_state, self.inner.bias)
+        hidden = nn.functional.linear(torch.cat((action, traits), -1), of_action) + state[owner]
+        logits: Tensor = self.outer(nn.functional.relu(hidden))
+        return logits.squeeze(-1)
 
 
 class Residual(nn.Module):

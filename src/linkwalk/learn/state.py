@@ -1,0 +1,160 @@
+"""A training on disk: all that the next update depends on, so that a stopped run goes on as if it had not stopped.
+
+One safetensors file holds the weights, the optimiser's state and the best weights so far; its header holds the rest
+as JSON. It is replaced in one step: a killed run leaves the last whole one.
+"""
+
+import json
+import os
+import signal
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+FILE = "state.safetensors"
+FORMAT = 1
+
+
+class Saved(NamedTuple):
+    """A training as it was found on disk."""
+
+    job: dict[str, Any]
+    """Configuration and inputs, as given to ``State.save``."""
+    counters: dict[str, Any]
+    tensors: dict[str, Tensor]
+
+    @property
+    def update(self) -> int:
+        """How many updates were done."""
+        return int(self.counters["update"])
+
+
+@dataclass
+class State:
+    """All that the next update depends on."""
+
+    head: nn.Module
+    optimiser: torch.optim.Optimizer
+    rng: np.random.Generator
+    update: int = 0
+    seconds: float = 0.0
+    best_update: int = 0
+    best_score: float = -np.inf
+    """Of the best weights, on the held-out articles; more is better."""
+    best: dict[str, Tensor] = field(default_factory=dict)
+    """The best weights; empty if nothing is held out."""
+    waited: int = 0
+    """Evaluations since the best."""
+
+    def judge(self, score: float) -> None:
+        """Keep the weights if they are better than the best before."""
+        self.waited += 1
+        if score > self.best_score:
+            self.best_update, self.best_score, self.waited = self.update, score, 0
+            self.best = {name: value.detach().clone() for name, value in self.head.state_dict().items()}
+
+    def save(self, folder: Path, job: dict[str, Any]) -> None:
+        """Write the state in one step."""
+        from safetensors.torch import save_file
+
+        device = next(self.head.parameters()).device
+        tensors = {f"head.{name}": value for name, value in self.head.state_dict().items()}
+        tensors |= {f"best.{name}": value for name, value in self.best.items()}
+        for number, values in self.optimiser.state_dict()["state"].items():
+            tensors |= {f"optimiser.{number}.{name}": value for name, value in values.items()}
+        tensors["chance.cpu"] = torch.get_rng_state()
+        if device.type == "cuda":
+            tensors["chance.cuda"] = torch.cuda.get_rng_state(device)
+        counters = {
+            "update": self.update,
+            "seconds": self.seconds,
+            "best_update": self.best_update,
+            "best_score": None if np.isinf(self.best_score) else self.best_score,
+            "waited": self.waited,
+            "rng": self.rng.bit_generator.state,
+        }
+        header = {"format": FORMAT, "job": job, "counters": counters}
+        partial = folder / (FILE + ".partial")
+        whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+        save_file(whole, partial, metadata={"linkwalk": json.dumps(header)})
+        os.replace(partial, folder / FILE)
+
+    def restore(self, saved: Saved) -> None:
+        """Take everything from what was saved."""
+        counters, tensors = saved.counters, saved.tensors
+        device = next(self.head.parameters()).device
+        self.head.load_state_dict(_part(tensors, "head."))
+        moments: dict[int, dict[str, Tensor]] = {}
+        for name, value in _part(tensors, "optimiser.").items():
+            number, _, moment = name.partition(".")
+            moments.setdefault(int(number), {})[moment] = value
+        self.optimiser.load_state_dict({**self.optimiser.state_dict(), "state": moments})
+        self.best = {name: value.to(device) for name, value in _part(tensors, "best.").items()}
+        torch.set_rng_state(tensors["chance.cpu"])
+        if device.type == "cuda" and "chance.cuda" in tensors:
+            torch.cuda.set_rng_state(tensors["chance.cuda"], device)
+        self.rng.bit_generator.state = counters["rng"]
+        self.update, self.seconds = counters["update"], counters["seconds"]
+        self.best_update, self.waited = counters["best_update"], counters["waited"]
+        self.best_score = -np.inf if counters["best_score"] is None else counters["best_score"]
+
+
+def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def read_state(folder: Path) -> Saved | None:
+    """What a stopped training left in its folder; None if there is nothing that can be read."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(folder / FILE, "pt") as file:
+            header = json.loads(file.metadata()["linkwalk"])
+            if header["format"] != FORMAT:
+                return None
+            names = file.keys()
+            return Saved(header["job"], header["counters"], {name: file.get_tensor(name) for name in names})
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError):
+        return None
+
+
+def forget_state(folder: Path) -> None:
+    """Remove the state of a training that is over."""
+    (folder / FILE).unlink(missing_ok=True)
+
+
+def differences(old: Any, new: Any, name: str = "") -> list[str]:
+    """Where two jobs differ, in words: ``batch was 256, is 512``."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        below = f"{name}." if name else ""
+        keys = sorted({*old, *new})
+        return [line for key in keys for line in differences(old.get(key), new.get(key), f"{below}{key}")]
+    return [] if old == new else [f"{name} was {old}, is {new}"]
+
+
+class Interrupt:
+    """Ctrl-C waits for the end of an update, so that the training can be saved; a second one does not wait."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._handles = threading.current_thread() is threading.main_thread()
+
+    def __enter__(self) -> "Interrupt":
+        if self._handles:
+            self._before = signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._handles:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True

@@ -1,0 +1,75 @@
+"""Articles that are held out of training, to see when a policy no longer gets better at what it has not seen."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Csr, transpose
+from linkwalk.graph.hashes import hash_strings
+from linkwalk.graph.store import Graph
+from linkwalk.learn.imitation import Batches, cloning_loss
+from linkwalk.navigate import Episodes
+from linkwalk.navigate.learned import Learned
+from linkwalk.policy.heads import Table
+from linkwalk.walks import ForwardWalks
+
+if TYPE_CHECKING:
+    from linkwalk.learn.clone import CloneConfig
+
+Bools = NDArray[np.bool_]
+
+CRITERIA = ("loss", "success")
+WALKS, EPISODES, STEPS, BUDGET = 512, 400, 10, 100
+"""Fixed for a training: walks whose likelihood is measured, episodes that are tried, their T and B."""
+
+
+def held_out_nodes(graph: Graph, share: float) -> Bools:
+    """The blocks of about that share of the articles, chosen by a hash of the title: the same in any snapshot."""
+    keys = hash_strings(graph.titles, 0, graph.articles)
+    keys ^= keys >> np.uint64(32)  # the upper bits of FNV-1a hardly know a title's last letters
+    keys *= np.uint64(0x9E3779B97F4A7C15)
+    chosen: Bools = keys < np.uint64(share * 2.0**64)
+    held_out: Bools = chosen[graph.node_article]
+    return held_out
+
+
+def within(forward: Csr, kinds: NDArray[np.uint8], nodes: Bools) -> tuple[Csr, NDArray[np.uint8]]:
+    """The links between some of the nodes, and their kinds; every node keeps its number."""
+    source = np.repeat(nodes, forward.degrees())
+    kept = source & nodes[forward.indices]
+    place = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
+    return Csr(place[forward.indptr], forward.indices[kept]), kinds[kept]
+
+
+class Validation:
+    """The cloning loss on fixed walks between held-out articles, and how often fixed goals there are reached."""
+
+    def __init__(self, config: "CloneConfig", forward: Csr, kinds: NDArray[np.uint8], table: Table) -> None:
+        rng = np.random.default_rng((config.seed, 1))
+        try:
+            walks = ForwardWalks(forward, steps=STEPS, apart=True).sample(EPISODES, rng)
+            batches = Batches(config, forward, transpose(forward), kinds)
+            self.decisions = batches.draw(WALKS, rng)
+        except InputError:
+            raise InputError(
+                f"the held-out articles ({config.validation:g} of all) have too few links among themselves: "
+                "hold out more, or none with --set validation=0"
+            ) from None
+        self.episodes = Episodes.of(walks.starts, walks.goals)
+        self.forward, self.kinds, self.table = forward, kinds, table
+
+    @torch.no_grad()
+    def measure(self, head: nn.Module) -> dict[str, float]:
+        """How good a policy is at what it was not trained on."""
+        loss, accuracy = cloning_loss(head, self.table, self.decisions)
+        agent = Learned("policy", head, self.forward, self.kinds, self.table)
+        success = agent.run(self.episodes, budget=BUDGET).success.mean()
+        return {
+            "validation_loss": loss.item(),
+            "validation_accuracy": accuracy.item(),
+            "success": float(success),
+        }

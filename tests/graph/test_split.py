@@ -6,7 +6,7 @@ import pytest
 
 from linkwalk.errors import InputError
 from linkwalk.graph import split as module
-from linkwalk.graph.split import Half, split
+from linkwalk.graph.split import By, Half, nodes_of_half, split
 from linkwalk.graph.store import KINDS, LINK, Graph
 from tests.graph.conftest import Page, random_graph, write_graph
 
@@ -180,3 +180,16 @@ def test_too_small_to_split(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="at least one"):
         split(one, tmp_path / "out", nodes=0)
     assert [half.nodes for half in split(one, tmp_path / "out", by="node")] == [1, 1]
+
+
+@pytest.mark.parametrize(("by", "nodes"), [("article", None), ("article", 30), ("node", None), ("node", 20)])
+def test_a_half_knows_its_numbers_in_the_whole(
+    graph: Graph, tmp_path: Path, by: By, nodes: int | None
+) -> None:
+    for half in split(graph, tmp_path / "halves", by=by, nodes=nodes):
+        part = Graph.open(half.workspace)
+        assert [graph.name(node) for node in nodes_of_half(graph, part).tolist()] == names(part)
+        with pytest.raises(InputError, match="no half of"):
+            nodes_of_half(part, part)
+    with pytest.raises(InputError, match="no half of"):
+        nodes_of_half(graph, graph)

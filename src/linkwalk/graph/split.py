@@ -87,9 +87,8 @@ def split(
         raise InputError(f"{graph.snapshot} has fewer than two {by}s: there is nothing to split")
     _check_room(graph, out_dir)
     with progress.stage("rank", graph.edges, "edges") as stage:
-        rank = _rank_articles(graph, stage) if by == "article" else _rank_nodes(graph)
+        units = _rank(graph, by, stage)
         stage.update(graph.edges)
-    units = _Units(graph, by, rank)
     finished = []
     for parity, name in enumerate(HALVES):
         chosen, exhausted = units.half(parity, nodes)
@@ -101,6 +100,18 @@ def split(
     for half in finished:  # both or, if the second fails, neither
         finish(half.workspace / "graph.partial", half.workspace / "graph")
     return finished[0], finished[1]
+
+
+def nodes_of_half(graph: Graph, half: Graph) -> Int64s:
+    """The numbers that the nodes of a half have in the graph it was split from [half's N].
+
+    They follow from how the split was asked for, which the half's manifest tells.
+    """
+    source, config = half.manifest["inputs"], half.manifest["config"]
+    if "half" not in config or source[0]["fingerprint"] != graph.fingerprint:
+        raise InputError(f"{half.snapshot} is no half of {graph.snapshot} as it is now: split it anew")
+    units = _rank(graph, config["by"], Stage("rank", graph.edges, "edges"))
+    return units.half(HALVES.index(config["half"]), config["nodes"])[0]
 
 
 def _check_room(graph: Graph, out_dir: Path) -> None:
@@ -129,6 +140,10 @@ def _is_half(folder: Path) -> bool:
         return "half" in json.loads((folder / "manifest.json").read_bytes())["config"]
     except (OSError, ValueError, KeyError, TypeError):
         return False
+
+
+def _rank(graph: Graph, by: By, stage: Stage) -> "_Units":
+    return _Units(graph, by, _rank_articles(graph, stage) if by == "article" else _rank_nodes(graph))
 
 
 def _rank_nodes(graph: Graph) -> Int32s:

@@ -1,11 +1,13 @@
 """Policy heads: a ragged softmax, a start as the cosine, weights that survive the disk."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from linkwalk.artifact import write_json
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.policy import from_walks
 from linkwalk.policy.checkpoint import load_policy, save_policy
@@ -57,7 +59,35 @@ def test_the_residual_head_begins_as_the_cosine() -> None:
     assert torch.allclose(logits, 20 * cosine, atol=1e-4)
 
 
+def test_the_mlp_is_one_hidden_layer_on_the_concatenation() -> None:
+    """Appendix B.1, written out for each action."""
+    found, table = decisions()
+    torch.manual_seed(0)
+    head = build_head(HeadConfig(head="mlp", width=12, hidden=8))
+    logits, _ = table.logits(head, found)
+    owner = np.repeat(np.arange(len(found.current)), np.diff(found.indptr))
+    for action in range(0, len(found.target), 17):
+        kind = torch.nn.functional.one_hot(torch.tensor(int(found.kind[action])), 4)
+        goal, current = found.goal[owner[action]], found.current[owner[action]]
+        visited = torch.tensor([float(found.visited[action])])
+        seen = torch.cat((*table.vectors[[goal, current, found.target[action]]], kind, visited))
+        assert torch.allclose(head.outer(head.inner(seen).relu())[0], logits[action], atol=1e-5)
+
+
+def test_the_visited_bit_and_the_kind_reach_every_head() -> None:
+    found, table = decisions()
+    for name in HEADS:
+        torch.manual_seed(0)
+        head = build_head(HeadConfig(head=name, width=12, hidden=8))
+        if name == "residual":
+            torch.nn.init.normal_(head.outer.weight)
+        for changed in (found._replace(visited=~found.visited), found._replace(kind=(found.kind + 1) % 4)):
+            assert not torch.allclose(table.logits(head, found)[0], table.logits(head, changed)[0], atol=1e-4)
+
+
 def test_an_unknown_head() -> None:
+    with pytest.raises(InputError, match="hidden 0: choose 1 or more"):
+        build_head(HeadConfig(hidden=0))
     with pytest.raises(InputError, match="no policy head named 'deep'"):
         build_head(HeadConfig(head="deep"))
 
@@ -79,6 +109,12 @@ def test_policies_that_cannot_be_used(tmp_path: Path) -> None:
     save_policy(tmp_path / "p", head, config, {"encoder": "abc", "encoder_name": "minilm"})
     with pytest.raises(ArtifactError, match="embeddings of another encoder: embed the wiki with minilm"):
         load_policy(tmp_path / "p", "other")
+    manifest = json.loads((tmp_path / "p" / "manifest.json").read_bytes())
+    for change in ({"head": "deep"}, {"layers": 3}):
+        (tmp_path / "new").mkdir(exist_ok=True)
+        write_json(tmp_path / "new" / "manifest.json", manifest | {"head": manifest["head"] | change})
+        with pytest.raises(ArtifactError, match="a head that this version does not know"):
+            load_policy(tmp_path / "new", "abc")
     with torch.no_grad():
         head.temperature.fill_(float("nan"))
     save_policy(tmp_path / "nan", head, config, {"encoder": "abc", "encoder_name": "minilm"})

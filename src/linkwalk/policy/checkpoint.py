@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from linkwalk.artifact import FORMAT, read_manifest, write_json
-from linkwalk.errors import ArtifactError
+from linkwalk.errors import ArtifactError, InputError
 from linkwalk.policy.heads import HeadConfig, build_head
 
 KIND = "policy"
@@ -40,7 +40,12 @@ def load_policy(folder: Path, encoder: str, *, device: str = "cpu") -> tuple[nn.
             f"the policy {folder.name!r} was trained on embeddings of another encoder: "
             f"embed the wiki with {manifest['encoder_name']}, or train another policy"
         )
-    head = build_head(HeadConfig(**manifest["head"]))
+    try:
+        head = build_head(HeadConfig(**manifest["head"]))
+    except (TypeError, InputError) as error:
+        raise ArtifactError(
+            f"{folder} has a head that this version does not know ({error}): install a newer one, or train again"
+        ) from None
     try:
         weights = load_file(folder / "weights.safetensors", device=device)
         head.load_state_dict(weights)

@@ -19,6 +19,7 @@ LAYERS = [
     {"retrieve"},
     {"downstream"},
     {"recipes"},
+    {"reproduce"},
     {"serve", "demo"},
     {"cli"},
 ]

@@ -7,6 +7,7 @@ from linkwalk.cli.build import build
 from linkwalk.cli.diff import diff
 from linkwalk.cli.embed import embed
 from linkwalk.cli.evaluate import evaluate
+from linkwalk.cli.reproduce import reproduce
 from linkwalk.cli.split import split
 from linkwalk.cli.stats import stats
 from linkwalk.cli.train import train
@@ -45,3 +46,4 @@ app.command()(embed)
 app.command()(train)
 app.command("eval")(evaluate)
 app.command()(walk)
+app.command()(reproduce)

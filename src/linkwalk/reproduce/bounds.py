@@ -1,0 +1,43 @@
+"""The held-out bound of every trajectory distribution, for policies cloned from each of them (app. D)."""
+
+from typing import Any
+
+from linkwalk.evaluate.bound import (
+    DISTRIBUTIONS,
+    Bound,
+    Likelihood,
+    bound,
+    draw_trajectories,
+    of_head,
+    uniform,
+)
+from linkwalk.policy.heads import HeadConfig, Table, build_head
+from linkwalk.reproduce.runner import Contender, Runner
+from linkwalk.reproduce.tables import Size
+
+TRAJECTORIES = 2000
+
+
+def run_bounds(
+    runner: Runner, size: Size, *, steps: int, trajectories: int = TRAJECTORIES
+) -> dict[str, list[Bound]]:
+    """Bounds on the unseen half by policy: clicking at random, by cosine, and cloned from each distribution."""
+    graph, table = runner.eval, runner.table(runner.halves.eval)
+    on_device = Table.of(table.vectors, runner.device)
+    # The residual head before any training is the softmax of the cosine, at a temperature of 1/20.
+    cosine = build_head(HeadConfig(head="residual", width=table.width)).to(runner.device).eval()
+    policies: dict[str, Likelihood] = {"random": uniform, "cosine": of_head(cosine, on_device)}
+    for walks in DISTRIBUTIONS:
+        settings = (f"walks={walks}", f"steps={steps}", "multistep=false", *size.settings())
+        policies[walks] = of_head(runner.head(Contender(settings=settings)), on_device)
+    count = min(size.episodes, trajectories)
+    drawn = draw_trajectories(graph.forward, graph.reverse, steps=steps, count=count, seed=size.seed)
+    return {
+        name: [bound(q, drawn[q], graph.forward, graph.out_kinds, policy) for q in DISTRIBUTIONS]
+        for name, policy in policies.items()
+    }
+
+
+def to_json(found: dict[str, list[Bound]]) -> list[dict[str, Any]]:
+    """As ``linkwalk reproduce bound --json`` prints it."""
+    return [{"policy": name, **one.to_json()} for name, bounds in found.items() for one in bounds]

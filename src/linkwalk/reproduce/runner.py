@@ -1,0 +1,247 @@
+"""Trains what is not trained yet, measures what is not measured yet, and keeps both.
+
+Policies are kept in TRAIN/policies under a name that holds a fingerprint of their configuration, results in
+ROOT/reproduce/results.jsonl: the same cell in another table, or after a run was stopped, costs nothing.
+"""
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+from torch import nn
+
+from linkwalk.artifact import digest, finish
+from linkwalk.device import choose_device
+from linkwalk.embed import Embeddings
+from linkwalk.errors import InputError
+from linkwalk.evaluate import TaskConfig, compare
+from linkwalk.graph.store import Graph
+from linkwalk.learn.clone import CloneConfig, clone, config_to_json
+from linkwalk.learn.metrics import read_rows
+from linkwalk.learn.state import forget_state, read_state
+from linkwalk.learn.validation import held_out_nodes
+from linkwalk.navigate import REFERENCE, Agent, Baseline, BaselineConfig, Episodes, Journeys, unit_rows
+from linkwalk.navigate.journeys import Float32s
+from linkwalk.navigate.learned import Learned, LearnedConfig
+from linkwalk.policy.checkpoint import load_policy, save_policy
+from linkwalk.progress import Progress
+from linkwalk.recipes import RECIPES, with_settings
+from linkwalk.reproduce.halves import Halves, random_features
+from linkwalk.reproduce.journal import Journal
+
+_WARM = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """Who runs a cell: a baseline by name, or a policy that is cloned first."""
+
+    baseline: str | None = None
+    recipe: str = "paper"
+    settings: tuple[str, ...] = ()
+    """Of the recipe, as ``linkwalk train --set`` takes them."""
+    random_features: bool = False
+    """Whether the policy sees random features in place of embeddings (RF, sec. 5.2)."""
+    revisit: bool = False
+    """Whether the policy may go to a page it has been at: the paper's argmax."""
+
+
+class Runner:
+    """Cells of tables on two halves of a wiki."""
+
+    def __init__(
+        self,
+        halves: Halves,
+        *,
+        embeddings: str = "minilm",
+        budget: int = 100,
+        device: str = "auto",
+        progress: Progress | None = None,
+    ) -> None:
+        self.halves, self.embeddings, self.budget = halves, embeddings, budget
+        self.device = str(choose_device(device))
+        self.progress = progress or Progress(quiet=True)
+        self.train, self.eval = Graph.open(halves.train), Graph.open(halves.eval)
+        self.journal = Journal(halves.root / "reproduce" / "results.jsonl")
+        self.table(halves.train), self.table(halves.eval)
+
+    @cached_property
+    def _tables(self) -> dict[tuple[Path, bool], Embeddings]:
+        return {}
+
+    def table(self, workspace: Path, *, random: bool = False) -> Embeddings:
+        """The embeddings of a half, or random features as wide as they are."""
+        if (workspace, random) not in self._tables:
+            graph = self.train if workspace == self.halves.train else self.eval
+            name = self.embeddings
+            if random:
+                name = random_features(workspace, self.table(workspace).width, self.progress)
+            self._tables[workspace, random] = Embeddings.open(workspace, name, graph)
+        return self._tables[workspace, random]
+
+    @cached_property
+    def units(self) -> Float32s:
+        """Embeddings of the unseen half, of unit length."""
+        return unit_rows(self.table(self.halves.eval).vectors)
+
+    def config(self, contender: Contender) -> CloneConfig:
+        """How a contender's policy is cloned."""
+        width = self.table(self.halves.train, random=contender.random_features).width
+        if contender.recipe not in RECIPES:
+            raise InputError(f"no recipe named {contender.recipe!r}: choose one of {', '.join(RECIPES)}")
+        return with_settings(RECIPES[contender.recipe](width), contender.settings)
+
+    def policy(self, contender: Contender) -> Path:
+        """The folder of a contender's policy, trained now unless it has been."""
+        config, table = (
+            self.config(contender),
+            self.table(self.halves.train, random=contender.random_features),
+        )
+        manifest = {
+            "recipe": contender.recipe,
+            "config": config_to_json(config),
+            "encoder": table.fingerprint,
+            "encoder_name": table.manifest["encoder"],
+            "trained_on": {"snapshot": self.train.snapshot, "graph": self.train.fingerprint},
+        }
+        length = f"multi{config.steps}" if config.multistep else str(config.steps)
+        features = "rf-" if contender.random_features else ""
+        name = f"{contender.recipe}-{config.walks}-{length}-{features}{digest(manifest)[:8]}"
+        folder = self.halves.train / "policies" / re.sub(r"[^A-Za-z0-9._-]", "_", name)
+        if not (folder / "manifest.json").is_file():
+            self._clone(folder, config, manifest, table.vectors)
+        return folder
+
+    def _clone(
+        self, folder: Path, config: CloneConfig, manifest: dict[str, Any], vectors: NDArray[Any]
+    ) -> None:
+        unfinished, graph = folder.with_name(folder.name + ".partial"), self.train
+        saved = read_state(unfinished)
+        head = clone(
+            graph.forward,
+            graph.reverse,
+            graph.out_kinds,
+            vectors,
+            config,
+            held_out=held_out_nodes(graph, config.validation) if config.validation else None,
+            device=self.device,
+            folder=unfinished,
+            job=manifest,
+            resume=saved if saved is not None and saved.job == manifest else None,
+            progress=self.progress,
+        )
+        save_policy(unfinished, head, config.head, manifest)
+        forget_state(unfinished)
+        finish(unfinished, folder)
+
+    def head(self, contender: Contender) -> nn.Module:
+        """A contender's trained head, on the device."""
+        table = self.table(self.halves.eval, random=contender.random_features)
+        return load_policy(self.policy(contender), table.fingerprint, device=self.device)[0]
+
+    def agent(self, contender: Contender, depth: int) -> Agent:
+        """A contender on the unseen half; depth-first search goes ``depth`` links deep."""
+        if contender.baseline is not None:
+            config = BaselineConfig(name=contender.baseline, depth=depth)
+            return Baseline(config, self.eval.forward, self.units, workers=min(4, os.cpu_count() or 1))
+        table = self.table(self.halves.eval, random=contender.random_features)
+        return Learned(
+            self.policy(contender).name,
+            self.head(contender),
+            self.eval.forward,
+            self.eval.out_kinds,
+            table.vectors,
+            LearnedConfig(revisit=contender.revisit),
+        )
+
+    def measure(self, task: TaskConfig, contenders: Sequence[Contender]) -> list[dict[str, Any]]:
+        """One task's cells, in the order of the contenders: known ones from the journal, the others run now."""
+        missing = [c for c in dict.fromkeys(contenders) if self.journal.get(self._key(task, c)) is None]
+        for contender, value in self._run(task, missing):
+            self.journal.add(self._key(task, contender), value)
+        found = [self.journal.get(self._key(task, contender)) for contender in contenders]
+        return [cell for cell in found if cell is not None]
+
+    def _run(
+        self, task: TaskConfig, contenders: Sequence[Contender]
+    ) -> Iterator[tuple[Contender, dict[str, Any]]]:
+        if not contenders:
+            return
+        graph, measure = self.eval, Contender(baseline=REFERENCE)
+        agents = {who: Timed(partial(self.agent, who, task.steps)) for who in {*contenders, measure}}
+        results = compare(
+            graph.forward,
+            graph.reverse,
+            task,
+            [agents[who] for who in contenders],
+            agents[measure],
+            budget=self.budget,
+        )
+        for contender, result in zip(contenders, results, strict=True):
+            agent = agents[contender]
+            cell = result.to_json() | {"budget": self.budget, "seed": task.seed, "device": self.device}
+            cell |= {"seconds": agent.seconds, "agent_steps": agent.steps}
+            if contender.baseline is None:
+                cell |= self._training(contender)
+            yield contender, cell
+
+    def _training(self, contender: Contender) -> dict[str, Any]:
+        folder = self.policy(contender)
+        last = read_rows(folder)[-1]
+        return {
+            "policy": folder.name,
+            "updates": last["update"],
+            "training_seconds": last["seconds"],
+        }
+
+    def _key(self, task: TaskConfig, contender: Contender) -> dict[str, Any]:
+        """All that a cell depends on."""
+        table = self.table(self.halves.eval)
+        key: dict[str, Any] = {"task": asdict(task), "budget": self.budget, "graph": self.eval.fingerprint}
+        key["encoder"] = table.fingerprint
+        if contender.baseline is not None:
+            return key | {"baseline": contender.baseline}
+        return key | {
+            "recipe": contender.recipe,
+            "config": config_to_json(self.config(contender)),
+            "random_features": contender.random_features,
+            "revisit": contender.revisit,
+            "trained_on": self.train.fingerprint,
+        }
+
+
+class Timed:
+    """An agent with a stopwatch, opened when its turn comes: then its policy is trained, if it has to be."""
+
+    def __init__(self, open_agent: Callable[[], Agent]) -> None:
+        self._open = open_agent
+        self.seconds, self.steps = 0.0, 0
+
+    @cached_property
+    def _agent(self) -> Agent:
+        return self._open()
+
+    @property
+    def name(self) -> str:
+        """What the agent is called."""
+        return self._agent.name
+
+    @property
+    def target(self) -> Any:
+        """The agent's target encoder, if it has one."""
+        return getattr(self._agent, "target", None)
+
+    def run(self, episodes: Episodes, *, budget: int = 100, seed: int = 0) -> Journeys:
+        """Run the agent, and note how long it took and how many steps it made."""
+        self._agent.run(episodes.part(0, _WARM), budget=budget, seed=seed)  # what is compiled is compiled now
+        started = time.perf_counter()
+        journeys = self._agent.run(episodes, budget=budget, seed=seed)
+        self.seconds = time.perf_counter() - started
+        self.steps = int(journeys.steps.sum())
+        return journeys

@@ -1,0 +1,84 @@
+"""Tables as lines of cells, for a terminal or for Markdown."""
+
+from collections.abc import Sequence
+
+from linkwalk.evaluate import paper
+from linkwalk.evaluate.bound import Bound
+from linkwalk.reproduce.runner import Contender, Runner
+from linkwalk.reproduce.tables import Cell, Size, Table
+
+Line = tuple[str, ...]
+
+LATER = "later"
+"""What stands for our figure where reinforcement learning is still to come."""
+
+
+def table_lines(cells: Sequence[Sequence[Cell]]) -> list[Line]:
+    """The paper's figures | ours."""
+    head = ("", *(cell.column.label for cell in cells[0]))
+    return [head, *((line[0].row.label, *(_beside(cell) for cell in line)) for line in cells)]
+
+
+def cost_lines(cells: Sequence[Sequence[Cell]]) -> list[Line]:
+    """Table 7: the paper's asymptotic costs, and what a step and an update took us."""
+    lines: list[Line] = [("", "cost, O()", "scales", "success %", "ms an update", "us a step")]
+    for (cell,) in cells:
+        cost, scales, _ = paper.TABLE7[cell.row.paper] if cell.row.paper else ("", "", 0)
+        ours = cell.ours or {}
+        update = 1e3 * ours["training_seconds"] / ours["updates"] if "updates" in ours else None
+        step = 1e6 * ours["seconds"] / ours["agent_steps"] if ours.get("agent_steps") else None
+        lines.append((cell.row.label, cost, scales, _beside(cell), _number(update, 2), _number(step, 2)))
+    return lines
+
+
+def bound_lines(found: dict[str, list[Bound]]) -> list[Line]:
+    """A policy a line, a trajectory distribution a column: the bound in nats, and its standard error."""
+    head = ("policy", *(f"q = {one.distribution}" for one in next(iter(found.values()))))
+    rows = (
+        (name, *(f"{b.bound:.2f} ± {b.standard_error:.2f}" for b in bounds)) for name, bounds in found.items()
+    )
+    return [head, *rows]
+
+
+def notes(runner: Runner, size: Size, table: Table | None, *, quick: bool) -> list[str]:
+    """What a reader has to know about the figures."""
+    config = runner.config(Contender(settings=size.settings()))
+    recipe = f"{config.updates:,} updates of {config.batch} walks"
+    lines = [
+        f"Trained on {runner.train.snapshot} ({runner.train.nodes:,} blocks), walked on "
+        f"{runner.eval.snapshot} ({runner.eval.nodes:,} blocks); {runner.embeddings} embeddings; policies: {recipe} "
+        "(the paper: 50,000 of 512)."
+    ]
+    if quick:
+        lines.append("A quick run: it shows that everything works, not how well.")
+    if table is None:
+        return lines
+    lines.append(f"{size.episodes:,} episodes a cell, budget {runner.budget}, seed {size.seed}.")
+    lines.append("The paper's graph has 200,000 blocks and RoBERTa embeddings: compare rows, not cells.")
+    if any(row.walks for row in table.rows):
+        lines.append(
+            'A policy takes its likeliest link; "never revisit": to a page it has not been at, if there is one.'
+        )
+    if any(column.task.sampling == "reverse" for column in table.columns):
+        lines.append('"reverse": the goal is drawn uniformly and the start walked back to.')
+    if any(row.later for row in table.rows):
+        lines.append('"later": reinforcement learning is still to come.')
+    return lines
+
+
+def markdown(lines: Sequence[Line]) -> str:
+    """Lines of cells as a table; the first is the head."""
+    head, *rest = [[cell.replace(" | ", " / ") for cell in line] for line in lines]
+    rows = [head, ["---", *("---:" for _ in head[1:])], *rest]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _beside(cell: Cell) -> str:
+    ours = LATER if cell.row.later else "-"
+    if cell.ours is not None:
+        ours = f"{100 * cell.ours['success']:.1f}"
+    return f"{_number(cell.paper, 1)} | {ours}"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"

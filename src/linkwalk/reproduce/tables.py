@@ -1,0 +1,222 @@
+"""Tables 1, 2 and 7 of the paper: rows and columns as data, and what a table holds once it has been run.
+
+A column of T steps is walked by policies cloned from walks of T steps, the multistep column by one cloned from walks
+of 1 to 20 (sec. 5.1, 5.2). The paper does not say whether its agent may go back to a page it has seen: the rows that
+carry the paper's figures are the plain argmax, and each has one beside it that never goes to a page twice.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from linkwalk.errors import InputError
+from linkwalk.evaluate import TaskConfig, paper
+from linkwalk.navigate import REFERENCE
+from linkwalk.reproduce.runner import Contender, Runner
+
+MULTISTEP = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One line of a table."""
+
+    label: str
+    paper: str | None = None
+    """Which of the paper's rows it stands beside."""
+    baseline: str | None = None
+    walks: str | None = None
+    """Trajectory distribution of a cloned policy; neither this nor a baseline: still to come."""
+    random_features: bool = False
+    revisit: bool = False
+
+    @property
+    def later(self) -> bool:
+        """Whether it is still to come."""
+        return self.baseline is None and self.walks is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """One task, and where in the paper's row its figure stands."""
+
+    label: str
+    place: int
+    task: TaskConfig
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table that can be run."""
+
+    name: str
+    title: str
+    rows: tuple[Row, ...]
+    columns: tuple[Column, ...]
+    figures: dict[str, paper.Figures]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    """How much work goes into a table; ``quick`` is one for a CPU."""
+
+    episodes: int = 10_000
+    updates: int | None = None
+    """None: the recipe's."""
+    batch: int | None = None
+    seed: int = 0
+
+    def settings(self) -> tuple[str, ...]:
+        """Of the recipe."""
+        chosen = {"updates": self.updates, "batch": self.batch, "seed": self.seed}
+        return tuple(f"{key}={value}" for key, value in chosen.items() if value is not None)
+
+
+QUICK = Size(episodes=500, updates=200, batch=64)
+
+
+def _cloned(label: str, walks: str, *, random_features: bool = False) -> tuple[Row, Row]:
+    """The paper's row by the plain argmax, and the same policy where it never goes to a page twice."""
+    row = Row(label=label, paper=label, walks=walks, random_features=random_features, revisit=True)
+    return row, replace(row, label=f"{label} (never revisit)", paper=None, revisit=False)
+
+
+def _columns(kinds: Sequence[tuple[str, TaskConfig]]) -> tuple[Column, ...]:
+    return tuple(Column(label=label, place=i, task=task) for i, (label, task) in enumerate(kinds))
+
+
+_HONEST = Row(label=REFERENCE, baseline=REFERENCE)
+_NAVIGATION = [(str(t), TaskConfig(task="navigation", steps=t)) for t in (5, 10, 20)]
+
+TABLE1 = Table(
+    name="table1",
+    title="Trajectory distributions: success % on the unseen half",
+    rows=(
+        *_cloned("Forward", "forward"),
+        *_cloned("Reverse", "reverse"),
+        *_cloned("Shortest path", "shortest"),
+        _HONEST,
+    ),
+    columns=_columns(
+        [(f"forward {label}", task) for label, task in _NAVIGATION]
+        + [(f"reverse {label}", replace(task, sampling="reverse")) for label, task in _NAVIGATION]
+    ),
+    figures=paper.TABLE1,
+)
+
+TABLE2 = Table(
+    name="table2",
+    title="Navigation: success % on the unseen half",
+    rows=(
+        *_cloned("RFBC", "forward"),
+        Row(label="RL", paper="RL"),
+        Row(label="RFBC + RL", paper="RFBC + RL"),
+        *_cloned("RFBC + RF", "forward", random_features=True),
+        Row(label="RL + RF", paper="RL + RF"),
+        Row(label="Random", paper="Random", baseline="random"),
+        Row(label="Greedy", paper="Greedy", baseline="greedy"),
+        Row(label="Random DFS", paper="Random DFS", baseline="random-dfs"),
+        Row(label="Greedy DFS", paper="Greedy DFS", baseline="greedy-dfs"),
+        _HONEST,
+    ),
+    columns=_columns([*_NAVIGATION, ("multistep", TaskConfig(task="multistep", steps=MULTISTEP))]),
+    figures=paper.TABLE2,
+)
+
+TABLE7 = Table(
+    name="table7",
+    title="Cost, and success % at 5 steps on the unseen half",
+    rows=(
+        *_cloned("RFBC", "forward"),
+        *_cloned("Backwards BC", "reverse"),
+        *_cloned("Shortest path BC", "shortest"),
+        Row(label="RL", paper="RL"),
+        Row(label="Random", paper="Random", baseline="random"),
+        Row(label="Greedy", paper="Greedy", baseline="greedy"),
+        Row(label="Random DFS", paper="Random DFS", baseline="random-dfs"),
+        Row(label="Greedy DFS", paper="Greedy DFS", baseline="greedy-dfs"),
+        _HONEST,
+    ),
+    columns=_columns(_NAVIGATION[:1]),
+    figures={name: (success,) for name, (_, _, success) in paper.TABLE7.items()},
+)
+
+TABLES = {table.name: table for table in (TABLE1, TABLE2, TABLE7)}
+
+
+def choose_rows(table: Table, names: Sequence[str]) -> Table:
+    """The table with some of its rows; "forward" takes "Forward" and "Forward (never revisit)"."""
+    wanted = [name.strip().lower() for name in names]
+
+    def takes(name: str, row: Row) -> bool:
+        return row.label.lower() == name or row.label.lower().startswith(f"{name} (")
+
+    for name in wanted:
+        if not any(takes(name, row) for row in table.rows):
+            labels = ", ".join(row.label for row in table.rows)
+            raise InputError(f"{table.name} has no row {name!r}: its rows are {labels}")
+    rows = tuple(row for row in table.rows if not wanted or any(takes(name, row) for name in wanted))
+    return replace(table, rows=rows)
+
+
+def contender(row: Row, column: Column, size: Size) -> Contender:
+    """Who walks a cell."""
+    if row.baseline is not None:
+        return Contender(baseline=row.baseline)
+    multistep = column.task.task == "multistep"
+    settings = (
+        f"walks={row.walks}",
+        f"steps={column.task.steps}",
+        f"multistep={str(multistep).lower()}",
+        *size.settings(),
+    )
+    return Contender(settings=settings, random_features=row.random_features, revisit=row.revisit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """The paper's figure and ours."""
+
+    row: Row
+    column: Column
+    paper: float | None
+    """In percent."""
+    ours: dict[str, Any] | None
+    """As ``linkwalk eval --json`` has it, with policy, updates and times; None: still to come."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``linkwalk reproduce --json`` prints it."""
+        task = self.column.task
+        where = {
+            "column": self.column.label,
+            "task": task.task,
+            "steps": task.steps,
+            "sampling": task.sampling,
+        }
+        return (
+            where
+            | {"paper": None if self.paper is None else self.paper / 100}
+            | (self.ours or {"success": None})
+        )
+
+
+def run_table(runner: Runner, table: Table, size: Size) -> list[list[Cell]]:
+    """Run a table column by column, what is known coming from the journal; returns its rows."""
+    running = [row for row in table.rows if not row.later]
+    ours: dict[tuple[Row, Column], dict[str, Any]] = {}
+    for column in table.columns:
+        task = replace(column.task, episodes=size.episodes, seed=size.seed)
+        cells = runner.measure(task, [contender(row, column, size) for row in running])
+        ours |= {(row, column): cell for row, cell in zip(running, cells, strict=True)}
+    return [
+        [
+            Cell(
+                row=row,
+                column=column,
+                paper=None if row.paper is None else table.figures[row.paper][column.place],
+                ours=ours.get((row, column)),
+            )
+            for column in table.columns
+        ]
+        for row in table.rows
+    ]

@@ -1,0 +1,213 @@
+"""``linkwalk reproduce`` on a tiny wiki, end to end."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from linkwalk.evaluate import paper
+from tests.cli.conftest import Ran
+from tests.graph.conftest import Page, write_graph
+
+Run = Callable[..., Ran]
+TINY = (
+    "--quick",
+    "--updates",
+    3,
+    "--episodes",
+    20,
+    "--budget",
+    15,
+    "--embeddings",
+    "random",
+    "--device",
+    "cpu",
+    "-q",
+)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Batches this small gain nothing from more threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def trained(wiki: Path) -> dict[str, float]:
+    """When each policy was written."""
+    return {
+        path.parent.name: path.stat().st_mtime_ns for path in wiki.glob("halves/train/policies/*/weights*")
+    }
+
+
+def test_tables_share_policies_and_results(run: Run, wiki: Path) -> None:
+    first = run("reproduce", "table1", wiki, *TINY, "--json").json()
+    assert (first["what"], first["quick"], first["updates"], first["episodes"]) == ("table1", True, 3, 20)
+    assert first["train"]["nodes"] + first["eval"]["nodes"] == first_nodes(wiki)
+    labels = [row["row"] for row in first["rows"]]
+    assert labels[0::2] == ["Forward", "Reverse", "Shortest path", "greedy-unvisited"]
+    assert labels[1::2] == [f"{label} (never revisit)" for label in paper.TABLE1]
+    for row in first["rows"]:
+        assert [cell["column"] for cell in row["cells"]] == list(paper.TABLE1_COLUMNS)
+        for cell, figure in zip(row["cells"], paper.TABLE1.get(row["row"], (None,) * 6), strict=True):
+            assert cell["paper"] == (None if figure is None else pytest.approx(figure / 100))
+            assert cell["success_ci95"][0] <= cell["success"] <= cell["success_ci95"][1]
+            assert (cell["episodes"], cell["budget"]) == (20, 15)
+            assert ("policy" in cell) == (row["row"] != "greedy-unvisited")
+    cells = first["rows"][0]["cells"]
+    assert len({cell["policy"] for cell in cells}) == 3, "one policy for each T, whatever the sampling"
+    assert cells[0]["policy"] == cells[3]["policy"] == first["rows"][1]["cells"][0]["policy"]
+    assert all(cell["failure_ratio"] in (1, None) for cell in first["rows"][-1]["cells"])
+    policies = trained(wiki)
+    assert len(policies) == 9
+
+    assert run("reproduce", "table1", wiki, *TINY, "--json").json() == first
+    cost = run("reproduce", "table7", wiki, *TINY, "--json").json()
+    assert trained(wiki) == policies
+    assert cost["rows"][0]["cells"][0]["success"] == cells[0]["success"]
+    assert {row["row"] for row in cost["rows"] if row["later"]} == {"RL"}
+
+    second = run("reproduce", "table2", wiki, *TINY, "--json").json()
+    assert {row["row"] for row in second["rows"] if row["later"]} == {"RL", "RFBC + RL", "RL + RF"}
+    assert [row["row"] for row in second["rows"] if row["row"] in paper.TABLE2] == list(paper.TABLE2)
+    assert second["rows"][0]["cells"][0] == cells[0] | {"column": "5"}
+    more = set(trained(wiki)) - set(policies)
+    assert sorted(name.rpartition("-")[0] for name in more) == [
+        "paper-forward-10-rf",
+        "paper-forward-20-rf",
+        "paper-forward-5-rf",
+        "paper-forward-multi20",
+        "paper-forward-multi20-rf",
+    ]
+
+
+def first_nodes(wiki: Path) -> int:
+    counts: dict[str, Any] = json.loads((wiki / "graph" / "manifest.json").read_bytes())["counts"]
+    return int(counts["nodes"])
+
+
+def test_a_stopped_run_goes_on(run: Run, wiki: Path) -> None:
+    whole = run("reproduce", "table1", wiki, *TINY, "--rows", "forward,greedy-unvisited", "--json").json()
+    assert [row["row"] for row in whole["rows"]] == ["Forward", "Forward (never revisit)", "greedy-unvisited"]
+    journal = wiki / "halves" / "reproduce" / "results.jsonl"
+    lines = journal.read_text().splitlines(keepends=True)
+    assert len(lines) == 3 * 6
+    policies = trained(wiki)
+    journal.write_text("".join(lines[:7]) + lines[7][:40])  # killed while it wrote
+    again = run("reproduce", "table1", wiki, *TINY, "--rows", "forward,greedy-unvisited", "--json").json()
+    assert trained(wiki) == policies
+    assert journal.read_text().startswith("".join(lines[:7]))
+    times = ("seconds", "training_seconds")
+    for row, other in zip(whole["rows"], again["rows"], strict=True):
+        for cell, same in zip(row["cells"], other["cells"], strict=True):
+            assert {k: v for k, v in cell.items() if k not in times} == {
+                k: v for k, v in same.items() if k not in times
+            }
+    third = run("reproduce", "table1", wiki, *TINY, "--rows", "forward,greedy-unvisited", "--json").json()
+    assert third == again
+
+
+def test_what_people_read(run: Run, wiki: Path) -> None:
+    shown = run("reproduce", "table2", wiki, *TINY, "--rows", "RL,random,greedy-unvisited").out
+    assert "the paper's | ours" in shown
+    assert "41.4 | later" in shown
+    assert "quick run" in shown
+    assert "3 updates of 64 walks (the paper: 50,000 of 512)" in shown
+    marked = run(
+        "reproduce", "table7", wiki, *TINY, "--rows", "random,greedy-unvisited", "--markdown"
+    ).out.splitlines()
+    assert marked[2] == "|  | cost, O() | scales | success % | ms an update | us a step |"
+    assert marked[3].count("---") == 6
+    assert marked[4].startswith("| Random | T | yes | 12.3 / ")
+
+
+def test_a_folder_of_halves_is_taken_as_it_is(run: Run, wiki: Path, tmp_path: Path) -> None:
+    assert run("split", wiki, "-o", tmp_path / "two", "-q").status == 0
+    missing = run("reproduce", "table1", tmp_path / "two", "--quick", "-q")
+    assert missing.status == 2
+    assert f"no embeddings named 'minilm' in {tmp_path / 'two' / 'train'}" in missing.err
+    found = run("reproduce", "table7", tmp_path / "two", *TINY, "--rows", "random", "--json").json()
+    assert found["train"]["workspace"] == str(tmp_path / "two" / "train")
+    assert not (wiki / "halves").exists()
+
+
+def test_halves_take_their_embeddings_from_the_whole(run: Run, wiki: Path) -> None:
+    assert run("embed", wiki, "--encoder", "random", "--name", "toy", "-q").status == 0
+    manifest = wiki / "embeddings" / "toy" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"encoder": "random"', '"encoder": "toy"'))
+    options = [option if option != "random" else "toy" for option in TINY]
+    assert run("reproduce", "table7", wiki, *options, "--rows", "greedy").status == 0
+    for half in ("train", "eval"):
+        assert (wiki / "halves" / half / "embeddings" / "toy" / "vectors.npy").is_file()
+    write_graph(wiki, {"A": [Page("a")], "B": [Page("b")]})
+    assert run("embed", wiki, "--encoder", "random", "--name", "toy", "-q", "--force").status == 0
+    stale = run("reproduce", "table7", wiki, *options, "--rows", "greedy")
+    assert stale.status == 2
+    assert "is of an older graph" in stale.err
+
+
+def test_the_bound(run: Run, wiki: Path) -> None:
+    found = run("reproduce", "bound", wiki, *TINY, "--steps", 3, "--json").json()["bounds"]
+    policies = ["random", "cosine", "forward", "reverse", "shortest", "shortcut"]
+    assert list(dict.fromkeys(row["policy"] for row in found)) == policies
+    assert all(row["bound"] < 0 and row["standard_error"] > 0 and row["steps"] == 3 for row in found)
+    shown = run("reproduce", "bound", wiki, *TINY, "--steps", 3).out
+    assert "log P(goal reached within 3 steps)" in shown
+
+
+def test_traces(run: Run, wiki: Path) -> None:
+    assert run("embed", wiki, "--encoder", "random", "-q").status == 0
+    options = ("--embeddings", "random", "--episodes", 200, "--steps", 8, "--budget", 6, "--count", 3)
+    found = run("reproduce", "traces", wiki, *options, "--agent", "greedy", "--json").json()
+    assert len(found["found"]) == len(found["missed"]) == 3
+    for one in found["found"]:
+        assert one["success"]
+        assert one["links_left"] == 0
+        assert one["steps"][-1] == one["optimum"][-1] == one["goal"]
+        assert len(one["optimum"]) == one["distance"] <= len(one["steps"])
+    for one in found["missed"]:
+        assert not one["success"]
+        assert 1 <= one["links_left"] <= one["distance"]
+        assert one["goal"] not in one["steps"]
+    goals = [one["goal"]["title"] for one in found["missed"]]
+    assert len(set(goals)) == 3
+    shown = run("reproduce", "traces", wiki, *options, "--agent", "greedy").out
+    assert shown.startswith("# Traces of greedy")
+    assert shown.count("\n### ") == 6
+    assert f"it was {found['missed'][0]['links_left']} link" in shown or "one link away" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["table9"],
+            "there is no 'table9' to reproduce: choose one of table1, table2, table7, bound, traces",
+        ),
+        (["table3"], "table 3 is `linkwalk stats WIKI`: choose one of"),
+        (["table1", "--rows", "forward,backward"], "table1 has no row 'backward': its rows are Forward, "),
+        (["table1"], "no embeddings named 'minilm' in"),
+        (["table1", "--device", "abacus"], "no such device: 'abacus'"),
+        (["traces", "--agent", "nobody"], "no agent named 'nobody': choose from random"),
+        (["traces", "--agent", "random,greedy"], "traces are of one agent"),
+        (["traces"], "no embeddings named 'minilm' in"),
+    ],
+)
+def test_bad_input(run: Run, wiki: Path, arguments: list[str], message: str) -> None:
+    ran = run("reproduce", arguments[0], wiki, *arguments[1:], "-q")
+    assert ran.status == 2
+    assert message in ran.err
+    assert len(ran.err.splitlines()) == 1
+    assert not (wiki / "halves").exists()
+    assert not ran.out
+
+
+def test_no_such_workspace(run: Run, tmp_path: Path) -> None:
+    ran = run("reproduce", "table1", tmp_path / "nothing", "--quick")
+    assert ran.status == 2
+    assert "no such workspace" in ran.err

@@ -123,3 +123,20 @@ def test_policies_that_cannot_be_used(tmp_path: Path) -> None:
     (tmp_path / "p" / "weights.safetensors").write_bytes(b"noise")
     with pytest.raises(ArtifactError, match="is damaged"):
         load_policy(tmp_path / "p", "abc")
+
+
+@pytest.mark.parametrize("name", ["feedforward", "mlp"])
+def test_the_visited_bit_can_be_hidden(name: str, tmp_path: Path) -> None:
+    found, table = decisions()
+    nowhere = found._replace(visited=np.zeros_like(found.visited))
+    assert found.visited.any()
+    for sees in (True, False):
+        torch.manual_seed(0)
+        config = HeadConfig(head=name, width=12, hidden=8, visited=sees)
+        head = build_head(config)
+        with torch.no_grad():
+            marked, unmarked = table.logits(head, found)[0], table.logits(head, nowhere)[0]
+        assert torch.equal(marked, unmarked) != sees
+    save_policy(tmp_path / "p", head, config, {"encoder": "x", "encoder_name": "toy"})
+    again, _ = load_policy(tmp_path / "p", "x")
+    assert torch.equal(table.logits(again, found)[0], marked)

@@ -33,10 +33,17 @@ class HeadConfig:
     """Width of the hidden layer of ``mlp`` and ``residual``."""
     temperature: float = 20.0
     """By which the residual head multiplies the cosine at the start."""
+    visited: bool = True
+    """Whether it sees which pages the walk has been at (app. B.2)."""
 
 
 def build_head(config: HeadConfig) -> nn.Module:
     """The head of that name, untrained."""
+    head = _build(config)
+    return head if config.visited else Forgetful(head)
+
+
+def _build(config: HeadConfig) -> nn.Module:
     if min(config.width, config.hidden) < 1:
         raise InputError(f"a head of width {config.width} and hidden {config.hidden}: choose 1 or more")
     if config.head == "feedforward":
@@ -46,6 +53,20 @@ def build_head(config: HeadConfig) -> nn.Module:
     if config.head == "residual":
         return Residual(config)
     raise InputError(f"no policy head named {config.head!r}: choose one of {', '.join(HEADS)}")
+
+
+class Forgetful(nn.Module):
+    """A head from which the visited bit is hidden: to see what that bit is worth."""
+
+    def __init__(self, head: nn.Module) -> None:
+        super().__init__()
+        self.head = head
+
+    def forward(self, current: Tensor, goal: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
+        """Logits [A], as if nothing had been visited."""
+        unmarked = torch.cat((traits[:, :-1], torch.zeros_like(traits[:, -1:])), -1)
+        logits: Tensor = self.head(current, goal, action, unmarked, owner)
+        return logits
 
 
 class FeedForward(nn.Module):

@@ -96,18 +96,21 @@ class TransformerEncoder:
             with torch.inference_mode():
                 ids_BL = torch.from_numpy(ids).to(self.device)
                 mask_BL = torch.from_numpy(mask).to(self.device)
-                states_BLD = self.model(input_ids=ids_BL, attention_mask=mask_BL).last_hidden_state
-                weight_BL1 = mask_BL[:, :, None].float()
-                mean_BD = (states_BLD.float() * weight_BL1).sum(1) / weight_BL1.sum(1).clamp(min=1)
-                if self.tanh:
-                    mean_BD = mean_BD.tanh()
-                vectors: NDArray[np.float32] = mean_BD.cpu().numpy()
+                vectors: NDArray[np.float32] = forward(self.model, ids_BL, mask_BL, self.tanh).cpu().numpy()
         except torch.OutOfMemoryError:
             raise InputError(
                 f"{self.device} has too little memory for batches of {self.batch_tokens:,} tokens: "
                 f"give --batch-tokens {self.batch_tokens // 4}, or --device cpu"
             ) from None
         return vectors
+
+
+def forward(model: Any, ids_BL: "torch.Tensor", mask_BL: "torch.Tensor", tanh: bool) -> "torch.Tensor":
+    """The mean over a model's token vectors [B, D] in float32, padding left out, and the paper's tanh if wanted."""
+    states_BLD = model(input_ids=ids_BL, attention_mask=mask_BL).last_hidden_state
+    weight_BL1 = mask_BL[:, :, None].float()
+    mean_BD: torch.Tensor = (states_BLD.float() * weight_BL1).sum(1) / weight_BL1.sum(1).clamp(min=1)
+    return mean_BD.tanh() if tanh else mean_BD
 
 
 def open_encoder(

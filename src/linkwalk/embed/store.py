@@ -13,7 +13,7 @@ from linkwalk.graph.columns import map_array
 from linkwalk.graph.store import Graph
 
 if TYPE_CHECKING:
-    from linkwalk.embed.encoder import Encoder
+    from linkwalk.embed.encoder import TransformerEncoder
 
 KIND = "embeddings"
 
@@ -74,7 +74,7 @@ class Embeddings:
         """What the encoder and its options are, whatever the graph: a policy fits all embeddings that share it."""
         return str(self.manifest["encoder_fingerprint"])
 
-    def encoder(self, device: str = "auto") -> "Encoder":
+    def encoder(self, device: str = "auto") -> "TransformerEncoder":
         """The encoder that made the table, for sentences and queries; another model by that name is an error."""
         from linkwalk.embed.encoder import open_encoder
         from linkwalk.embed.model import find_model

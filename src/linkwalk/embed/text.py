@@ -1,8 +1,11 @@
-"""What the encoder reads of a block: the article's title, then the block's text (sec. 4.2)."""
+"""What the encoder reads: of a block its article's title and its text (sec. 4.2), of a goal one sentence (sec. 4.1)."""
 
 import numpy as np
 
 from linkwalk.graph.store import Graph
+
+MIN_WORDS = 4
+"""What is shorter is an item of a list or a caption, and no sentence to search for."""
 
 
 def node_texts(graph: Graph, start: int, stop: int) -> list[str]:
@@ -14,3 +17,12 @@ def node_texts(graph: Graph, start: int, stop: int) -> list[str]:
     titles = graph.titles.take(articles)
     texts = graph.texts.slice(start, stop)
     return [f"{titles[article]}. {text}" for article, text in zip(which.tolist(), texts, strict=True)]
+
+
+def goal_sentences(graph: Graph, node: int) -> tuple[str, ...]:
+    """The sentences of a block that may stand for it in sentence search, without the title (sec. 4.1).
+
+    Those of at least four words; a block that has none is stood for by its whole text.
+    """
+    block = graph.block(node)
+    return tuple(s for s in block.sentences if len(s.split()) >= MIN_WORDS) or (block.text,)

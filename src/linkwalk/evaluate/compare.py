@@ -10,7 +10,10 @@ from linkwalk.evaluate.metrics import Scores, score
 from linkwalk.evaluate.tasks import TaskConfig, draw_episodes
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.paths import ShortestPaths
-from linkwalk.navigate import Agent, Journeys
+from linkwalk.navigate import Agent, Episodes, Journeys
+
+Show = Callable[[Agent, Episodes], Episodes]
+"""Gives an agent's episodes the queries that it is shown."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +43,20 @@ def compare(
     reference: Agent | None,
     *,
     budget: int = 100,
+    show: Show = lambda _, episodes: episodes,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Result]:
     """Run the agents one after the other; ``reference`` is run once, whether or not it is among them.
 
-    ``advance`` hears of finished episodes.
+    ``show`` says what each agent is shown of the goals (all of them, unless told); ``advance`` hears of finished
+    episodes.
     """
     episodes = draw_episodes(forward, reverse, task)
     distances = ShortestPaths(forward, reverse).distances(episodes.starts, episodes.goals)
     in_degrees = reverse.degrees()[episodes.goals]
 
     def run(agent: Agent) -> Journeys:
-        journeys = agent.run(episodes, budget=budget, seed=task.seed)
+        journeys = agent.run(show(agent, episodes), budget=budget, seed=task.seed)
         advance(episodes.size)
         return journeys
 

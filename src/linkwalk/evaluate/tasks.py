@@ -1,4 +1,4 @@
-"""What agents are tested on: T-step and multistep navigation (sec. 4.1)."""
+"""What agents are tested on: T-step and multistep navigation, and sentence search (sec. 4.1)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ from linkwalk.graph.csr import Csr
 from linkwalk.navigate import Episodes
 from linkwalk.walks import ForwardWalks, ReverseWalks
 
-TASKS = ("navigation", "multistep")
+TASKS = ("navigation", "multistep", "sentence")
 SAMPLINGS = ("forward", "reverse")
 _CHUNK = 1024
 _FRUITLESS = 32
@@ -18,9 +18,12 @@ _FRUITLESS = 32
 
 @dataclass(frozen=True, kw_only=True)
 class TaskConfig:
-    """A task: walks of T steps, or of Uniform(1, T) steps, whose last node is the goal."""
+    """A task: walks of T steps, or of Uniform(1, T) steps, whose last node is the goal.
 
-    task: Literal["navigation", "multistep"] = "navigation"
+    Sentence search is navigation in which agents are shown one sentence of the goal (``sentences.py``).
+    """
+
+    task: Literal["navigation", "multistep", "sentence"] = "navigation"
     steps: int = 10
     """T."""
     sampling: Literal["forward", "reverse"] = "forward"

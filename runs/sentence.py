@@ -1,0 +1,197 @@
+"""Train a target encoder on one half of a wiki and search the other by single sentences (sec. 4.1, 4.2).
+
+python runs/sentence.py TRAIN EVAL --out DIR                    train, write the adapter, evaluate
+python runs/sentence.py TRAIN EVAL --sweep --episodes 2000      a handful of settings, success of each on EVAL
+
+TRAIN and EVAL are workspaces from ``linkwalk split``, both embedded. Settings are chosen with ``--sweep`` on the halves
+of the train half, never on the half that the figures are of. Rows: greedy-unvisited shown the goal itself (what a
+perfect target encoder would give it), shown the sentence through the nodes' encoder (the reference), shown the sentence
+through the target encoder; with ``--policy`` that policy with the target encoder, too.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwalk.device import choose_device
+from linkwalk.embed import Embeddings, Encoder
+from linkwalk.evaluate import Result, SentenceQueries, TaskConfig, compare
+from linkwalk.graph.store import Graph
+from linkwalk.learn.target import Sentences, TargetConfig, config_to_json, train_target
+from linkwalk.navigate import REFERENCE, Agent, Baseline, BaselineConfig, Episodes, unit_rows
+from linkwalk.policy.target import TargetEncoder, save_target
+from linkwalk.progress import Progress
+from linkwalk.recipes import with_settings
+
+configure: Any = with_settings  # it takes any configuration
+#: What ``--sweep`` tries, each against the default.
+SWEEP: tuple[tuple[str, ...], ...] = (
+    (),
+    ("cloning=0",),
+    ("contrastive=0",),
+    ("contrastive=0.3",),
+    ("temperature=0.03",),
+    ("temperature=0.1",),
+    ("learning_rate=2e-4",),
+    ("learning_rate=1.5e-3",),
+    ("adapter.rank=8",),
+    ("adapter.rank=32",),
+    ("adapter.turn=false",),
+    ("walks=forward",),
+)
+GOAL = "greedy-unvisited, the goal itself"
+
+
+class Named(Baseline):
+    """greedy-unvisited under another name, with a target encoder or without."""
+
+    def __init__(self, label: str, graph: Graph, units: Any, target: Encoder | None = None) -> None:
+        super().__init__(BaselineConfig(name=REFERENCE), graph.forward, units, workers=8)
+        self.label, self.target = label, target
+
+    @property
+    def name(self) -> str:
+        """What the table calls it."""
+        return self.label
+
+
+def main() -> None:
+    """Train, evaluate, print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("train", type=Path)
+    parser.add_argument("eval", type=Path)
+    parser.add_argument("--embeddings", default="minilm")
+    parser.add_argument("--episodes", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0, help="of the episodes")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--sweep", action="store_true")
+    parser.add_argument(
+        "--also", action="append", default=[], metavar="KEY=VALUE,...", help="sweep this, too"
+    )
+    parser.add_argument("--only-also", action="store_true", help="of the sweep only what --also names")
+    parser.add_argument("--seconds", type=float, default=540, help="begin no further setting after this long")
+    parser.add_argument("--policy", type=Path, help="a policy to evaluate with the target encoder")
+    parser.add_argument("--out", type=Path, help="where target.safetensors and the results go")
+    arguments = parser.parse_args()
+    started = time.monotonic()
+    bench = Bench(arguments)
+    base: TargetConfig = configure(TargetConfig(), arguments.set)
+    if arguments.out:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+    plain = bench.table.encoder(bench.device)
+    reference = Named("greedy-unvisited, sentence", bench.there, bench.units)
+    agents: list[Agent] = [Named(GOAL, bench.there, bench.units), reference]
+    settings: list[tuple[str, ...]] = [()]
+    if arguments.sweep:
+        settings = [*(() if arguments.only_also else SWEEP), *(tuple(a.split(",")) for a in arguments.also)]
+    rows = list(bench.evaluate(agents, reference, plain))
+    show(rows)
+    for chosen in settings:
+        if time.monotonic() - started > arguments.seconds:
+            print(f"{','.join(chosen)}: left out, no time", flush=True)
+            continue
+        config: TargetConfig = configure(base, list(chosen))
+        target, seconds = bench.train(config, None if arguments.sweep else arguments.out)
+        label = ",".join(chosen) or "target encoder"
+        mine: list[Agent] = [Named(label, bench.there, bench.units, target)]
+        if arguments.policy:
+            mine.append(bench.policy(arguments.policy, target))
+        found = list(bench.evaluate(mine, reference, plain))
+        show(found, f"{config.updates} updates in {seconds:.0f} s")
+        rows += found
+    if arguments.out:
+        (arguments.out / "results.json").write_text(
+            json.dumps([row.to_json() for row in rows], indent=1) + "\n"
+        )
+
+
+class Bench:
+    """The two graphs, and what need be made only once."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments, self.device = arguments, str(choose_device("auto"))
+        self.here, self.there = Graph.open(arguments.train), Graph.open(arguments.eval)
+        self.table = Embeddings.open(arguments.train, arguments.embeddings, self.here)
+        self.unseen = Embeddings.open(arguments.eval, arguments.embeddings, self.there)
+        self.units = unit_rows(self.unseen.vectors)
+        self.sentences: Sentences | None = None
+
+    def train(self, config: TargetConfig, out: Path | None) -> tuple[TargetEncoder, float]:
+        """A target encoder, and how long its training took."""
+        encoder = self.table.encoder("cpu")
+        if self.sentences is None:
+            with Progress().stage("tokenise", self.here.nodes, "blocks") as stage:
+                self.sentences = Sentences.read(self.here, encoder, config.max_tokens, stage.advance)
+        before = time.monotonic()
+        model = train_target(
+            self.here,
+            self.table.vectors,
+            encoder,
+            config,
+            sentences=self.sentences,
+            device=self.device,
+            metrics=out / "target_metrics.jsonl" if out else None,
+            progress=Progress(quiet=out is None),
+        )
+        adapter, seconds = model.adapter(), time.monotonic() - before
+        # As it is read back from disk.
+        adapter = {name: value.half() for name, value in adapter.items()}
+        if out:
+            manifest = {
+                "config": config_to_json(config),
+                "encoder_name": self.table.manifest["encoder"],
+                "trained_on": {"snapshot": self.here.snapshot, "graph": self.here.fingerprint},
+            }
+            save_target(out, adapter, config.adapter, self.table.fingerprint, manifest)
+        return TargetEncoder(self.table.encoder(self.device), adapter), seconds
+
+    def policy(self, folder: Path, target: Encoder) -> Agent:
+        """A learned policy that is shown goals through the target encoder."""
+        from linkwalk.navigate.learned import Learned
+        from linkwalk.policy.checkpoint import load_policy
+
+        head, _ = load_policy(folder, self.unseen.fingerprint, device=self.device)
+        agent = Learned(
+            folder.name, head, self.there.forward, np.array(self.there.out_kinds), self.unseen.vectors
+        )
+        agent.target = target  # type: ignore[attr-defined]
+        return agent
+
+    def evaluate(self, agents: list[Agent], reference: Agent, plain: Encoder) -> Iterator[Result]:
+        """The agents on the same sentence searches."""
+        for steps in (5, 10, 20):
+            task = TaskConfig(
+                task="sentence", steps=steps, episodes=self.arguments.episodes, seed=self.arguments.seed
+            )
+            queries = SentenceQueries(self.there, task, plain)
+
+            def asked(agent: Agent, episodes: Episodes, queries: SentenceQueries = queries) -> Episodes:
+                return episodes if agent.name == GOAL else queries(agent, episodes)
+
+            yield from compare(self.there.forward, self.there.reverse, task, agents, reference, show=asked)
+
+
+def show(rows: list[Result], note: str = "") -> None:
+    """One line per agent: success, failure ratio with its interval, at each T."""
+    for name in dict.fromkeys(row.agent for row in rows):
+        scores = [row.scores for row in rows if row.agent == name]
+        success = " / ".join(f"{100 * found.success:.2f}" for found in scores)
+        mean = 100 * sum(found.success for found in scores) / len(scores)
+        ratios = " / ".join(
+            "-"
+            if found.failure_ratio is None or found.failure_ratio_ci95 is None
+            else f"{found.failure_ratio:.3f} ({found.failure_ratio_ci95[0]:.2f}-{found.failure_ratio_ci95[1]:.2f})"
+            for found in scores
+        )
+        print(f"{name:<36} success {success} (mean {mean:.2f}) failure ratio {ratios} {note}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

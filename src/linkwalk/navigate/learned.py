@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from linkwalk.graph.csr import Csr, gather_rows
 from linkwalk.navigate.journeys import Episodes, Journeys
 from linkwalk.policy.decisions import Decisions, visited_targets
 from linkwalk.policy.heads import Table, log_softmax
+
+_CHUNK = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +43,7 @@ class Learned:
     def run(self, episodes: Episodes, *, budget: int = 100, seed: int = 0) -> Journeys:
         """Try each episode within ``budget`` steps; nothing is left to chance."""
         journeys = Journeys.blank(episodes.size, budget)
-        nodes = journeys.nodes
+        nodes, queries = journeys.nodes, self._queries(episodes)
         nodes[:, 0] = episodes.starts
         going = np.flatnonzero(episodes.starts != episodes.goals)
         journeys.success[episodes.starts == episodes.goals] = True
@@ -56,7 +58,7 @@ class Learned:
             visited = visited_targets(nodes, going, np.full(len(going), step), indptr, target)
             none = np.zeros(0, np.int64)
             decisions = Decisions(current, episodes.goals[going], indptr, target, kind, visited, none)
-            choice, probability = self.choose(decisions)
+            choice, probability = self.choose(decisions, None if queries is None else queries[going])
             taken = target[indptr[:-1] + choice]
             journeys.choices[going, step] = choice
             journeys.probabilities[going, step] = probability
@@ -69,9 +71,11 @@ class Learned:
         return journeys
 
     @torch.inference_mode()
-    def choose(self, decisions: Decisions) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """Which of its actions each decision takes, and how probable that was."""
-        logits, owner = self.table.logits(self.head, decisions)
+    def choose(
+        self, decisions: Decisions, goal: Tensor | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """Which of its actions each decision takes, and how probable that was; ``goal`` [S, D] stands for the goals."""
+        logits, owner = self.table.logits(self.head, decisions, goal)
         likely = log_softmax(logits, owner, len(decisions.current))
         score = likely.cpu().numpy().copy()
         if not self.config.revisit:
@@ -81,3 +85,14 @@ class Learned:
         order = np.lexsort((-score, owner.cpu().numpy()))
         best = order[decisions.indptr[:-1]]
         return best - decisions.indptr[:-1], likely.exp().cpu().numpy()[best]
+
+    def _queries(self, episodes: Episodes) -> Tensor | None:
+        """What it is shown of the goals [B, D], as long as the table's vectors are; None: their own vectors."""
+        if episodes.queries is None:
+            return None
+        vectors = self.table.vectors
+        # Queries have unit length; a head that was trained on vectors as they are must not see shorter ones.
+        starts = range(0, len(vectors), _CHUNK)
+        norms = [torch.linalg.vector_norm(vectors[at : at + _CHUNK].float(), dim=-1) for at in starts]
+        length = torch.cat(norms).mean()
+        return torch.from_numpy(episodes.queries).to(vectors.device) * length

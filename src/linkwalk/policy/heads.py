@@ -149,15 +149,18 @@ class Table:
         """The table of an artefact, copied out of the read-only map onto a device, in its own precision."""
         return cls(torch.from_numpy(np.array(vectors)).to(device))
 
-    def logits(self, head: nn.Module, decisions: "Decisions") -> tuple[Tensor, Tensor]:
-        """Every action's logit [A], and which decision it belongs to [A]."""
+    def logits(
+        self, head: nn.Module, decisions: "Decisions", goal: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Every action's logit [A], and whose it is [A]; ``goal`` [S, D] stands for the goals' own rows."""
         device, dtype = self.vectors.device, torch.float32
         counts = torch.as_tensor(decisions.indptr[1:] - decisions.indptr[:-1], device=device)
         owner = torch.repeat_interleave(torch.arange(len(counts), device=device), counts)
-        current, goal, target = (
+        current, own, target = (
             self.vectors[torch.as_tensor(nodes, device=device, dtype=torch.long)].to(dtype)
             for nodes in (decisions.current, decisions.goal, decisions.target)
         )
+        goal = own if goal is None else goal
         kind = torch.as_tensor(decisions.kind, device=device, dtype=torch.long)
         visited = torch.as_tensor(decisions.visited, device=device, dtype=dtype)
         traits = torch.cat((nn.functional.one_hot(kind, len(KINDS)).to(dtype), visited[:, None]), -1)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Bools = NDArray[np.bool_]
 
 CRITERIA = ("loss", "success")
-WALKS, EPISODES, STEPS, BUDGET = 512, 400, 10, 100
+WALKS, EPISODES, STEPS, BUDGET = 1024, 500, 10, 100
 """Fixed for a training: walks whose likelihood is measured, episodes that are tried, their T and B."""
 
 

@@ -9,6 +9,7 @@ import pytest
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.walks import ForwardWalks, ReverseWalks, Sampler, ShortcutWalks, ShortestWalks
+from linkwalk.walks.on_device import DeviceGraph, WalksOnDevice
 from tests.graph.conftest import csr
 from tests.walks.conftest import assert_valid, ring, turned, unsorted_graph
 
@@ -35,6 +36,11 @@ def make_exact(graph: Csr, steps: int, multistep: bool) -> Sampler:
     return ShortestWalks(graph, turned(graph), steps=steps, multistep=multistep, reading="exact")
 
 
+def make_on_device(graph: Csr, steps: int, multistep: bool, *, reverse: bool = False) -> Sampler:
+    tensors = DeviceGraph.of(turned(graph) if reverse else graph, device="cpu")
+    return WalksOnDevice(tensors, steps=steps, multistep=multistep, reverse=reverse)
+
+
 MAKERS: dict[str, Make] = {
     "forward": make_forward,
     "forward-apart": partial(make_forward, apart=True),
@@ -43,8 +49,10 @@ MAKERS: dict[str, Make] = {
     "shortcut": make_shortcut,
     "shortest-walk": make_walk,
     "shortest-exact": make_exact,
+    "forward-on-device": make_on_device,
+    "reverse-on-device": partial(make_on_device, reverse=True),
 }
-APART = sorted(set(MAKERS) - {"forward", "reverse"})
+APART = sorted(set(MAKERS) - {"forward", "reverse", "forward-on-device", "reverse-on-device"})
 
 
 @pytest.mark.parametrize("multistep", [False, True])

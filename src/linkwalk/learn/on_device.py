@@ -1,0 +1,125 @@
+"""Behavioural cloning that never leaves the GPU: a whole update is recorded once and replayed (sec. 3, app. B.2).
+
+The updates of ``linkwalk.learn.clone`` for the paper's feed-forward head: the same walks, the same dropout, the same
+loss, of the same seed. A single update is some thirty small operations, of which each costs more to start than to run;
+replayed as one CUDA graph they need the host no more. On a CPU, or without Triton, the same updates are plain torch.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from linkwalk.errors import InputError
+from linkwalk.policy.heads import FeedForward
+from linkwalk.policy.on_device import Dropout, imitation, share_of_goal, states
+from linkwalk.walks.on_device import DeviceGraph, WalksOnDevice, runs_kernels
+
+_WARM_UP = 3
+"""Updates done one operation at a time before one is recorded: kernels are compiled, buffers are made."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceCloneConfig:
+    """What an update is made of; a head, its optimiser and a sampler are given apart."""
+
+    batch: int = 512
+    """Walks in a batch."""
+    updates: int = 50_000
+    edge_dropout: float = 0.5
+    seed: int = 0
+
+
+class CloneOnDevice:
+    """A head in training on one graph whose tensors, ``vectors`` [N, D] among them, are all on one device.
+
+    The optimiser must compute on the device alone, at a rate that stays: the paper's RMSProp does.
+    """
+
+    def __init__(
+        self,
+        head: FeedForward,
+        optimiser: torch.optim.Optimizer,
+        forward: DeviceGraph,
+        walks: WalksOnDevice,
+        vectors: Tensor,
+        config: DeviceCloneConfig,
+    ) -> None:
+        if not 0 <= config.edge_dropout <= 1:
+            raise InputError(f"edge dropout of {config.edge_dropout} is no probability: choose 0 to 1")
+        self.head, self.optimiser, self.config = head, optimiser, config
+        self.forward, self.walks, self.vectors = forward, walks, vectors
+        self.device = vectors.device
+        # All chance of the training: the seeds that the loop on a CPU takes from its generator, one update after
+        # another, those of the walks first and then, where links are hidden, those of the dropout.
+        kinds = 2 if config.edge_dropout else 1
+        rng = np.random.default_rng(config.seed)
+        seeds = rng.integers(1 << 64, size=(config.updates, kinds), dtype=np.uint64).view(np.int64)
+        self._seeds = torch.from_numpy(seeds).to(self.device)
+        self._done = torch.zeros(1, dtype=torch.int64, device=self.device)
+        self.metrics = torch.zeros((config.updates, 2), device=self.device)
+        """Loss and accuracy of every update [U, 2], on the device; zero for those not done yet."""
+        self.update = 0
+        """How many updates were done, as the host knows."""
+        self._recorded: torch.cuda.CUDAGraph | None = None
+
+    def run(self, updates: int | None = None) -> None:
+        """Do that many further updates, or all that are left; returns before the device is through with them."""
+        left = self.config.updates - self.update
+        wanted = left if updates is None else updates
+        if wanted > left:
+            raise InputError(f"{wanted} updates asked for, but {left} of {self.config.updates} are left")
+        for _ in range(wanted):
+            self._next()
+            self.update += 1
+
+    def rows(self, *, every: int = 50) -> Iterator[dict[str, float]]:
+        """Every so many updates and at the last one done: update, loss, accuracy. Waits for the device."""
+        for update, (loss, accuracy) in enumerate(self.metrics[: self.update].tolist(), 1):
+            if update % every == 0 or update == self.update:
+                yield {"update": update, "loss": loss, "accuracy": accuracy}
+
+    def _next(self) -> None:
+        if self._recorded is not None:
+            self._recorded.replay()
+        elif self.device.type != "cuda" or not runs_kernels(self.device):
+            self._do()  # ragged rows have no shape that could be recorded
+        elif self.update < _WARM_UP:
+            # Not on the usual stream, so that what autograd keeps for a stream is not that of another later on.
+            with _aside():
+                self._do()
+        else:
+            self._recorded = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._recorded):
+                self._do()
+            self._recorded.replay()  # recording does nothing yet
+
+    def _do(self) -> None:
+        """One update, of which only tensors change from one time to the next."""
+        seeds = self._seeds[self._done][0]
+        nodes, lengths = self.walks.draw(self.config.batch, seeds[:1])
+        with torch.no_grad():
+            goals = nodes.gather(1, lengths[:, None].long())[:, 0]
+            current, goal = self.vectors[nodes[:, :-1]].float(), self.vectors[goals].float()
+        state = states(self.head, current, share_of_goal(self.head, goal)[:, None])
+        dropout = Dropout(seeds[-1:], self.config.edge_dropout)
+        loss, accuracy = imitation(state, self.vectors, self.forward, nodes, lengths, dropout)
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+        with torch.no_grad():
+            self.metrics[self._done] = torch.stack((loss.detach(), accuracy))
+            self._done += 1
+
+
+@contextmanager
+def _aside() -> Iterator[None]:
+    """A stream of its own, which waits for the usual one and which the usual one waits for."""
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        yield
+    torch.cuda.current_stream().wait_stream(stream)

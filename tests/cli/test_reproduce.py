@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 import torch
 
+from linkwalk.embed import Embeddings
 from linkwalk.evaluate import paper
+from linkwalk.graph.store import Graph
+from linkwalk.policy.target import AdapterConfig, TargetModel, save_target
 from tests.cli.conftest import Ran
 from tests.graph.conftest import Page, write_graph
 
@@ -76,6 +79,7 @@ def test_tables_share_policies_and_results(run: Run, wiki: Path) -> None:
     assert {row["row"] for row in second["rows"] if row["later"]} == {"RL", "RFBC + RL", "RL + RF"}
     assert [row["row"] for row in second["rows"] if row["row"] in paper.TABLE2] == list(paper.TABLE2)
     assert second["rows"][0]["cells"][0] == cells[0] | {"column": "5"}
+    assert all(cell["success"] is None for row in second["rows"] for cell in row["cells"][4:])
     more = set(trained(wiki)) - set(policies)
     assert sorted(name.rpartition("-")[0] for name in more) == [
         "paper-forward-10-rf",
@@ -153,7 +157,8 @@ def test_halves_take_their_embeddings_from_the_whole(run: Run, wiki: Path) -> No
 
 def test_the_bound(run: Run, wiki: Path) -> None:
     found = run("reproduce", "bound", wiki, *TINY, "--steps", 3, "--json").json()["bounds"]
-    policies = ["random", "cosine", "forward", "reverse", "shortest", "shortcut"]
+    walks = ("forward", "reverse", "shortest", "shortcut")
+    policies = ["random", "cosine", *(f"{recipe}, {name}" for recipe in ("paper", "ours") for name in walks)]
     assert list(dict.fromkeys(row["policy"] for row in found)) == policies
     assert all(row["bound"] < 0 and row["standard_error"] > 0 and row["steps"] == 3 for row in found)
     shown = run("reproduce", "bound", wiki, *TINY, "--steps", 3).out
@@ -211,3 +216,31 @@ def test_no_such_workspace(run: Run, tmp_path: Path) -> None:
     ran = run("reproduce", "table1", tmp_path / "nothing", "--quick")
     assert ran.status == 2
     assert "no such workspace" in ran.err
+
+
+def test_sentence_search(run: Run, wiki: Path, tmp_path: Path) -> None:
+    assert run("embed", wiki, "-q").status == 0
+    options = [option if option != "random" else "minilm" for option in TINY]
+    command = ("reproduce", "table2", wiki, *options, "--rows", "rfbc,greedy,greedy-unvisited")
+    plain = run(*command, "--json").json()
+    rows = {row["row"]: row["cells"] for row in plain["rows"]}
+    assert [cell["column"] for cell in rows["RFBC"]] == list(paper.TABLE2_COLUMNS)
+    assert all(cell["success"] is not None for name in rows if name != "Greedy" for cell in rows[name])
+    assert [cell["success"] is None for cell in rows["Greedy"]] == [False] * 4 + [True] * 3
+    assert rows["RFBC"][0]["policy"] == rows["RFBC"][4]["policy"]
+    assert rows["RFBC"][4]["task"] == "sentence"
+    # An adapter that changes nothing is another way of seeing that gives the same figures.
+    graph = Graph.open(wiki / "halves" / "eval")
+    table = Embeddings.open(wiki / "halves" / "eval", graph=graph)
+    config = AdapterConfig(rank=2)
+    adapter = TargetModel(table.encoder("cpu").model, config).adapter()
+    save_target(tmp_path / "target", adapter, config, table.fingerprint, {})
+    same = run(*command, "--target", tmp_path / "target", "--json").json()
+    assert same["target"] == str(tmp_path / "target")
+    for row, other in zip(plain["rows"], same["rows"], strict=True):
+        assert [c["success"] for c in row["cells"]] == [c["success"] for c in other["cells"]]
+    journal = (wiki / "halves" / "reproduce" / "results.jsonl").read_text().splitlines()
+    assert sum('"target"' in line for line in journal) == 2 * 3
+    none = run(*command, "--target", tmp_path)
+    assert none.status == 2
+    assert "holds no target encoder" in none.err

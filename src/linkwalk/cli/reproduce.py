@@ -53,6 +53,15 @@ def reproduce(
             "--updates", min=1, metavar="N", help="Updates of each policy. [default: the paper's 50000]"
         ),
     ] = None,
+    target: Annotated[
+        Path | None,
+        typer.Option(
+            "--target",
+            metavar="DIR",
+            help="Folder of a policy whose target encoder shows sentences to policies (table2). [default: the nodes' "
+            "encoder]",
+        ),
+    ] = None,
     quick: Annotated[
         bool,
         typer.Option(
@@ -74,7 +83,9 @@ def reproduce(
     device: Annotated[
         str, typer.Option("--device", metavar="D", help="auto, cpu, cuda, cuda:N or mps.")
     ] = "auto",
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table in Markdown; traces always are.")] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the table in Markdown; traces always are.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -115,7 +126,12 @@ def reproduce(
     table = choose_rows(RUN[what], names) if what in RUN else None
     progress, name = Progress(quiet=quiet), embeddings or "minilm"
     runner = Runner(
-        open_halves(wiki, name, progress), embeddings=name, budget=budget, device=device, progress=progress
+        open_halves(wiki, name, progress),
+        embeddings=name,
+        budget=budget,
+        device=device,
+        target=target,
+        progress=progress,
     )
     facts = _facts(runner, size, quick)
     if table is None:
@@ -161,6 +177,7 @@ def _facts(runner: "Runner", size: "Size", quick: bool) -> dict[str, Any]:
         "budget": runner.budget,
         "embeddings": runner.embeddings,
         "device": runner.device,
+        "target": None if runner.target_folder is None else str(runner.target_folder),
         "train": {
             "workspace": str(runner.halves.train),
             "snapshot": runner.train.snapshot,

@@ -1,5 +1,6 @@
 """The held-out bound of every trajectory distribution, for policies cloned from each of them (app. D)."""
 
+import itertools
 from typing import Any
 
 from linkwalk.evaluate.bound import (
@@ -21,15 +22,19 @@ TRAJECTORIES = 2000
 def run_bounds(
     runner: Runner, size: Size, *, steps: int, trajectories: int = TRAJECTORIES
 ) -> dict[str, list[Bound]]:
-    """Bounds on the unseen half by policy: clicking at random, by cosine, and cloned from each distribution."""
+    """Bounds on the unseen half by policy: clicking at random, by cosine, and both heads cloned from each distribution.
+
+    The paper's head is cloned by its recipe, ours by ours, from walks of exactly T steps.
+    """
     graph, table = runner.eval, runner.table(runner.halves.eval)
     on_device = Table.of(table.vectors, runner.device)
     # The residual head before any training is the softmax of the cosine, at a temperature of 1/20.
     cosine = build_head(HeadConfig(head="residual", width=table.width)).to(runner.device).eval()
     policies: dict[str, Likelihood] = {"random": uniform, "cosine": of_head(cosine, on_device)}
-    for walks in DISTRIBUTIONS:
+    for recipe, walks in itertools.product(("paper", "ours"), DISTRIBUTIONS):
         settings = (f"walks={walks}", f"steps={steps}", "multistep=false", *size.settings())
-        policies[walks] = of_head(runner.head(Contender(settings=settings)), on_device)
+        head = runner.head(Contender(recipe=recipe, settings=settings))
+        policies[f"{recipe}, {walks}"] = of_head(head, on_device)
     count = min(size.episodes, trajectories)
     drawn = draw_trajectories(graph.forward, graph.reverse, steps=steps, count=count, seed=size.seed)
     return {

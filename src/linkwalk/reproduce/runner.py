@@ -16,11 +16,12 @@ from typing import Any
 from numpy.typing import NDArray
 from torch import nn
 
-from linkwalk.artifact import digest, finish
+from linkwalk.artifact import digest, fingerprint_file, finish
 from linkwalk.device import choose_device
-from linkwalk.embed import Embeddings
+from linkwalk.embed import Embeddings, Encoder
+from linkwalk.embed.job import RANDOM
 from linkwalk.errors import InputError
-from linkwalk.evaluate import TaskConfig, compare
+from linkwalk.evaluate import TaskConfig, compare, draw_sentences
 from linkwalk.graph.store import Graph
 from linkwalk.learn.clone import CloneConfig, clone, config_to_json
 from linkwalk.learn.metrics import read_rows
@@ -30,6 +31,8 @@ from linkwalk.navigate import REFERENCE, Agent, Baseline, BaselineConfig, Episod
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.learned import Learned, LearnedConfig
 from linkwalk.policy.checkpoint import load_policy, save_policy
+from linkwalk.policy.target import WEIGHTS as TARGET_WEIGHTS
+from linkwalk.policy.target import load_target
 from linkwalk.progress import Progress
 from linkwalk.recipes import RECIPES, with_settings
 from linkwalk.reproduce.halves import Halves, random_features
@@ -62,9 +65,11 @@ class Runner:
         embeddings: str = "minilm",
         budget: int = 100,
         device: str = "auto",
+        target: Path | None = None,
         progress: Progress | None = None,
     ) -> None:
         self.halves, self.embeddings, self.budget = halves, embeddings, budget
+        self.target_folder = target
         self.device = str(choose_device(device))
         self.progress = progress or Progress(quiet=True)
         self.train, self.eval = Graph.open(halves.train), Graph.open(halves.eval)
@@ -89,6 +94,28 @@ class Runner:
     def units(self) -> Float32s:
         """Embeddings of the unseen half, of unit length."""
         return unit_rows(self.table(self.halves.eval).vectors)
+
+    @property
+    def reads(self) -> bool:
+        """Whether the embeddings' encoder can read a sentence; random features cannot."""
+        return bool(self.table(self.halves.eval).manifest["encoder"] != RANDOM)
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The one that made the embeddings."""
+        return self.table(self.halves.eval).encoder(self.device)
+
+    @cached_property
+    def target(self) -> Encoder | None:
+        """The target encoder that policies see sentences through; None: the nodes' own."""
+        if self.target_folder is None:
+            return None
+        found = load_target(self.target_folder, self.table(self.halves.eval), device=self.device)
+        if found is None:
+            raise InputError(
+                f"{self.target_folder} holds no target encoder: leave out --target for the nodes' own"
+            )
+        return found
 
     def config(self, contender: Contender) -> CloneConfig:
         """How a contender's policy is cloned."""
@@ -174,7 +201,21 @@ class Runner:
         if not contenders:
             return
         graph, measure = self.eval, Contender(baseline=REFERENCE)
-        agents = {who: Timed(partial(self.agent, who, task.steps)) for who in {*contenders, measure}}
+        agents = {
+            who: Timed(partial(self.agent, who, task.steps), self.target if who.baseline is None else None)
+            for who in {*contenders, measure}
+        }
+        read: dict[int, Float32s] = {}
+
+        def show(agent: Agent, episodes: Episodes) -> Episodes:
+            """In sentence search, one sentence of each goal through the agent's encoder, read once by each."""
+            if task.task != "sentence":
+                return episodes
+            encoder = getattr(agent, "encoder", None) or self.encoder
+            if id(encoder) not in read:
+                read[id(encoder)] = unit_rows(encoder.encode(draw_sentences(graph, episodes, task)))
+            return episodes._replace(queries=read[id(encoder)])
+
         results = compare(
             graph.forward,
             graph.reverse,
@@ -182,6 +223,7 @@ class Runner:
             [agents[who] for who in contenders],
             agents[measure],
             budget=self.budget,
+            show=show,
         )
         for contender, result in zip(contenders, results, strict=True):
             agent = agents[contender]
@@ -207,6 +249,8 @@ class Runner:
         key["encoder"] = table.fingerprint
         if contender.baseline is not None:
             return key | {"baseline": contender.baseline}
+        if task.task == "sentence" and self.target_folder is not None and self.target is not None:
+            key["target"] = fingerprint_file(self.target_folder / TARGET_WEIGHTS)
         return key | {
             "recipe": contender.recipe,
             "config": config_to_json(self.config(contender)),
@@ -219,8 +263,10 @@ class Runner:
 class Timed:
     """An agent with a stopwatch, opened when its turn comes: then its policy is trained, if it has to be."""
 
-    def __init__(self, open_agent: Callable[[], Agent]) -> None:
+    def __init__(self, open_agent: Callable[[], Agent], encoder: Encoder | None = None) -> None:
         self._open = open_agent
+        self.encoder = encoder
+        """What it sees sentences through, if not through the nodes' encoder."""
         self.seconds, self.steps = 0.0, 0
 
     @cached_property
@@ -231,11 +277,6 @@ class Timed:
     def name(self) -> str:
         """What the agent is called."""
         return self._agent.name
-
-    @property
-    def target(self) -> Any:
-        """The agent's target encoder, if it has one."""
-        return getattr(self._agent, "target", None)
 
     def run(self, episodes: Episodes, *, budget: int = 100, seed: int = 0) -> Journeys:
         """Run the agent, and note how long it took and how many steps it made."""

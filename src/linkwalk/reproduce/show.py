@@ -61,6 +61,19 @@ def notes(runner: Runner, size: Size, table: Table | None, *, quick: bool) -> li
         )
     if any(column.task.sampling == "reverse" for column in table.columns):
         lines.append('"reverse": the goal is drawn uniformly and the start walked back to.')
+    if any(column.task.task == "sentence" for column in table.columns):
+        if not runner.reads:
+            lines.append("No sentence search: random features cannot read one.")
+        else:
+            how = (
+                "the target encoder in " + str(runner.target_folder)
+                if runner.target_folder
+                else "the nodes' encoder"
+            )
+            lines.append(
+                f'"sentence": of the goal one random sentence is shown, to policies through {how}, to '
+                "greedy-unvisited through the nodes' encoder; policies are those of the columns before."
+            )
     if any(row.later for row in table.rows):
         lines.append('"later": reinforcement learning is still to come.')
     return lines
@@ -74,10 +87,11 @@ def markdown(lines: Sequence[Line]) -> str:
 
 
 def _beside(cell: Cell) -> str:
-    ours = LATER if cell.row.later else "-"
     if cell.ours is not None:
-        ours = f"{100 * cell.ours['success']:.1f}"
-    return f"{_number(cell.paper, 1)} | {ours}"
+        return f"{_number(cell.paper, 1)} | {100 * cell.ours['success']:.1f}"
+    if cell.paper is None:
+        return "-"
+    return f"{_number(cell.paper, 1)} | {LATER if cell.row.later else '-'}"
 
 
 def _number(value: float | None, digits: int) -> str:

@@ -29,6 +29,8 @@ class Row:
     """Trajectory distribution of a cloned policy; neither this nor a baseline: still to come."""
     random_features: bool = False
     revisit: bool = False
+    sentence: bool = False
+    """Whether it is tried on sentence search, too."""
 
     @property
     def later(self) -> bool:
@@ -75,9 +77,18 @@ class Size:
 QUICK = Size(episodes=500, updates=200, batch=64)
 
 
-def _cloned(label: str, walks: str, *, random_features: bool = False) -> tuple[Row, Row]:
+def _cloned(
+    label: str, walks: str, *, random_features: bool = False, sentence: bool = False
+) -> tuple[Row, Row]:
     """The paper's row by the plain argmax, and the same policy where it never goes to a page twice."""
-    row = Row(label=label, paper=label, walks=walks, random_features=random_features, revisit=True)
+    row = Row(
+        label=label,
+        paper=label,
+        walks=walks,
+        random_features=random_features,
+        revisit=True,
+        sentence=sentence,
+    )
     return row, replace(row, label=f"{label} (never revisit)", paper=None, revisit=False)
 
 
@@ -85,7 +96,7 @@ def _columns(kinds: Sequence[tuple[str, TaskConfig]]) -> tuple[Column, ...]:
     return tuple(Column(label=label, place=i, task=task) for i, (label, task) in enumerate(kinds))
 
 
-_HONEST = Row(label=REFERENCE, baseline=REFERENCE)
+_HONEST = Row(label=REFERENCE, baseline=REFERENCE, sentence=True)
 _NAVIGATION = [(str(t), TaskConfig(task="navigation", steps=t)) for t in (5, 10, 20)]
 
 TABLE1 = Table(
@@ -106,9 +117,9 @@ TABLE1 = Table(
 
 TABLE2 = Table(
     name="table2",
-    title="Navigation: success % on the unseen half",
+    title="Navigation and sentence search: success % on the unseen half",
     rows=(
-        *_cloned("RFBC", "forward"),
+        *_cloned("RFBC", "forward", sentence=True),
         Row(label="RL", paper="RL"),
         Row(label="RFBC + RL", paper="RFBC + RL"),
         *_cloned("RFBC + RF", "forward", random_features=True),
@@ -119,7 +130,10 @@ TABLE2 = Table(
         Row(label="Greedy DFS", paper="Greedy DFS", baseline="greedy-dfs"),
         _HONEST,
     ),
-    columns=_columns([*_NAVIGATION, ("multistep", TaskConfig(task="multistep", steps=MULTISTEP))]),
+    columns=_columns(
+        [*_NAVIGATION, ("multistep", TaskConfig(task="multistep", steps=MULTISTEP))]
+        + [(f"sentence {label}", replace(task, task="sentence")) for label, task in _NAVIGATION]
+    ),
     figures=paper.TABLE2,
 )
 
@@ -202,9 +216,12 @@ class Cell:
 
 def run_table(runner: Runner, table: Table, size: Size) -> list[list[Cell]]:
     """Run a table column by column, what is known coming from the journal; returns its rows."""
-    running = [row for row in table.rows if not row.later]
     ours: dict[tuple[Row, Column], dict[str, Any]] = {}
     for column in table.columns:
+        search = column.task.task == "sentence"
+        if search and not runner.reads:
+            continue
+        running = [row for row in table.rows if not row.later and (row.sentence or not search)]
         task = replace(column.task, episodes=size.episodes, seed=size.seed)
         cells = runner.measure(task, [contender(row, column, size) for row in running])
         ours |= {(row, column): cell for row, cell in zip(running, cells, strict=True)}

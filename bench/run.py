@@ -1,8 +1,9 @@
 """Runs every benchmark and writes dated results to bench/results.
 
-python bench/run.py [NAME...]        all of them, or: scanner build coverage linker memory store paths walks
+python bench/run.py [NAME...]        all of them, or: scanner build coverage linker memory store paths shortest walks
 
 The data are real dumps in ../shared/data, beside the project; a benchmark whose data is not there is passed over.
+What needs a GPU is apart, in bench/gpu.py.
 """
 
 import argparse
@@ -47,6 +48,7 @@ def main() -> None:
             "memory": ("memory.py", [SCHOOLS], [SCHOOLS]),
             "store": ("store.py", [], []),
             "paths": ("paths.py", [], []),
+            "shortest": ("shortest.py", [], []),
             "walks": ("walks.py", [], []),
         }
         for name, (script, options, needs) in runs.items():

@@ -2,6 +2,9 @@
 
 A head gives every action a logit; the probabilities are the softmax over the actions of a decision. Shapes: S
 decisions, A actions, D the embeddings' width; ``owner`` [A] says which decision an action belongs to.
+
+What has a gradient is spread over the actions by ``index_select``: that of ``x[owner]`` is added up in any order where
+there are several threads, and a run could not be repeated.
 """
 
 from dataclasses import dataclass
@@ -84,7 +87,7 @@ class FeedForward(nn.Module):
     def forward(self, current: Tensor, goal: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
         """Logits [A]; current and goal [S, D], action [A, D], traits [A, K + 1]: the link's type, the visited bit."""
         state = _standardise(self.layer(torch.cat((current, goal), -1)))
-        return (state[owner] * _standardise(torch.cat((action, traits), -1))).sum(-1)
+        return (state.index_select(0, owner) * _standardise(torch.cat((action, traits), -1))).sum(-1)
 
 
 class Mlp(nn.Module):
@@ -104,7 +107,9 @@ class Mlp(nn.Module):
         # One layer on the concatenation, but the state's share of it is computed once a decision, not once an action.
         of_state, of_action = self.inner.weight.tensor_split((2 * current.shape[-1],), 1)
         state = nn.functional.linear(torch.cat((goal, current), -1), of_state, self.inner.bias)
-        hidden = nn.functional.linear(torch.cat((action, traits), -1), of_action) + state[owner]
+        hidden = nn.functional.linear(torch.cat((action, traits), -1), of_action) + state.index_select(
+            0, owner
+        )
         logits: Tensor = self.outer(nn.functional.relu(hidden))
         return logits.squeeze(-1)
 
@@ -175,4 +180,4 @@ def log_softmax(logits: Tensor, owner: Tensor, decisions: int) -> Tensor:
     )
     shifted = logits - top[owner]
     total = torch.zeros(decisions, device=logits.device).scatter_add(0, owner, shifted.exp())
-    return shifted - total.log()[owner]
+    return shifted - total.log().index_select(0, owner)

@@ -83,6 +83,13 @@ def reproduce(
     device: Annotated[
         str, typer.Option("--device", metavar="D", help="auto, cpu, cuda, cuda:N or mps.")
     ] = "auto",
+    loop: Annotated[
+        bool,
+        typer.Option(
+            "--loop",
+            help="Train by the plain loop, even where a GPU could replay recorded updates: the same, slower.",
+        ),
+    ] = False,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the table in Markdown; traces always are.")
     ] = False,
@@ -131,6 +138,7 @@ def reproduce(
         budget=budget,
         device=device,
         target=target,
+        recorded=False if loop else None,
         progress=progress,
     )
     facts = _facts(runner, size, quick)

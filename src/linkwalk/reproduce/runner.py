@@ -6,6 +6,7 @@ ROOT/reproduce/results.jsonl: the same cell in another table, or after a run was
 
 import os
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -37,6 +38,7 @@ from linkwalk.progress import Progress
 from linkwalk.recipes import RECIPES, with_settings
 from linkwalk.reproduce.halves import Halves, random_features
 from linkwalk.reproduce.journal import Journal
+from linkwalk.reproduce.recorded import clone_recorded, recordable
 
 _WARM = 4
 
@@ -66,11 +68,14 @@ class Runner:
         budget: int = 100,
         device: str = "auto",
         target: Path | None = None,
+        recorded: bool | None = None,
         progress: Progress | None = None,
     ) -> None:
+        """``recorded``: whether updates that can be are replayed on the device; None: on a GPU."""
         self.halves, self.embeddings, self.budget = halves, embeddings, budget
         self.target_folder = target
         self.device = str(choose_device(device))
+        self.recorded = self.device.startswith("cuda") if recorded is None else recorded
         self.progress = progress or Progress(quiet=True)
         self.train, self.eval = Graph.open(halves.train), Graph.open(halves.eval)
         self.journal = Journal(halves.root / "reproduce" / "results.jsonl")
@@ -149,20 +154,26 @@ class Runner:
         self, folder: Path, config: CloneConfig, manifest: dict[str, Any], vectors: NDArray[Any]
     ) -> None:
         unfinished, graph = folder.with_name(folder.name + ".partial"), self.train
-        saved = read_state(unfinished)
-        head = clone(
-            graph.forward,
-            graph.reverse,
-            graph.out_kinds,
-            vectors,
-            config,
-            held_out=held_out_nodes(graph, config.validation) if config.validation else None,
-            device=self.device,
-            folder=unfinished,
-            job=manifest,
-            resume=saved if saved is not None and saved.job == manifest else None,
-            progress=self.progress,
-        )
+        if self.recorded and recordable(config):
+            shutil.rmtree(unfinished, ignore_errors=True)
+            head = clone_recorded(
+                graph, vectors, config, device=self.device, folder=unfinished, progress=self.progress
+            )
+        else:
+            saved = read_state(unfinished)
+            head = clone(
+                graph.forward,
+                graph.reverse,
+                graph.out_kinds,
+                vectors,
+                config,
+                held_out=held_out_nodes(graph, config.validation) if config.validation else None,
+                device=self.device,
+                folder=unfinished,
+                job=manifest,
+                resume=saved if saved is not None and saved.job == manifest else None,
+                progress=self.progress,
+            )
         save_policy(unfinished, head, config.head, manifest)
         forget_state(unfinished)
         finish(unfinished, folder)

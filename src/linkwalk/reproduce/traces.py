@@ -18,6 +18,8 @@ from linkwalk.navigate import Agent
 
 LONGEST = 12
 """Steps of a found goal that can still be read at a glance; longer ones are taken if there are no others."""
+SHORTEST = 3
+_AFTER = 3
 _MISSES = 200
 
 
@@ -36,6 +38,10 @@ class Trace:
     """Where in the path its page nearest to the goal is, the first of equals."""
     left: int
     """Links from that page to the goal: 0 if the goal was found."""
+
+    def rank(self) -> tuple[int, bool, int]:
+        """Misses that came nearest first; of these, those that were neither there at once nor after a long search."""
+        return self.left, not SHORTEST <= self.nearest <= LONGEST, self.nearest
 
     def to_json(self, graph: Graph) -> dict[str, Any]:
         """As ``linkwalk reproduce traces --json`` prints it."""
@@ -98,7 +104,7 @@ def gallery(graph: Graph, agent: Agent, task: TaskConfig, *, budget: int = 100, 
     too_long = journeys.steps[wins] > LONGEST
     wins = wins[np.lexsort((journeys.steps[wins], -distances[wins], too_long))]
     misses = {int(episode): trace(int(episode)) for episode in np.flatnonzero(~journeys.success)[:_MISSES]}
-    nearest = sorted(misses, key=lambda episode: (misses[episode].left, misses[episode].nearest))
+    nearest = sorted(misses, key=lambda episode: misses[episode].rank())
     articles = graph.node_article[episodes.goals]
     return Gallery(
         agent=agent.name,
@@ -119,9 +125,15 @@ def _differing(episodes: list[int], articles: Int32s, count: int) -> list[int]:
 def lines(graph: Graph, shown: Gallery) -> Iterator[str]:
     """The gallery in Markdown, which reads well as it is."""
     task = shown.task
+    yield f"# Traces of {shown.agent}\n"
     yield (
-        f"{graph.snapshot}: {shown.agent} found {100 * shown.success:.1f} % of {task.episodes:,} goals of walks of "
-        f"{task.steps} steps within {shown.budget} clicks."
+        f"{graph.snapshot}: {shown.agent} found {100 * shown.success:.1f} % of {task.episodes:,} goals, the ends of "
+        f"walks of {task.steps} steps, within {shown.budget} clicks. Pages are written as title and block, from 0 on. "
+        "Of the goals found the farthest are shown, of those missed the ones that came nearest.\n"
+    )
+    yield (
+        f"`linkwalk reproduce traces WIKI --agent {shown.agent} --steps {task.steps} --episodes {task.episodes} "
+        f"--budget {shown.budget} --seed {task.seed}`"
     )
     for title, traces in (("Found", shown.found), ("Near misses", shown.missed)):
         yield f"\n## {title}"
@@ -144,16 +156,17 @@ def _trace_lines(graph: Graph, one: Trace) -> Iterator[str]:
             f"Not found in {steps} clicks, the shortest path has {distance}. "
             f"After {one.nearest} it was {links} away, on {where}.\n"
         )
-        last = one.nearest
-    yield f"- clicked: {_chain(graph, one.path[: last + 1])}" + (
-        f" … and {steps - last} more" if last < steps else ""
-    )
+        last = min(one.nearest + _AFTER, steps)
+    clicked = _chain(graph, one.path[: last + 1], None if one.success else one.nearest)
+    yield f"- clicked: {clicked}" + (f" … and {steps - last} more" if last < steps else "")
     yield f"- shortest: {_chain(graph, one.optimum)}"
 
 
-def _chain(graph: Graph, nodes: tuple[int, ...]) -> str:
-    """Pages in their order; the middle of a long way is left out."""
+def _chain(graph: Graph, nodes: tuple[int, ...], mark: int | None = None) -> str:
+    """Pages in their order, one of them marked; the middle of a long way is left out."""
     names = [graph.name(node) for node in nodes]
+    if mark is not None:
+        names[mark] = f"**{names[mark]}**"
     if len(names) > 2 * LONGEST:
         names[LONGEST:-LONGEST] = [f"… {len(names) - 2 * LONGEST} pages …"]
     return " > ".join(names)

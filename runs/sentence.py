@@ -23,7 +23,7 @@ from linkwalk.embed import Embeddings, Encoder
 from linkwalk.evaluate import Result, SentenceQueries, TaskConfig, compare
 from linkwalk.graph.store import Graph
 from linkwalk.learn.target import Sentences, TargetConfig, config_to_json, train_target
-from linkwalk.navigate import REFERENCE, Agent, Baseline, BaselineConfig, Episodes, unit_rows
+from linkwalk.navigate import REFERENCE, Agent, Baseline, BaselineConfig, unit_rows
 from linkwalk.policy.target import TargetEncoder, save_target
 from linkwalk.progress import Progress
 from linkwalk.recipes import with_settings
@@ -48,11 +48,11 @@ GOAL = "greedy-unvisited, the goal itself"
 
 
 class Named(Baseline):
-    """greedy-unvisited under another name, with a target encoder or without."""
+    """greedy-unvisited under another name."""
 
-    def __init__(self, label: str, graph: Graph, units: Any, target: Encoder | None = None) -> None:
+    def __init__(self, label: str, graph: Graph, units: Any) -> None:
         super().__init__(BaselineConfig(name=REFERENCE), graph.forward, units, workers=8)
-        self.label, self.target = label, target
+        self.label = label
 
     @property
     def name(self) -> str:
@@ -91,7 +91,8 @@ def main() -> None:
     settings: list[tuple[str, ...]] = [()]
     if arguments.sweep:
         settings = [*(() if arguments.only_also else SWEEP), *(tuple(a.split(",")) for a in arguments.also)]
-    rows = list(bench.evaluate(agents, reference, plain))
+    encoders: dict[str, Encoder] = {reference.name: plain}
+    rows = list(bench.evaluate(agents, reference, encoders))
     show(rows)
     for chosen in settings:
         if time.monotonic() - started > arguments.seconds:
@@ -100,10 +101,11 @@ def main() -> None:
         config: TargetConfig = configure(base, list(chosen))
         target, seconds = bench.train(config, None if arguments.sweep else arguments.out)
         label = ",".join(chosen) or "target encoder"
-        mine: list[Agent] = [Named(label, bench.there, bench.units, target)]
+        mine: list[Agent] = [Named(label, bench.there, bench.units)]
         if arguments.policy:
-            mine.append(bench.policy(arguments.policy, target))
-        found = list(bench.evaluate(mine, reference, plain))
+            mine.append(bench.policy(arguments.policy))
+        own: dict[str, Encoder] = {agent.name: target for agent in mine}
+        found = list(bench.evaluate(mine, reference, encoders | own))
         show(found, f"{config.updates} updates in {seconds:.0f} s")
         rows += found
     if arguments.out:
@@ -152,30 +154,26 @@ class Bench:
             save_target(out, adapter, config.adapter, self.table.fingerprint, manifest)
         return TargetEncoder(self.table.encoder(self.device), adapter), seconds
 
-    def policy(self, folder: Path, target: Encoder) -> Agent:
-        """A learned policy that is shown goals through the target encoder."""
+    def policy(self, folder: Path) -> Agent:
+        """A learned policy."""
         from linkwalk.navigate.learned import Learned
         from linkwalk.policy.checkpoint import load_policy
 
         head, _ = load_policy(folder, self.unseen.fingerprint, device=self.device)
-        agent = Learned(
+        return Learned(
             folder.name, head, self.there.forward, np.array(self.there.out_kinds), self.unseen.vectors
         )
-        agent.target = target  # type: ignore[attr-defined]
-        return agent
 
-    def evaluate(self, agents: list[Agent], reference: Agent, plain: Encoder) -> Iterator[Result]:
-        """The agents on the same sentence searches."""
+    def evaluate(
+        self, agents: list[Agent], reference: Agent, encoders: dict[str, Encoder]
+    ) -> Iterator[Result]:
+        """The agents on the same sentence searches; one without an encoder is shown the goals themselves."""
         for steps in (5, 10, 20):
             task = TaskConfig(
                 task="sentence", steps=steps, episodes=self.arguments.episodes, seed=self.arguments.seed
             )
-            queries = SentenceQueries(self.there, task, plain)
-
-            def asked(agent: Agent, episodes: Episodes, queries: SentenceQueries = queries) -> Episodes:
-                return episodes if agent.name == GOAL else queries(agent, episodes)
-
-            yield from compare(self.there.forward, self.there.reverse, task, agents, reference, show=asked)
+            queries = SentenceQueries(self.there, task, encoders)
+            yield from compare(self.there.forward, self.there.reverse, task, agents, reference, show=queries)
 
 
 def show(rows: list[Result], note: str = "") -> None:

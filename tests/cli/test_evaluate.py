@@ -3,7 +3,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from linkwalk.graph.store import Graph
 from linkwalk.navigate import BASELINES
 from tests.graph.conftest import Page, write_graph
 
@@ -29,9 +31,10 @@ def test_json_is_as_promised(run: Run, embedded: Path) -> None:
         assert 0 <= result["spl"] <= result["success"] <= 1
         assert (result["task"], result["sampling"], result["episodes"]) == ("navigation", "forward", 50)
         assert result["mean_distance"] >= 1
-    for start in range(0, 15, 5):
-        failures = {r["agent"]: 1 - r["success"] for r in results[start : start + 5]}
-        for result in results[start : start + 5]:
+    for start in range(0, len(results), len(BASELINES)):
+        together = results[start : start + len(BASELINES)]
+        failures = {r["agent"]: 1 - r["success"] for r in together}
+        for result in together:
             expected = failures[result["agent"]] / failures["greedy-unvisited"]
             assert result["failure_ratio"] == pytest.approx(expected)
 
@@ -104,7 +107,8 @@ def test_a_back_button_is_a_privilege_that_the_reference_shares(run: Run, embedd
         (["--agent", "random", "--steps", ""], "--steps '' is not a list"),
         (["--agent", "random", "--budget", "0"], "--budget"),
         (["--agent", "random", "--episodes", "0"], "--episodes"),
-        (["--agent", "random", "--task", "sentence"], "--task"),
+        (["--agent", "random", "--task", "paragraph"], "--task"),
+        (["--agent", "greedy", "--task", "sentence"], "linkwalk embed"),
         (["--agent", "random", "--seed", "-1"], "--seed"),
     ],
 )
@@ -130,3 +134,68 @@ def test_embeddings_of_another_graph_are_refused(run: Run, embedded: Path) -> No
     ran = run("eval", embedded, "--embeddings", "random")
     assert (ran.status, ran.out) == (2, "")
     assert "another graph" in ran.err
+
+
+def test_sentence_search(run: Run, embedded_world: Path) -> None:
+    import shlex
+
+    options = ("--task", "sentence", "--steps", 3, "--episodes", 40, "--budget", 6)
+    everyone = run("eval", embedded_world, *options, "--json", "-q").json()["results"]
+    assert [row["agent"] for row in everyone] == list(BASELINES)
+    assert {(row["task"], row["steps"], row["episodes"]) for row in everyone} == {("sentence", 3, 40)}
+    for name in ("random", "greedy-dfs"):
+        (alone,) = run("eval", embedded_world, "--agent", name, *options, "--json", "-q").json()["results"]
+        assert alone == everyone[BASELINES.index(name)]
+    whole = run("eval", embedded_world, "--agent", "greedy", *options[2:], "--json", "-q").json()["results"]
+    assert whole[0]["success"] != everyone[1]["success"], "a sentence is not the goal"
+
+    people = run("eval", embedded_world, "--agent", "greedy-unvisited", *options)
+    assert "sentence search by forward walks, 40 episodes each" in people.out
+    assert "read: " in people.err
+    command = shlex.split(people.out.rpartition("next: linkwalk ")[2])
+    assert run(*command, "--agent", "random").status == 0
+
+
+def test_random_features_cannot_read_sentences(run: Run, embedded: Path) -> None:
+    ran = run("eval", embedded, "--task", "sentence", "--embeddings", "random", "--agent", "greedy")
+    assert (ran.status, ran.out) == (2, "")
+    assert "random features, which cannot read text" in ran.err
+    assert ran.err.count("\n") == 1
+    blind = run("eval", embedded, "--task", "sentence", "--agent", "random", "--steps", 2, "-q", "--json")
+    assert blind.status == 0
+    assert blind.json()["results"][0]["failure_ratio"] is None
+
+
+def test_a_policy_reads_with_its_own_target_encoder(run: Run, embedded_world: Path, tmp_path: Path) -> None:
+    import shutil
+
+    from linkwalk.embed import Embeddings
+    from linkwalk.policy.checkpoint import save_policy
+    from linkwalk.policy.heads import HeadConfig, build_head
+    from linkwalk.policy.target import AdapterConfig, TargetModel, save_target
+
+    table = Embeddings.open(embedded_world)
+    # Untrained the residual head walks as greedy-unvisited does; so what differs is what it reads.
+    config = HeadConfig(width=table.width)
+    save_policy(
+        tmp_path / "plain",
+        build_head(config),
+        config,
+        {"encoder": table.fingerprint, "encoder_name": "minilm"},
+    )
+    shutil.copytree(tmp_path / "plain", tmp_path / "own")
+    model = TargetModel(table.encoder("cpu").model, AdapterConfig(rank=1))
+    adapter = model.adapter()
+    adapter["turn"] = -2 * torch.eye(table.width)  # away from everything
+    save_target(tmp_path / "own", adapter, model.config, table.fingerprint, {})
+    options = ("--task", "sentence", "--steps", 3, "--episodes", 60, "--budget", 4, "--json", "-q")
+    agents = ("--agent", "greedy-unvisited", "--agent", tmp_path / "plain", "--agent", tmp_path / "own")
+    greedy, plain, own = run("eval", embedded_world, *agents, *options).json()["results"]
+    assert abs(plain["success"] - greedy["success"]) < 0.05
+    assert own["success"] < plain["success"] - 0.1
+    graph = Graph.open(embedded_world)
+    towards = ("--from", graph.name(int(graph.forward.degrees().argmax())), "--sentence", "stone", "--json")
+    plain, own = (
+        run("walk", embedded_world, *towards, "--agent", tmp_path / name).json() for name in ("plain", "own")
+    )
+    assert plain["best"]["score"] > 0 > own["steps"][0]["score"]

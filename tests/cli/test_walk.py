@@ -2,9 +2,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from linkwalk.embed import Embeddings
 from linkwalk.graph.store import ENTITY, LINK, Graph
+from linkwalk.navigate import unit_rows
 from tests.graph.conftest import Page, write_graph
 
 Run = Callable[..., Any]
@@ -120,5 +123,51 @@ def test_errors_are_one_line_and_say_what_to_do(run: Run, world: Path, args: lis
     ran = run("walk", world, *args)
     assert (ran.status, ran.out) == (2, "")
     assert ran.err.startswith("error: ")
+    assert ran.err.count("\n") == 1
+    assert message in ran.err
+
+
+def test_towards_a_sentence_the_goal_is_unknown(run: Run, embedded_world: Path) -> None:
+    graph = Graph.open(embedded_world)
+    start = graph.name(int(np.argmax(graph.forward.degrees())))
+    words = "Copper engine light letter bridge story mountain village"
+    value = run("walk", embedded_world, "--from", start, "--sentence", words, "--json").json()
+    assert list(value)[:3] == ["success", "steps", "distance"]
+    assert [value[name] for name in ("success", "distance", "goal", "optimum")] == [None] * 4
+    assert (value["sentence"], value["budget"]) == (words, 20)
+    assert len(value["steps"]) == 20
+    pages = [value["start"], *value["steps"]]
+    best = value["best"]
+    assert pages[best["step"]]["node"] == best["node"]
+    table = Embeddings.open(embedded_world)
+    query = unit_rows(table.encoder("cpu").encode([words]))[0]
+    cosines = unit_rows(table.vectors[[page["node"] for page in pages]]) @ query
+    assert best["score"] == pytest.approx(cosines.max(), abs=1e-4)
+    assert [step["score"] for step in value["steps"]] == pytest.approx(cosines[1:].tolist(), abs=1e-4)
+
+    people = run("walk", embedded_world, "--from", start, "--sentence", words, "--budget", 3)
+    assert f"to   «{words}», by greedy-unvisited" in people.out
+    assert "closest of the pages seen in 3 steps: " in people.out
+    assert people.out.splitlines()[-1].endswith("--agent greedy-unvisited --task sentence")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--from", "Alpha"], "a block with --to or words with --sentence, one of the two"),
+        (["--from", "Alpha", "--to", "Beta", "--sentence", "x"], "one of the two"),
+        (["--from", "Alpha", "--sentence", "  "], "--sentence is empty: give the words to look for"),
+        (["--from", "Echo", "--sentence", "x"], "Echo (0) has no links, so no path leads anywhere"),
+        (["--from", "Alpha", "--sentence", "x"], "no embeddings named 'minilm'"),
+        (["--from", "Alpha", "--sentence", "x", "--agent", "random"], "no embeddings named 'minilm'"),
+        (
+            ["--from", "Alpha", "--sentence", "x", "--embeddings", "random"],
+            "the embeddings 'random' are random features, which cannot read text",
+        ),
+    ],
+)
+def test_sentences_that_cannot_be_looked_for(run: Run, world: Path, args: list[str], message: str) -> None:
+    ran = run("walk", world, *args)
+    assert (ran.status, ran.out) == (2, "")
     assert ran.err.count("\n") == 1
     assert message in ran.err

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from linkwalk.embed import Embeddings, Encoder
     from linkwalk.graph.store import Graph
     from linkwalk.navigate import Agent, BaselineConfig
     from linkwalk.navigate.journeys import Float32s
@@ -100,3 +101,20 @@ def open_vectors(wiki: Path, graph: "Graph", agents: list[str], name: str | None
             return None
         raise
     return unit_rows(embeddings.vectors)
+
+
+def open_encoders(wiki: Path, agents: Iterable[str], table: "Embeddings") -> "dict[str, Encoder]":
+    """What each agent reads sentences with: its policy's target encoder, or else the one that made the embeddings."""
+    from linkwalk.navigate import BASELINES
+
+    plain = table.encoder()
+    encoders: dict[str, Encoder] = {}
+    for name in agents:
+        own = None
+        folder = None if name in BASELINES else policy_folder(wiki, name)
+        if folder is not None:
+            from linkwalk.policy.target import load_target
+
+            own = load_target(folder, table)
+        encoders[name] = own or plain
+    return encoders

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linkwalk.cli.agents import Back, Budget, EmbeddingsName, Seed, check_agents, open_agent, open_vectors
+from linkwalk.cli.agents import (
+    Back,
+    Budget,
+    EmbeddingsName,
+    Seed,
+    check_agents,
+    open_agent,
+    open_encoders,
+    open_vectors,
+)
 from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_next
 
 if TYPE_CHECKING:
@@ -20,6 +29,7 @@ class Task(StrEnum):
 
     NAVIGATION = "navigation"
     MULTISTEP = "multistep"
+    SENTENCE = "sentence"
 
 
 class Sampling(StrEnum):
@@ -40,7 +50,11 @@ def evaluate(
         ),
     ] = None,
     task: Annotated[
-        Task, typer.Option(help="Walks of T steps, or of a number drawn from 1 to T.")
+        Task,
+        typer.Option(
+            help="Walks of T steps, walks of a number of steps drawn from 1 to T, or walks of T steps of whose goal "
+            "agents see one random sentence."
+        ),
     ] = Task.NAVIGATION,
     steps: Annotated[
         str | None,
@@ -61,13 +75,15 @@ def evaluate(
     """Measure how well agents find their way: start and goal are the ends of a random walk of T steps.
 
     All agents get the same episodes. The failure ratio compares an agent's failures with those of greedy-unvisited with
-    the same privileges: below 1 is better. Intervals are at 95 %.
+    the same privileges: below 1 is better. Intervals are at 95 %. In sentence search a policy reads the sentence with
+    its own target encoder, if it has one, every other agent with the encoder that made the embeddings.
 
     Example: linkwalk eval WIKI --agent random --agent greedy-unvisited --steps 5,10
     """
-    from linkwalk.evaluate import TaskConfig, compare, draw_episodes
+    from linkwalk.embed import Embeddings
+    from linkwalk.evaluate import SentenceQueries, TaskConfig, compare, draw_episodes, draw_sentences
     from linkwalk.graph.store import Graph
-    from linkwalk.navigate import BASELINES, REFERENCE, BaselineConfig
+    from linkwalk.navigate import BASELINES, BLIND, REFERENCE, BaselineConfig
     from linkwalk.progress import Progress
 
     names = check_agents(agent or BASELINES, wiki, back=back)
@@ -76,23 +92,27 @@ def evaluate(
     vectors = open_vectors(wiki, graph, names, embeddings)
     extra = [REFERENCE] if vectors is not None and REFERENCE not in names else []
     results: list[Result] = []
+    configs = [
+        TaskConfig(task=task.value, steps=length, sampling=sampling.value, episodes=episodes, seed=seed)
+        for length in lengths
+    ]
+    progress, queries = Progress(quiet=quiet), {}
+    if task is Task.SENTENCE and (looking := [name for name in names + extra if name not in BLIND]):
+        encoders = open_encoders(wiki, looking, Embeddings.open(wiki, embeddings or "minilm", graph))
+        count = episodes * len(lengths) * len(set(encoders.values()))
+        with progress.stage("read", count, "sentences") as stage:
+            for config in configs:
+                queries[config.steps] = SentenceQueries(graph, config, encoders, stage.advance)
     total = episodes * len(lengths) * len(names + extra)
-    with Progress(quiet=quiet).stage("eval", total, "episodes") as stage:
-        for length in lengths:
-            config = TaskConfig(
-                task=task.value,
-                steps=length,
-                sampling=sampling.value,
-                episodes=episodes,
-                seed=seed,
-            )
+    with progress.stage("eval", total, "episodes") as stage:
+        for config in configs:
             made = {
                 name: open_agent(
                     name,
                     wiki,
                     graph,
                     vectors,
-                    BaselineConfig(name=REFERENCE, back=back, depth=length),
+                    BaselineConfig(name=REFERENCE, back=back, depth=config.steps),
                     embeddings,
                 )
                 for name in names + extra
@@ -104,6 +124,7 @@ def evaluate(
                 [made[name] for name in names],
                 made.get(REFERENCE),
                 budget=budget,
+                show=queries.get(config.steps, lambda _, episodes: episodes),
                 advance=stage.advance,
             )
     if json:
@@ -116,15 +137,19 @@ def evaluate(
         )
         return
     print(
-        f"{graph.snapshot}: {task} by {sampling} walks, {episodes:,} episodes each, {budget} steps"
+        f"{graph.snapshot}: {task}{' search' * (task is Task.SENTENCE)} by {sampling} walks, {episodes:,} episodes each, {budget} steps"
         + (", with a back button" if back else "")
     )
     _show(results)
     if vectors is None:
         print(f"\nno failure ratio: greedy-unvisited needs embeddings (`linkwalk embed {wiki}`)")
-    first = draw_episodes(graph.forward, graph.reverse, replace(results[0].task, episodes=1))
-    ends = (shlex.quote(graph.name(int(nodes[0]))) for nodes in (first.starts, first.goals))
-    print_next("linkwalk walk {} --from {} --to {}".format(wiki, *ends))
+    one = replace(results[0].task, episodes=1)
+    first = draw_episodes(graph.forward, graph.reverse, one)
+    start, goal = (graph.name(int(nodes[0])) for nodes in (first.starts, first.goals))
+    to = f"--to {shlex.quote(goal)}"
+    if task is Task.SENTENCE:
+        to = f"--sentence {shlex.quote(draw_sentences(graph, first, one)[0])}"
+    print_next(f"linkwalk walk {wiki} --from {shlex.quote(start)} {to}")
 
 
 def _lengths(text: str) -> list[int]:

@@ -31,8 +31,10 @@ class Encoder(Protocol):
 
     width: int
 
-    def encode(self, texts: list[str]) -> NDArray[np.float32]:
-        """One row per text, in order."""
+    def encode(
+        self, texts: list[str], advance: Callable[[float], None] = lambda _: None
+    ) -> NDArray[np.float32]:
+        """One row per text, in order; ``advance`` hears how many are done."""
         ...
 
 

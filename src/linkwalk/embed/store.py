@@ -81,7 +81,9 @@ class Embeddings:
 
         config, spec = self.manifest["config"], self.manifest["encoder"]
         if spec == "random":
-            raise InputError(f"the embeddings {self.name!r} are random features, which cannot read text")
+            raise InputError(
+                f"the embeddings {self.name!r} are random features, which cannot read text: use minilm's"
+            )
         if find_model(spec).fingerprint != self.manifest["model_fingerprint"]:
             raise ArtifactError(
                 f"the encoder {spec} is not the one that made the embeddings {self.name!r}: run `linkwalk embed` again"

@@ -1,15 +1,14 @@
 """Sentence search: of the goal an agent is shown one random sentence, through the encoder it has for it (sec. 4.1)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from linkwalk.embed import Encoder
 from linkwalk.embed.text import goal_sentences
-from linkwalk.evaluate.tasks import SAMPLINGS, TaskConfig
+from linkwalk.evaluate.tasks import SAMPLINGS, TaskConfig, draw_episodes
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import BLIND, Agent, Episodes, unit_rows
-from linkwalk.navigate.journeys import Float32s
+from linkwalk.navigate import Agent, Episodes, unit_rows
 
 _DRAW = 1
 
@@ -29,32 +28,31 @@ def draw_sentences(graph: Graph, episodes: Episodes, config: TaskConfig) -> list
 
 
 class SentenceQueries:
-    """Shows agents the sentences of a task's goals: to each through its own target encoder, if it has one.
+    """What agents are shown in one task of sentence search: to each the sentences as its own encoder reads them.
 
-    ``encoder`` is the nodes' own, for agents that have none (``Agent.target``). Every sentence is read once by each
-    encoder; ``advance`` hears how many are done.
+    ``encoders`` are the agents', by name: a policy's target encoder, or the one that made the nodes' embeddings. An
+    agent that has none is shown the goals themselves (or nothing, as one that looks at nothing needs none). Each
+    encoder reads each sentence once; ``advance`` hears how many are done.
     """
 
     def __init__(
         self,
         graph: Graph,
         config: TaskConfig,
-        encoder: Encoder | None,
+        encoders: Mapping[str, Encoder],
         advance: Callable[[float], None] = lambda _: None,
     ) -> None:
-        self.graph, self.config, self.encoder, self.advance = graph, config, encoder, advance
-        self._read: dict[int, Float32s] = {}
+        episodes = draw_episodes(graph.forward, graph.reverse, config)
+        self.sentences = draw_sentences(graph, episodes, config)
+        distinct = list(dict.fromkeys(self.sentences))
+        rows = dict(zip(distinct, range(len(distinct)), strict=True))
+        which = [rows[sentence] for sentence in self.sentences]
+        read = {
+            encoder: unit_rows(encoder.encode(distinct, advance))[which]
+            for encoder in dict.fromkeys(encoders.values())
+        }
+        self.queries = {name: read[encoder] for name, encoder in encoders.items()}
 
     def __call__(self, agent: Agent, episodes: Episodes) -> Episodes:
-        """The agent's episodes, with queries of unit length; one that looks at nothing gets none."""
-        encoder = getattr(agent, "target", None) or self.encoder
-        if encoder is None or agent.name in BLIND:
-            return episodes
-        if id(encoder) not in self._read:
-            texts = draw_sentences(self.graph, episodes, self.config)
-            distinct = list(dict.fromkeys(texts))
-            rows = dict(zip(distinct, range(len(distinct)), strict=True))
-            vectors = unit_rows(encoder.encode(distinct))
-            self._read[id(encoder)] = vectors[[rows[text] for text in texts]]
-            self.advance(episodes.size)
-        return episodes._replace(queries=self._read[id(encoder)])
+        """The agent's episodes, with its queries, of unit length."""
+        return episodes._replace(queries=self.queries.get(agent.name))

@@ -136,7 +136,7 @@ class Losses(NamedTuple):
 
 
 class CosinePolicy(nn.Module):
-    """Greedy, never back to a page seen, as a policy head: a softmax of cosines; its one weight is their scale."""
+    """Greedy as a policy head: a softmax of cosines; its one weight is their scale."""
 
     def __init__(self, scale: float = 20.0) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class CosinePolicy(nn.Module):
         """Logits [A], of the same shapes as every head's."""
         goal, action = (nn.functional.normalize(x, dim=-1) for x in (goal, action))
         logits: Tensor = self.log_scale.exp() * (goal[owner] * action).sum(-1)
-        return logits.masked_fill(traits[:, -1] > 0, _NEVER)
+        return logits
 
 
 def losses(
@@ -181,8 +181,11 @@ def losses(
         -1,
     )
     logits = head(rows(decisions.current), q[tensor(walk)], rows(decisions.target), traits, owner)
-    likely = log_softmax(logits, owner, count)
     taken = tensor(decisions.taken)
+    # Whoever is shown q will not go back to a page it has seen; a walk may.
+    closed = tensor(decisions.visited, torch.bool).index_fill(0, taken, False)
+    logits = logits.masked_fill(closed, _NEVER)
+    likely = log_softmax(logits, owner, count)
     best = torch.full((count,), -torch.inf, device=device).scatter_reduce(0, owner, logits.detach(), "amax")
 
     candidates = nn.functional.normalize(rows(np.concatenate((goals, others))), dim=-1)

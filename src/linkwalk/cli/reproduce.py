@@ -87,7 +87,7 @@ def reproduce(
         bool,
         typer.Option(
             "--loop",
-            help="Train by the plain loop, even where a GPU could replay recorded updates: the same, slower.",
+            help="Train and walk by the plain loops, even where a GPU could do so on its own: the same, slower.",
         ),
     ] = False,
     markdown: Annotated[

@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import torch
 from numpy.typing import NDArray
 from torch import nn
 
@@ -31,7 +32,9 @@ from linkwalk.learn.validation import held_out_nodes
 from linkwalk.navigate import REFERENCE, Agent, Baseline, BaselineConfig, Episodes, Journeys, unit_rows
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.learned import Learned, LearnedConfig
+from linkwalk.navigate.on_device import OnDevice
 from linkwalk.policy.checkpoint import load_policy, save_policy
+from linkwalk.policy.heads import FeedForward
 from linkwalk.policy.target import WEIGHTS as TARGET_WEIGHTS
 from linkwalk.policy.target import load_target
 from linkwalk.progress import Progress
@@ -39,6 +42,7 @@ from linkwalk.recipes import RECIPES, with_settings
 from linkwalk.reproduce.halves import Halves, random_features
 from linkwalk.reproduce.journal import Journal
 from linkwalk.reproduce.recorded import clone_recorded, recordable
+from linkwalk.walks.on_device import DeviceGraph
 
 _WARM = 4
 
@@ -71,7 +75,7 @@ class Runner:
         recorded: bool | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """``recorded``: whether updates that can be are replayed on the device; None: on a GPU."""
+        """``recorded``: whether what can be trained and walked on the device alone is; None: on a GPU."""
         self.halves, self.embeddings, self.budget = halves, embeddings, budget
         self.target_folder = target
         self.device = str(choose_device(device))
@@ -183,20 +187,21 @@ class Runner:
         table = self.table(self.halves.eval, random=contender.random_features)
         return load_policy(self.policy(contender), table.fingerprint, device=self.device)[0]
 
-    def agent(self, contender: Contender, depth: int) -> Agent:
-        """A contender on the unseen half; depth-first search goes ``depth`` links deep."""
+    def agent(self, contender: Contender, task: TaskConfig) -> Agent:
+        """A contender on the unseen half; depth-first search goes as many links deep as the task has steps."""
+        graph = self.eval
         if contender.baseline is not None:
-            config = BaselineConfig(name=contender.baseline, depth=depth)
-            return Baseline(config, self.eval.forward, self.units, workers=min(4, os.cpu_count() or 1))
-        table = self.table(self.halves.eval, random=contender.random_features)
-        return Learned(
-            self.policy(contender).name,
-            self.head(contender),
-            self.eval.forward,
-            self.eval.out_kinds,
-            table.vectors,
-            LearnedConfig(revisit=contender.revisit),
-        )
+            config = BaselineConfig(name=contender.baseline, depth=task.steps)
+            return Baseline(config, graph.forward, self.units, workers=min(4, os.cpu_count() or 1))
+        name, head = self.policy(contender).name, self.head(contender)
+        vectors = self.table(self.halves.eval, random=contender.random_features).vectors
+        if self.recorded and isinstance(head, FeedForward) and task.task != "sentence":
+            # The same journeys up to rounding; queries, which have another length, are left to the plain agent.
+            there = DeviceGraph.of(graph.forward, graph.out_kinds, device=self.device)
+            on_device = torch.tensor(vectors, device=self.device)
+            return OnDevice(name, there, on_device, head, revisit=contender.revisit)
+        revisit = LearnedConfig(revisit=contender.revisit)
+        return Learned(name, head, graph.forward, graph.out_kinds, vectors, revisit)
 
     def measure(self, task: TaskConfig, contenders: Sequence[Contender]) -> list[dict[str, Any]]:
         """One task's cells, in the order of the contenders: known ones from the journal, the others run now."""
@@ -213,7 +218,7 @@ class Runner:
             return
         graph, measure = self.eval, Contender(baseline=REFERENCE)
         agents = {
-            who: Timed(partial(self.agent, who, task.steps), self.target if who.baseline is None else None)
+            who: Timed(partial(self.agent, who, task), self.target if who.baseline is None else None)
             for who in {*contenders, measure}
         }
         read: dict[int, Float32s] = {}

@@ -11,7 +11,24 @@ from linkwalk.policy.heads import HeadConfig
 
 
 def ours(width: int) -> CloneConfig:
-    """The head that starts as the cosine, cloned from shortcut walks of up to 20 steps."""
+    """The compass, cloned on its own walks with a map: minutes on a CPU."""
+    return CloneConfig(
+        head=HeadConfig(head="compass", width=width, dropout=0.7),
+        walks="own",
+        steps=40,
+        multistep=True,
+        batch=512,
+        updates=400,
+        edge_dropout=0.0,
+        learning_rate=3e-4,
+        schedule="cosine",
+        warmup=40,
+        weight_decay=0.1,
+    )
+
+
+def residual(width: int) -> CloneConfig:
+    """The head that starts as the cosine and sees the current page, cloned from shortcut walks of up to 20 steps."""
     return CloneConfig(head=HeadConfig(head="residual", width=width))
 
 
@@ -57,6 +74,7 @@ def paper_mlp(width: int) -> CloneConfig:
 
 RECIPES: dict[str, Callable[[int], CloneConfig]] = {
     "ours": ours,
+    "residual": residual,
     "paper": paper,
     "paper-multistep": paper_multistep,
     "paper-reverse": paper_reverse,

@@ -82,7 +82,7 @@ def test_a_stopped_training_goes_on_to_the_same_losses(
 
 
 def test_a_killed_training_goes_on_from_its_last_save(world: World, tmp_path: Path) -> None:
-    config = with_settings(RECIPES["ours"](WIDTH), QUICK)
+    config = with_settings(RECIPES["ours"](WIDTH), [*QUICK, "schedule=constant"])
     whole = clone(*world, config, folder=tmp_path / "whole", checkpoint_every=40)
     saved = read_state(tmp_path / "whole")
     assert saved is not None

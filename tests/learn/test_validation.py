@@ -69,7 +69,9 @@ def test_training_and_validation_share_no_page(walks: str, world: World) -> None
     ):
         assert HELD_OUT[nodes].all()
     forward, kinds = within(world.forward, world.kinds, ~HELD_OUT)
-    drawn = Batches(config, forward, transpose(forward), kinds).draw(200, np.random.default_rng(0))
+    drawn = Batches(config, forward, transpose(forward), kinds).draw(
+        200, np.random.default_rng(0), build_head(config.head)
+    )
     for nodes in (drawn.current, drawn.goal, drawn.target):
         assert not HELD_OUT[nodes].any()
 

@@ -49,8 +49,6 @@ def check_agents(names: Iterable[str], wiki: Path, *, back: bool = False) -> lis
         if policy_folder(wiki, name) is None:
             policies = sorted(p.parent.name for p in (wiki / "policies").glob("*/manifest.json"))
             raise InputError(f"no agent named {name!r}: choose from {', '.join([*BASELINES, *policies])}")
-        if back:
-            raise InputError(f"{name} is a learned policy, which has no back button yet: leave out --back")
     return agents
 
 
@@ -80,12 +78,18 @@ def open_agent(
         return Baseline(replace(config, name=name), graph.forward, vectors, workers=threads())
     from linkwalk.device import choose_device
     from linkwalk.embed import Embeddings
-    from linkwalk.navigate.learned import Learned
+    from linkwalk.navigate.guided import Guided, GuidedConfig
+    from linkwalk.navigate.learned import Learned, LearnedConfig
     from linkwalk.policy.checkpoint import load_policy
+    from linkwalk.policy.heads import Compass
 
     table = Embeddings.open(wiki, embeddings or "minilm", graph)
     head, _ = load_policy(folder, table.fingerprint, device=str(choose_device("auto")))
-    return Learned(name, head, graph.forward, graph.out_kinds, table.vectors)
+    if isinstance(head, Compass) and vectors is not None:
+        guided = GuidedConfig(back=config.back, window=config.window)
+        return Guided(name, head, graph.forward, vectors, guided, workers=threads())
+    learned = LearnedConfig(back=config.back, window=config.window)
+    return Learned(name, head, graph.forward, graph.out_kinds, table.vectors, learned)
 
 
 def open_vectors(wiki: Path, graph: "Graph", agents: list[str], name: str | None) -> "Float32s | None":

@@ -22,6 +22,7 @@ from linkwalk.learn.metrics import Metrics
 from linkwalk.learn.optimise import SCHEDULES, build_optimiser, rate_at
 from linkwalk.learn.state import Interrupt, Saved, State
 from linkwalk.learn.validation import CRITERIA, Bools, Validation, within
+from linkwalk.navigate import unit_rows
 from linkwalk.policy.heads import HeadConfig, Table, build_head
 from linkwalk.progress import Progress
 
@@ -36,7 +37,7 @@ class CloneConfig:
 
     head: HeadConfig = field(default_factory=HeadConfig)
     walks: str = "shortcut"
-    """``forward``, ``reverse``, ``shortest`` or ``shortcut`` (sec. 3.1)."""
+    """``forward``, ``reverse``, ``shortest`` or ``shortcut`` (sec. 3.1); ``own``: the policy's (``own_walks``)."""
     exact: bool = False
     """Shortest paths of exactly T steps to a uniform goal (sec. 3.1), instead of between a walk's ends (sec. 5.1)."""
     steps: int = 20
@@ -119,13 +120,13 @@ def clone(
         raise InputError(
             f"validation={config.validation:g}, but held-out nodes are {'not ' * (held_out is None)}given"
         )
-    table = Table.of(vectors, device)
-    validation = None
+    table, validation = Table.of(vectors, device), None
+    units = unit_rows(vectors) if config.head.head == "compass" else None  # for the walker with a map
     if held_out is not None:
-        validation = Validation(config, *within(forward, kinds, held_out), table)
+        validation = Validation(config, *within(forward, kinds, held_out), table, units)
         forward, kinds = within(forward, kinds, ~held_out)
         reverse = transpose(forward)
-    batches = Batches(config, forward, reverse, kinds)
+    batches = Batches(config, forward, reverse, kinds, units)
     chance = torch.random.fork_rng([device] if device.startswith("cuda") else [])
     with chance, Interrupt() as interrupt:
         torch.manual_seed(config.seed)
@@ -147,7 +148,7 @@ def clone(
             clock, done = time.monotonic(), state.update
             while state.update < config.updates and not _stops(state, config):
                 state.update += 1
-                decisions = batches.draw(config.batch, state.rng, edge_dropout=config.edge_dropout)
+                decisions = batches.draw(config.batch, state.rng, head, edge_dropout=config.edge_dropout)
                 loss, accuracy = cloning_loss(head, table, decisions)
                 for group in state.optimiser.param_groups:
                     group["lr"] = rate_at(config, state.update)

@@ -9,6 +9,8 @@ from torch import Tensor, nn
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
+from linkwalk.learn.own_walks import OwnWalks
+from linkwalk.navigate.journeys import Float32s
 from linkwalk.policy.decisions import Decisions, from_walks, without
 from linkwalk.policy.heads import Table, log_softmax
 from linkwalk.walks import ForwardWalks, ReverseWalks, Sampler, ShortcutWalks, ShortestWalks
@@ -18,7 +20,7 @@ from linkwalk.walks.shortest import Reading
 if TYPE_CHECKING:
     from linkwalk.learn.clone import CloneConfig
 
-WALKS = ("forward", "reverse", "shortest", "shortcut")
+WALKS = ("forward", "reverse", "shortest", "shortcut", "own")
 
 
 def sampler(config: "CloneConfig", forward: Csr, reverse: Csr) -> Sampler:
@@ -39,12 +41,30 @@ def sampler(config: "CloneConfig", forward: Csr, reverse: Csr) -> Sampler:
 class Batches:
     """Fresh walks on one graph as decisions to imitate, some of the links not taken hidden (app. B.2)."""
 
-    def __init__(self, config: "CloneConfig", forward: Csr, reverse: Csr, kinds: NDArray[np.uint8]) -> None:
+    def __init__(
+        self,
+        config: "CloneConfig",
+        forward: Csr,
+        reverse: Csr,
+        kinds: NDArray[np.uint8],
+        units: Float32s | None = None,
+    ) -> None:
         self.forward, self.kinds = forward, kinds
-        self.sampler = sampler(config, forward, reverse)
+        self.own: OwnWalks | None = None
+        if config.walks == "own":
+            if units is None:
+                raise InputError("only a compass walks by itself in training: choose --set head.head=compass")
+            steps, multistep = config.steps, config.multistep
+            self.own = OwnWalks(forward, reverse, kinds, units, steps=steps, multistep=multistep)
+        else:
+            self.sampler = sampler(config, forward, reverse)
 
-    def draw(self, walks: int, rng: np.random.Generator, *, edge_dropout: float = 0.0) -> Decisions:
-        """Every step of that many walks."""
+    def draw(
+        self, walks: int, rng: np.random.Generator, head: nn.Module, *, edge_dropout: float = 0.0
+    ) -> Decisions:
+        """Every step of that many walks, or some steps of the head's own."""
+        if self.own is not None:
+            return self.own.draw(walks, rng, head)
         drawn = self.sampler.sample(walks, rng)
         decisions = from_walks(drawn, self.forward, self.kinds)
         if not edge_dropout:
@@ -56,6 +76,13 @@ def cloning_loss(head: nn.Module, table: Table, decisions: Decisions) -> tuple[T
     """Mean negative log-likelihood of what the walks did (sec. 3), and how often the policy would do the same."""
     logits, owner = table.logits(head, decisions)
     likely = log_softmax(logits, owner, len(decisions.current))
+    if decisions.share is not None:
+        share = torch.as_tensor(decisions.share, device=logits.device)
+        best = torch.full_like(likely[: len(decisions.current)], -torch.inf).scatter_reduce(
+            0, owner, logits, "amax"
+        )
+        agreed = (share * (logits >= best[owner])).sum()
+        return -(share * likely).sum() / len(best), agreed / len(best)
     taken = torch.as_tensor(decisions.taken, device=logits.device)
     best = torch.full_like(taken, -torch.inf, dtype=logits.dtype).scatter_reduce(0, owner, logits, "amax")
     return -likely[taken].mean(), (logits[taken] >= best).float().mean()

@@ -12,9 +12,11 @@ from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.hashes import hash_strings
 from linkwalk.graph.store import Graph
 from linkwalk.learn.imitation import Batches, cloning_loss
-from linkwalk.navigate import Episodes
+from linkwalk.navigate import Agent, Episodes
+from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.learned import Learned
-from linkwalk.policy.heads import Table
+from linkwalk.policy.heads import Compass, Table, build_head
 from linkwalk.walks import ForwardWalks
 
 if TYPE_CHECKING:
@@ -48,19 +50,26 @@ def within(forward: Csr, kinds: NDArray[np.uint8], nodes: Bools) -> tuple[Csr, N
 class Validation:
     """The cloning loss on fixed walks between held-out articles, and how often fixed goals there are reached."""
 
-    def __init__(self, config: "CloneConfig", forward: Csr, kinds: NDArray[np.uint8], table: Table) -> None:
+    def __init__(
+        self,
+        config: "CloneConfig",
+        forward: Csr,
+        kinds: NDArray[np.uint8],
+        table: Table,
+        units: Float32s | None = None,
+    ) -> None:
         rng = np.random.default_rng((config.seed, 1))
         try:
             walks = ForwardWalks(forward, steps=STEPS, apart=True).sample(EPISODES, rng)
-            batches = Batches(config, forward, transpose(forward), kinds)
-            self.decisions = batches.draw(WALKS, rng)
+            batches = Batches(config, forward, transpose(forward), kinds, units)
+            self.decisions = batches.draw(WALKS, rng, build_head(config.head))
         except InputError:
             raise InputError(
                 f"the held-out articles ({config.validation:g} of all) have too few links among themselves: "
                 "hold out more, or none with --set validation=0"
             ) from None
         self.episodes = Episodes.of(walks.starts, walks.goals)
-        self.forward, self.kinds, self.table = forward, kinds, table
+        self.forward, self.kinds, self.table, self.units = forward, kinds, table, units
 
     @torch.no_grad()
     def measure(self, head: nn.Module) -> dict[str, float]:
@@ -68,7 +77,9 @@ class Validation:
         training = head.training
         head.eval()
         loss, accuracy = cloning_loss(head, self.table, self.decisions)
-        agent = Learned("policy", head, self.forward, self.kinds, self.table)
+        agent: Agent = Learned("policy", head, self.forward, self.kinds, self.table)
+        if isinstance(head, Compass) and self.units is not None:
+            agent = Guided("policy", head, self.forward, self.units)
         success = agent.run(self.episodes, budget=BUDGET).success.mean()
         head.train(training)
         return {

@@ -33,6 +33,8 @@ class Decisions(NamedTuple):
     """Whether the walk has been at the target [A] (app. B.2)."""
     taken: Int64s
     """Position among all actions of the one the walk took [S]; empty where nobody has acted yet."""
+    share: NDArray[np.float32] | None = None
+    """How right each action is [A], 1 in all for a decision, where that is known: then ``taken`` is not imitated."""
 
 
 def without(decisions: Decisions, hidden: Bools) -> Decisions:

@@ -21,7 +21,7 @@ from linkwalk.graph.store import KINDS
 if TYPE_CHECKING:
     from linkwalk.policy.decisions import Decisions
 
-HEADS = ("feedforward", "mlp", "residual")
+HEADS = ("feedforward", "mlp", "residual", "compass")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,13 +29,15 @@ class HeadConfig:
     """Which head, and its sizes."""
 
     head: str = "residual"
-    """``feedforward`` (sec. 4.2, app. B.2), ``mlp`` (app. B.1) or ``residual`` (ours)."""
+    """``feedforward`` (sec. 4.2, app. B.2), ``mlp`` (app. B.1), ``residual`` or ``compass`` (ours)."""
     width: int = 384
     """D, of the embeddings."""
     hidden: int = 256
     """Width of the hidden layer of ``mlp`` and ``residual``."""
     temperature: float = 20.0
-    """By which the residual head multiplies the cosine at the start."""
+    """By which the residual and the compass head multiply the cosine at the start."""
+    dropout: float = 0.0
+    """Share of the target's features that is hidden from the compass while it is trained."""
     visited: bool = True
     """Whether it sees which pages the walk has been at (app. B.2)."""
 
@@ -55,6 +57,8 @@ def _build(config: HeadConfig) -> nn.Module:
         return Mlp(config)
     if config.head == "residual":
         return Residual(config)
+    if config.head == "compass":
+        return Compass(config)
     raise InputError(f"no policy head named {config.head!r}: choose one of {', '.join(HEADS)}")
 
 
@@ -137,6 +141,43 @@ class Residual(nn.Module):
         seen = torch.cat((action * goal, action * current, goal * current, traits, cosine), -1)
         correction: Tensor = self.outer(nn.functional.gelu(self.inner(seen)))
         return (self.temperature * cosine + correction).squeeze(-1)
+
+
+_QUICK = 30.0
+
+
+class Compass(nn.Module):
+    """Ours: the cosine of a link's target and a direction; the direction is the goal, moved by what was learned.
+
+    The paper's feed-forward policy is an inner product of the action with a linear map of the state. This is the same,
+    of the goal alone, and begins as the identity: q = phi(s_g) + W phi(s_g) + b with W = 0, b = 0. All of it is in the
+    query, so nodes need no second table, and a link is worth the same from wherever it is seen: links of different
+    pages can be compared, which a walker with a map or a back button needs (``navigate.mapped``).
+    """
+
+    def __init__(self, config: HeadConfig) -> None:
+        super().__init__()
+        self.temperature = config.temperature
+        # The temperature's logarithm, as far as it has moved, and how much likelier each kind of link is, so that the
+        # direction need not explain it (the walker leaves the kinds out). Few numbers, at a matrix's learning rate.
+        self.scales = nn.Parameter(torch.zeros(1 + len(KINDS)))
+        self.turn = nn.Linear(config.width, config.width)
+        nn.init.zeros_(self.turn.weight)
+        nn.init.zeros_(self.turn.bias)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def direction(self, goal: Tensor) -> Tensor:
+        """Where to look [S, D] for goals [S, D]."""
+        goal = nn.functional.normalize(goal, dim=-1)
+        moved: Tensor = goal + self.turn(self.dropout(goal))
+        return moved
+
+    def forward(self, current: Tensor, goal: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
+        """Logits [A], of the same shapes as the feed-forward head's; the current page does not matter."""
+        direction = self.direction(goal).index_select(0, owner)
+        cosine = (nn.functional.normalize(action, dim=-1) * direction).sum(-1)
+        scales = _QUICK * self.scales
+        return self.temperature * scales[0].exp() * cosine + traits[:, : len(KINDS)] @ scales[1:]
 
 
 def _standardise(x: Tensor) -> Tensor:

@@ -1,0 +1,150 @@
+"""Decisions on the policy's own walks, with what would have been right at each: cloning where the policy goes.
+
+A policy cloned from walks to their ends has only seen pages on the way to the goal. Its own walks lead elsewhere, and
+there it has to do well too. So the policy walks (with its map, ``navigate.mapped``), some steps of every walk are
+picked, and at each the right link is known: a search back from the goal gives the distance of every page. Links that
+lead nearer share the label, 1 in all, each step further is e^-3 as right. Links to pages seen before are left out, as
+the walker leaves them out. No labels from anyone: the graph has them all.
+
+The search costs as much as the graph has links, once per walk: a wiki of millions of blocks is trained on a part of it
+(``linkwalk split WIKI --by node``), which is enough, as a policy depends on its encoder and never on a graph.
+"""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
+from linkwalk.navigate import Episodes
+from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.journeys import Float32s
+from linkwalk.policy.decisions import Bools, Decisions, visited_targets
+from linkwalk.policy.heads import Compass
+from linkwalk.walks import ForwardWalks
+
+PICKS = 8
+"""Steps of a walk that become decisions."""
+SHARPNESS = 3.0
+"""A link one step further is e^-3 as right."""
+BUDGET = 100
+_UNREACHABLE = np.iinfo(np.int32).max
+
+
+class OwnWalks:
+    """The walks of a compass on one graph; ``vectors`` [N, D] float32 of unit length."""
+
+    def __init__(
+        self,
+        forward: Csr,
+        reverse: Csr,
+        kinds: NDArray[np.uint8],
+        vectors: Float32s,
+        *,
+        steps: int,
+        multistep: bool,
+        workers: int | None = None,
+    ) -> None:
+        self.forward, self.reverse, self.kinds, self.vectors = forward, reverse, kinds, vectors
+        self.goals = ForwardWalks(forward, steps=steps, multistep=multistep, apart=True)
+        self.workers = workers or min(16, os.cpu_count() or 1)
+
+    def draw(self, walks: int, rng: np.random.Generator, head: Any) -> Decisions:
+        """Some steps of that many walks of the head's, each with its right links."""
+        assert isinstance(head, Compass)
+        drawn = self.goals.sample(walks, rng)
+        episodes = Episodes.of(drawn.starts, drawn.goals)
+        guided = Guided("policy", head, self.forward, self.vectors, workers=self.workers)
+        journeys = guided.run(episodes, budget=BUDGET)
+        walk = np.repeat(np.arange(walks), PICKS)
+        step = (rng.random(len(walk)) * journeys.steps[walk]).astype(np.int64)
+        current = journeys.nodes[walk, step]
+        indptr, target = gather_rows(self.forward.indptr, self.forward.indices, current)
+        _, kind = gather_rows(self.forward.indptr, self.kinds, current)
+        visited = visited_targets(journeys.nodes, walk, step, indptr, target)
+        distance = self._distances(episodes.goals, indptr, target)
+        return _labelled(current, episodes.goals[walk], indptr, target, kind, visited, distance)
+
+    def _distances(self, goals: Int32s, indptr: Int64s, target: Int32s) -> Int32s:
+        """Links from each action's target [A] to the goal of its walk."""
+        distance = np.empty(len(target), np.int32)
+        cuts = np.linspace(0, len(goals), self.workers + 1).astype(int)
+
+        def work(piece: int) -> None:
+            _search_back(
+                self.reverse.indptr,
+                self.reverse.indices,
+                goals,
+                cuts[piece],
+                cuts[piece + 1],
+                indptr,
+                target,
+                distance,
+            )
+
+        with ThreadPoolExecutor(self.workers) as pool:
+            list(pool.map(work, range(self.workers)))
+        return distance
+
+
+def _labelled(
+    current: Int32s,
+    goal: Int32s,
+    indptr: Int64s,
+    target: Int32s,
+    kind: NDArray[np.uint8],
+    visited: Bools,
+    distance: Int32s,
+) -> Decisions:
+    """Decisions among unseen links that lead to the goal; those with fewer than two such links are none."""
+    owner = np.repeat(np.arange(len(current)), np.diff(indptr))
+    open_ = ~visited & (distance != _UNREACHABLE)
+    count = np.bincount(owner[open_], minlength=len(current))
+    kept = count > 1
+    open_ &= kept[owner]
+    owner = (np.cumsum(kept) - 1)[owner[open_]]
+    bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(count[kept], dtype=np.int64)))
+    if not len(owner):
+        raise InputError("the graph offers nothing to decide: no page has two links towards a goal")
+    nearest = np.minimum.reduceat(distance[open_], bounds[:-1])
+    share = np.exp(-SHARPNESS * (distance[open_] - nearest[owner])).astype(np.float32)
+    share /= np.add.reduceat(share, bounds[:-1])[owner]
+    none = np.zeros(0, np.int64)
+    unseen = np.zeros(len(share), np.bool_)
+    return Decisions(current[kept], goal[kept], bounds, target[open_], kind[open_], unseen, none, share)
+
+
+@njit(cache=True, nogil=True)
+def _search_back(
+    indptr: Int64s,
+    indices: Int32s,
+    goals: Int32s,
+    begin: int,
+    end: int,
+    bounds: Int64s,
+    target: Int32s,
+    distance: Int32s,
+) -> None:
+    """Breadth-first from each goal along links into it; read off the distances of its decisions' targets."""
+    nodes = indptr.shape[0] - 1
+    mark, far, queue = np.full(nodes, -1, np.int32), np.empty(nodes, np.int32), np.empty(nodes, np.int32)
+    for walk in range(begin, end):
+        queue[0] = goals[walk]
+        mark[goals[walk]], far[goals[walk]] = walk, 0
+        head, tail = 0, 1
+        while head < tail:
+            node = queue[head]
+            head += 1
+            for edge in range(indptr[node], indptr[node + 1]):
+                source = indices[edge]
+                if mark[source] != walk:
+                    mark[source], far[source] = walk, far[node] + 1
+                    queue[tail] = source
+                    tail += 1
+        for action in range(bounds[walk * PICKS], bounds[(walk + 1) * PICKS]):
+            node = target[action]
+            distance[action] = far[node] if mark[node] == walk else _UNREACHABLE

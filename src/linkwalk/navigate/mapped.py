@@ -1,0 +1,236 @@
+"""A walker with a map: it remembers the links of every page it has been at, and clicks its way to the best of them.
+
+It sees what the paper's agent sees, the current page's links, and moves as that one moves, along them. But a link it
+saw ten pages ago is not forgotten: if pages it knows lead back there, it can be reached, and its target competes with
+the links of the current page. The worth of an unseen target ``a`` is
+
+    cos(a, q) - crowding * log(1 + c(a)) - detour * (steps on the map - 1)
+
+with ``q`` the direction looked in. ``c(a)`` counts the pages already seen that are like ``a``, each from 0 at a cosine
+of ``likeness`` to 1 at a cosine of 1: where many such pages were no good, the next one will not be. Without this term
+a walker reads the thirty blocks of an article that is nearly the right one. The walker takes the first step of a
+shortest way on its map to the unseen target worth most, and thinks again on the next page.
+
+With a back button, the last pages opened are one press a page away, and are on the map as well.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Int32s, Int64s
+from linkwalk.navigate.cosine import cosine
+from linkwalk.navigate.journeys import BACK, Float32s, Journeys
+from linkwalk.walks.draws import draw, key_of
+
+_EMPTY, _NOT_SEEN = -1, -1
+_NOWHERE = -3  # the page itself, which no step leads to
+_FRACTION, _UNIT = np.uint64(11), 2.0**-53
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapConfig:
+    """What the walker trades against what; all in units of the cosine."""
+
+    detour: float = 0.05
+    """What each further step to a link costs."""
+    crowding: float = 0.06
+    """What it costs to be like pages already seen."""
+    likeness: float = 0.3
+    """The cosine above which a page is like another."""
+    temperature: float = 20.0
+    """By which worth is multiplied before the softmax over the ways to go: for probabilities and sampled walks."""
+    sampled: bool = False
+    """Whether the way is drawn by its probability; otherwise the best is taken."""
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        for name in ("detour", "crowding", "temperature"):
+            if not 0 <= getattr(self, name) < np.inf:
+                raise InputError(f"{name}={getattr(self, name)}: choose 0 or more")
+        if not -1 <= self.likeness < 1:
+            raise InputError(f"likeness={self.likeness}: choose a cosine, from -1 to below 1")
+
+    def trades(self) -> tuple[float, float, float, float, bool]:
+        """As the kernel takes them."""
+        return self.detour, self.crowding, self.likeness, self.temperature, self.sampled
+
+
+@njit(cache=True, nogil=True)
+def _slot(pages: Int32s, node: int) -> Any:
+    """Where a page is on the map, or where it would be."""
+    mask = pages.shape[0] - 1
+    at = ((node * 0x9E3779B1) >> 7) & mask
+    while pages[at] != _EMPTY and pages[at] != node:
+        at = (at + 1) & mask
+    return at
+
+
+@njit(cache=True, nogil=True)
+def _likeness(a: Float32s, b: Float32s, above: float) -> np.float32:
+    """How far two pages are alike: 0 up to a cosine of ``above``, then linearly up to 1."""
+    return max(np.float32(0), (cosine(a, b) - np.float32(above)) / np.float32(1 - above))
+
+
+@njit(cache=True, nogil=True)
+def mapped(
+    indptr: Int64s,
+    indices: Int32s,
+    vectors: Float32s,
+    trades: tuple[float, float, float, float, bool],
+    window: int,
+    starts: Int32s,
+    goals: Int32s,
+    directions: Float32s,
+    numbers: Int64s,
+    seed: np.uint64,
+    journeys: Journeys,
+) -> None:
+    """Fill the journeys of a batch; ``directions`` [B, D] are looked in, ``window`` 0 means no back button."""
+    detour, crowding, likeness, temperature, sampled = trades
+    nodes, choices, probabilities, steps, success, looped = journeys
+    budget = choices.shape[1]
+    size = 1024
+    # The map, a hash table of pages: those stood on, and the unseen targets of their links (the frontier).
+    pages = np.empty(size, np.int32)
+    seen = np.empty(size, np.int32)  # the step of the first visit
+    worth = np.empty(size, np.float32)
+    crowd = np.empty(size, np.float32)
+    reached = np.empty(size, np.int32)  # the step in which the search below last came here
+    away = np.empty(size, np.int32)
+    first = np.empty(size, np.int32)  # the first move on the way: a link's number, or BACK
+    frontier = np.empty(size // 2, np.int32)  # slots
+    queue = np.empty(budget + 1, np.int32)
+    opened = np.empty(budget + 1, np.int32)  # pages behind the back button, the current one on top
+    for e in range(starts.shape[0]):
+        key = key_of(seed, 0, numbers[e])
+        direction = directions[e]
+        pages[:] = _EMPTY
+        node, goal, step, top, known = starts[e], goals[e], 0, 0, 0
+        nodes[e, 0] = opened[0] = node
+        at = _slot(pages, node)
+        pages[at], seen[at], reached[at] = node, 0, -1
+        arrived = True  # at a page not seen before: its links go onto the map
+        while node != goal and step < budget:
+            if arrived:
+                degree = indptr[node + 1] - indptr[node]
+                if 2 * (known + budget + degree + 1) > size:
+                    old, old_seen, old_worth, old_crowd = pages, seen, worth, crowd
+                    while 2 * (known + budget + degree + 1) > size:
+                        size *= 2
+                    pages = np.full(size, _EMPTY, np.int32)
+                    seen, reached = np.empty(size, np.int32), np.full(size, -1, np.int32)
+                    worth, crowd = np.empty(size, np.float32), np.empty(size, np.float32)
+                    away, first = np.empty(size, np.int32), np.empty(size, np.int32)
+                    frontier, known = np.empty(size // 2, np.int32), 0
+                    for i in range(old.shape[0]):
+                        if old[i] != _EMPTY:
+                            at = _slot(pages, old[i])
+                            pages[at], seen[at] = old[i], old_seen[i]
+                            worth[at], crowd[at] = old_worth[i], old_crowd[i]
+                            if old_seen[i] == _NOT_SEEN:
+                                frontier[known] = at
+                                known += 1
+                if crowding > 0 and step > 0:  # this page is one more that others may be like
+                    for i in range(known):
+                        at = frontier[i]
+                        if seen[at] == _NOT_SEEN:
+                            crowd[at] += _likeness(vectors[pages[at]], vectors[node], likeness)
+                for edge in range(indptr[node], indptr[node + 1]):
+                    target = indices[edge]
+                    at = _slot(pages, target)
+                    if pages[at] == _EMPTY:
+                        pages[at], seen[at], reached[at] = target, _NOT_SEEN, -1
+                        worth[at] = cosine(vectors[target], direction)
+                        crowd[at] = 0
+                        if crowding > 0:
+                            for past in range(step + 1):
+                                # A page stood on twice counts once, at its first visit.
+                                if seen[_slot(pages, nodes[e, past])] == past:
+                                    crowd[at] += _likeness(vectors[target], vectors[nodes[e, past]], likeness)
+                        frontier[known] = at
+                        known += 1
+            # Search the map from here, nearest pages first. A way's worth is that of the best target it leads to.
+            degree = indptr[node + 1] - indptr[node]
+            ways = np.full(degree + 1, -np.inf, np.float32)  # by first move; the last one is the back button
+            here = _slot(pages, node)
+            reached[here], away[here], first[here] = step, 0, _NOWHERE
+            queue[0] = here
+            head, tail = 0, 1
+            while head < tail:
+                at = queue[head]
+                head += 1
+                page = pages[at]
+                # The back button leads from the current page to those behind it, in their order.
+                behind = top - away[at]
+                if (at == here or first[at] == BACK) and behind > 0 and away[at] + 1 < window:
+                    to = _slot(pages, opened[behind - 1])
+                    if page == opened[behind] and reached[to] != step:
+                        reached[to], away[to], first[to] = step, away[at] + 1, BACK
+                        queue[tail] = to
+                        tail += 1
+                for edge in range(indptr[page], indptr[page + 1]):
+                    to = _slot(pages, indices[edge])
+                    if reached[to] == step:
+                        continue
+                    reached[to], away[to] = step, away[at] + 1
+                    first[to] = edge - indptr[page] if at == here else first[at]
+                    if seen[to] != _NOT_SEEN:
+                        queue[tail] = to
+                        tail += 1
+                        continue
+                    value = worth[to] - np.float32(detour * away[at])
+                    if crowding > 0:
+                        value -= np.float32(crowding) * np.log1p(crowd[to])
+                    way = first[to] if first[to] != BACK else degree
+                    ways[way] = max(ways[way], value)
+            choice = 0
+            for way in range(degree + 1):
+                if ways[way] > ways[choice]:
+                    choice = way
+            best = ways[choice]
+            if best == -np.inf:
+                if degree == 0:
+                    break
+                # All that the map reaches has been seen: go to the page seen longest ago.
+                oldest = np.iinfo(np.int32).max
+                for way in range(degree):
+                    then = seen[_slot(pages, indices[indptr[node] + way])]
+                    if then < oldest:
+                        choice, oldest = way, then
+                probability = np.float64(1)
+            else:
+                chances = np.exp(temperature * (ways - best))
+                total = chances.sum()
+                if sampled:
+                    left = np.float64(draw(key, step) >> _FRACTION) * _UNIT * total
+                    for way in range(degree + 1):
+                        if chances[way] > 0:
+                            choice = way
+                            left -= chances[way]
+                            if left < 0:
+                                break
+                probability = chances[choice] / total
+            if choice == degree:
+                top -= 1
+                node = opened[top]
+                choices[e, step] = BACK
+            else:
+                node = indices[indptr[node] + choice]
+                choices[e, step] = choice
+                top += 1
+                opened[top] = node
+            probabilities[e, step] = probability
+            step += 1
+            nodes[e, step] = node
+            at = _slot(pages, node)
+            arrived = seen[at] == _NOT_SEEN
+            if arrived:
+                seen[at] = step
+            elif choice != degree:
+                looped[e] = True
+        steps[e] = step
+        success[e] = node == goal

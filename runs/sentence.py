@@ -4,9 +4,9 @@ python runs/sentence.py TRAIN EVAL --out DIR                    train, write the
 python runs/sentence.py TRAIN EVAL --sweep --episodes 2000      a handful of settings, success of each on EVAL
 
 TRAIN and EVAL are workspaces from ``linkwalk split``, both embedded. Settings are chosen with ``--sweep`` on the halves
-of the train half, never on the half that the figures are of. Rows: greedy-unvisited shown the goal itself (what a
-perfect target encoder would give it), shown the sentence through the nodes' encoder (the reference), shown the sentence
-through the target encoder; with ``--policy`` that policy with the target encoder, too.
+of the train half, never on the half that the figures are of. With ``--policy`` the target encoder is trained for that
+compass, which stays as it is. Rows: walkers shown the goal itself (what a perfect target encoder would give them), the
+sentence through the nodes' encoder (greedy-unvisited is the reference) and the sentence through the target encoder.
 """
 
 import argparse
@@ -16,14 +16,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from linkwalk.device import choose_device
 from linkwalk.embed import Embeddings, Encoder
 from linkwalk.evaluate import Result, SentenceQueries, TaskConfig, compare
 from linkwalk.graph.store import Graph
 from linkwalk.learn.target import Sentences, TargetConfig, config_to_json, train_target
 from linkwalk.navigate import REFERENCE, Agent, Baseline, BaselineConfig, unit_rows
+from linkwalk.navigate.guided import Guided
+from linkwalk.policy.checkpoint import load_policy
+from linkwalk.policy.heads import Compass
 from linkwalk.policy.target import TargetEncoder, save_target
 from linkwalk.progress import Progress
 from linkwalk.recipes import with_settings
@@ -32,26 +33,30 @@ configure: Any = with_settings  # it takes any configuration
 #: What ``--sweep`` tries, each against the default.
 SWEEP: tuple[tuple[str, ...], ...] = (
     (),
-    ("cloning=0",),
-    ("contrastive=0",),
-    ("contrastive=0.3",),
-    ("temperature=0.03",),
-    ("temperature=0.1",),
+    ("walks=shortcut",),
     ("learning_rate=2e-4",),
     ("learning_rate=1.5e-3",),
+    ("contrastive=0",),
+    ("contrastive=1",),
+    ("uniform=0",),
+    ("uniform=0.6",),
+    ("dropout=false",),
+    ("cloning=0", "contrastive=1"),
+    ("distance=1",),
+    ("weight_decay=0.1",),
     ("adapter.rank=8",),
     ("adapter.rank=32",),
-    ("adapter.turn=false",),
-    ("walks=forward",),
+    ("adapter.turn=true",),
+    ("temperature=0.1",),
 )
-GOAL = "greedy-unvisited, the goal itself"
+REFERENCE_LABEL = "greedy-unvisited, sentence"
 
 
 class Named(Baseline):
-    """greedy-unvisited under another name."""
+    """A baseline under another name."""
 
-    def __init__(self, label: str, graph: Graph, units: Any) -> None:
-        super().__init__(BaselineConfig(name=REFERENCE), graph.forward, units, workers=8)
+    def __init__(self, label: str, name: str, graph: Graph, units: Any) -> None:
+        super().__init__(BaselineConfig(name=name), graph.forward, units, workers=16)
         self.label = label
 
     @property
@@ -77,7 +82,7 @@ def main() -> None:
     )
     parser.add_argument("--only-also", action="store_true", help="of the sweep only what --also names")
     parser.add_argument("--seconds", type=float, default=540, help="begin no further setting after this long")
-    parser.add_argument("--policy", type=Path, help="a policy to evaluate with the target encoder")
+    parser.add_argument("--policy", type=Path, help="the compass that the target encoder is for")
     parser.add_argument("--out", type=Path, help="where target.safetensors and the results go")
     arguments = parser.parse_args()
     started = time.monotonic()
@@ -85,14 +90,11 @@ def main() -> None:
     base: TargetConfig = configure(TargetConfig(), arguments.set)
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
-    plain = bench.table.encoder(bench.device)
-    reference = Named("greedy-unvisited, sentence", bench.there, bench.units)
-    agents: list[Agent] = [Named(GOAL, bench.there, bench.units), reference]
     settings: list[tuple[str, ...]] = [()]
     if arguments.sweep:
         settings = [*(() if arguments.only_also else SWEEP), *(tuple(a.split(",")) for a in arguments.also)]
-    encoders: dict[str, Encoder] = {reference.name: plain}
-    rows = list(bench.evaluate(agents, reference, encoders))
+    rows = list(bench.evaluate("the goal itself", None))
+    rows += bench.evaluate("sentence", bench.table.encoder(bench.device))
     show(rows)
     for chosen in settings:
         if time.monotonic() - started > arguments.seconds:
@@ -100,12 +102,7 @@ def main() -> None:
             continue
         config: TargetConfig = configure(base, list(chosen))
         target, seconds = bench.train(config, None if arguments.sweep else arguments.out)
-        label = ",".join(chosen) or "target encoder"
-        mine: list[Agent] = [Named(label, bench.there, bench.units)]
-        if arguments.policy:
-            mine.append(bench.policy(arguments.policy))
-        own: dict[str, Encoder] = {agent.name: target for agent in mine}
-        found = list(bench.evaluate(mine, reference, encoders | own))
+        found = list(bench.evaluate(",".join(chosen) or "target encoder", target))
         show(found, f"{config.updates} updates in {seconds:.0f} s")
         rows += found
     if arguments.out:
@@ -124,6 +121,12 @@ class Bench:
         self.unseen = Embeddings.open(arguments.eval, arguments.embeddings, self.there)
         self.units = unit_rows(self.unseen.vectors)
         self.sentences: Sentences | None = None
+        self.head: Compass | None = None
+        if arguments.policy:
+            head, _ = load_policy(arguments.policy, self.table.fingerprint, device=self.device)
+            assert isinstance(head, Compass), "only a compass"
+            self.head = head
+        self.plain: dict[int, SentenceQueries] = {}
 
     def train(self, config: TargetConfig, out: Path | None) -> tuple[TargetEncoder, float]:
         """A target encoder, and how long its training took."""
@@ -137,6 +140,7 @@ class Bench:
             self.table.vectors,
             encoder,
             config,
+            head=self.head,
             sentences=self.sentences,
             device=self.device,
             metrics=out / "target_metrics.jsonl" if out else None,
@@ -154,26 +158,25 @@ class Bench:
             save_target(out, adapter, config.adapter, self.table.fingerprint, manifest)
         return TargetEncoder(self.table.encoder(self.device), adapter), seconds
 
-    def policy(self, folder: Path) -> Agent:
-        """A learned policy."""
-        from linkwalk.navigate.learned import Learned
-        from linkwalk.policy.checkpoint import load_policy
-
-        head, _ = load_policy(folder, self.unseen.fingerprint, device=self.device)
-        return Learned(
-            folder.name, head, self.there.forward, np.array(self.there.out_kinds), self.unseen.vectors
-        )
-
-    def evaluate(
-        self, agents: list[Agent], reference: Agent, encoders: dict[str, Encoder]
-    ) -> Iterator[Result]:
-        """The agents on the same sentence searches; one without an encoder is shown the goals themselves."""
+    def evaluate(self, label: str, encoder: Encoder | None) -> Iterator[Result]:
+        """The walkers shown what an encoder makes of the sentences, or the goals themselves."""
+        agents: list[Agent] = [
+            Named(f"{name}, {label}", name, self.there, self.units) for name in (REFERENCE, "greedy-map")
+        ]
+        if self.head is not None:
+            agents.append(Guided(f"policy, {label}", self.head, self.there.forward, self.units, workers=16))
         for steps in (5, 10, 20):
             task = TaskConfig(
                 task="sentence", steps=steps, episodes=self.arguments.episodes, seed=self.arguments.seed
             )
-            queries = SentenceQueries(self.there, task, encoders)
-            yield from compare(self.there.forward, self.there.reverse, task, agents, reference, show=queries)
+            encoders = {} if encoder is None else dict.fromkeys((agent.name for agent in agents), encoder)
+            shown = SentenceQueries(self.there, task, encoders)
+            if steps not in self.plain:
+                plain = self.table.encoder(self.device)
+                self.plain[steps] = SentenceQueries(self.there, task, {REFERENCE_LABEL: plain})
+            shown.queries |= self.plain[steps].queries
+            reference = Named(REFERENCE_LABEL, REFERENCE, self.there, self.units)
+            yield from compare(self.there.forward, self.there.reverse, task, agents, reference, show=shown)
 
 
 def show(rows: list[Result], note: str = "") -> None:
@@ -188,7 +191,7 @@ def show(rows: list[Result], note: str = "") -> None:
             else f"{found.failure_ratio:.3f} ({found.failure_ratio_ci95[0]:.2f}-{found.failure_ratio_ci95[1]:.2f})"
             for found in scores
         )
-        print(f"{name:<36} success {success} (mean {mean:.2f}) failure ratio {ratios} {note}", flush=True)
+        print(f"{name:<44} {success} (mean {mean:.2f}) ratio {ratios} {note}", flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +15,23 @@ from linkwalk.embed.encoder import TransformerEncoder
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.target import CosinePolicy, Sentences, TargetConfig, losses, train_target
+from linkwalk.learn.target import Goals, Sentences, TargetConfig, losses, train_target
 from linkwalk.policy import from_walks
-from linkwalk.policy.target import AdapterConfig
+from linkwalk.policy.heads import Compass, HeadConfig, Table
+from linkwalk.policy.target import AdapterConfig, TargetModel
 from linkwalk.walks import ShortcutWalks
 
 QUICK = TargetConfig(
-    adapter=AdapterConfig(rank=4), updates=15, batch=16, warmup=2, negatives=30, steps=5, learning_rate=3e-3
+    adapter=AdapterConfig(rank=4),
+    updates=15,
+    batch=16,
+    warmup=2,
+    negatives=30,
+    steps=5,
+    uniform=0,
+    learning_rate=3e-3,
+    contrastive=1,
+    dropout=False,
 )
 
 
@@ -59,10 +71,16 @@ def test_sentences_are_drawn_from_their_block(graph: Graph, encoder: Transformer
     assert len(seen) > 10
 
 
-def test_the_terms_are_what_they_say(graph: Graph, table: Embeddings) -> None:
+@pytest.mark.parametrize("labelled", [False, True])
+def test_the_terms_are_what_they_say(graph: Graph, table: Embeddings, labelled: bool) -> None:
     rng = np.random.default_rng(3)
     walks = ShortcutWalks(graph.forward, steps=4).sample(6, rng)
     decisions = from_walks(walks, graph.forward, np.array(graph.out_kinds))
+    if labelled:
+        decisions = decisions._replace(
+            share=rng.random(len(decisions.target)).astype(np.float32),
+            visited=np.zeros(len(decisions.target), np.bool_),
+        )
     vectors = torch.from_numpy(np.array(table.vectors)).float()
     units = torch.nn.functional.normalize(vectors, dim=-1)
     q = vectors[torch.from_numpy(rng.integers(0, graph.nodes, 6))]
@@ -70,7 +88,8 @@ def test_the_terms_are_what_they_say(graph: Graph, table: Embeddings) -> None:
     goals = walks.goals.astype(np.int64)
     others = np.array([*goals[:2], 1, 2], np.int32)
     walk = np.repeat(np.arange(6), walks.lengths)
-    found = losses(CosinePolicy(7.0), vectors, q, decisions, walk, walks.goals, others, temperature=0.1)
+    head = Compass(HeadConfig(head="compass", temperature=7.0))
+    found = losses(head, Table(vectors), q, decisions, walk, walks.goals, others, temperature=0.1)
 
     assert found.distance.item() == pytest.approx(1 - (unit_q * units[goals]).sum(-1).mean().item(), abs=1e-5)
     contrastive, cloning = [], []
@@ -81,25 +100,70 @@ def test_the_terms_are_what_they_say(graph: Graph, table: Embeddings) -> None:
     for s in range(len(decisions.current)):
         actions = slice(decisions.indptr[s], decisions.indptr[s + 1])
         new = ~decisions.visited[actions]
-        logits = 7 * units[decisions.target[actions][new].astype(np.int64)] @ unit_q[walk[s]]
-        place = int(new[: decisions.taken[s] - decisions.indptr[s]].sum())
-        cloning.append(-torch.log_softmax(logits, 0)[place].item())
+        likely = torch.log_softmax(
+            7 * units[decisions.target[actions][new].astype(np.int64)] @ unit_q[walk[s]], 0
+        )
+        if decisions.share is not None:
+            cloning.append(-(torch.from_numpy(decisions.share[actions]) * likely).sum().item())
+        else:
+            cloning.append(-likely[int(new[: decisions.taken[s] - decisions.indptr[s]].sum())].item())
     assert found.cloning.item() == pytest.approx(np.mean(cloning), abs=1e-4)
+
+
+def test_goals_come_from_both_ends(graph: Graph) -> None:
+    rng = np.random.default_rng(0)
+    walks = Goals(graph, TargetConfig(batch=400, uniform=0.5, steps=6)).draw(rng)
+    assert len(walks.starts) == 400
+    assert (walks.starts != walks.goals).all()
+    linked = graph.reverse.degrees() > 0
+    even = np.bincount(walks.goals[200:], minlength=graph.nodes)
+    assert (even[linked] > 0).all(), "those of the second half are uniform"
+    assert even.max() < np.bincount(walks.goals[:200], minlength=graph.nodes).max()
+    for path, length in zip(
+        *Goals(graph, TargetConfig(walks="shortcut", batch=50, steps=6)).draw(rng), strict=True
+    ):
+        kept = path[: length + 1].tolist()
+        assert len(set(kept)) == len(kept)
+        assert all(b in graph.forward.row(a) for a, b in pairwise(kept))
 
 
 def logged(path: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+@torch.no_grad()
+def measure(model: TargetModel, graph: Graph, table: Embeddings) -> dict[str, float]:
+    """The terms on one batch that is always the same."""
+    rng = np.random.default_rng(9)
+    walks = Goals(graph, replace(QUICK, walks="shortcut", batch=100)).draw(rng)
+    ids, mask = Sentences.read(graph, table.encoder("cpu"), 96).draw(walks.goals, rng)
+    q = model(torch.from_numpy(ids), torch.from_numpy(mask))
+    decisions = from_walks(walks, graph.forward, np.array(graph.out_kinds))
+    found = losses(
+        Compass(HeadConfig(head="compass")),
+        Table.of(table.vectors, "cpu"),
+        q,
+        decisions,
+        np.repeat(np.arange(100), walks.lengths),
+        walks.goals,
+        np.arange(graph.nodes, dtype=np.int32),
+        0.05,
+    )
+    return {name: value.item() for name, value in found._asdict().items()}
+
+
 def test_training_lowers_the_loss(
     graph: Graph, table: Embeddings, encoder: TransformerEncoder, tmp_path: Path
 ) -> None:
     before = encoder.model.encoder.layer[0].output.dense.weight.detach().clone()
+    untrained = measure(TargetModel(table.encoder("cpu").model, QUICK.adapter), graph, table)
     model = train_target(graph, table.vectors, encoder, QUICK, metrics=tmp_path / "log")
+    trained = measure(model, graph, table)
+    assert trained["contrastive"] < 0.9 * untrained["contrastive"]
+    assert trained["cloning"] < 0.9 * untrained["cloning"]
     first, last = logged(tmp_path / "log")
     assert (first["update"], last["update"]) == (1, 15)
-    assert last["contrastive"] < 0.8 * first["contrastive"]
-    assert last["cloning"] < 0.8 * first["cloning"]
+    assert 0 < first["success"] <= 1
     layer = model.model.encoder.layer[0].output.dense.layer
     assert torch.equal(layer.weight, before), "the encoder's own weights must stay"
 
@@ -114,16 +178,22 @@ def test_training_repeats(graph: Graph, table: Embeddings, tmp_path: Path) -> No
 
 
 def test_a_head_that_is_given_stays_as_it_is(graph: Graph, table: Embeddings) -> None:
-    head = CosinePolicy(20.0)
-    scale = head.log_scale.item()
-    config = TargetConfig(
-        adapter=AdapterConfig(rank=2, turn=False), updates=2, batch=4, negatives=5, warmup=1
-    )
+    head = Compass(HeadConfig(head="compass"))
+    before = {name: value.clone() for name, value in head.state_dict().items()}
+    config = replace(QUICK, updates=2, batch=8)
     model = train_target(graph, table.vectors, table.encoder("cpu"), config, head=head)
-    assert head.log_scale.item() == scale
+    assert all(torch.equal(value, before[name]) for name, value in head.state_dict().items())
     assert max(float(value.abs().max()) for name, value in model.adapter().items() if name.endswith("up")) > 0
 
 
-def test_unknown_walks(graph: Graph, table: Embeddings, encoder: TransformerEncoder) -> None:
-    with pytest.raises(InputError, match="no walks named 'sideways': choose one of forward, shortcut"):
-        train_target(graph, table.vectors, encoder, TargetConfig(walks="sideways"))
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"walks": "sideways"}, "no walks named 'sideways': choose one of forward, shortcut, own"),
+        ({"batch": 0}, "batch=0: choose 1 or more"),
+        ({"uniform": 1.5}, "uniform=1.5: choose a share"),
+    ],
+)
+def test_settings_that_make_no_sense(setting: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        TargetConfig(**setting)

@@ -22,7 +22,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
 from linkwalk.navigate import Episodes
 from linkwalk.navigate.guided import Guided
-from linkwalk.navigate.journeys import Float32s
+from linkwalk.navigate.journeys import Float32s, Journeys
 from linkwalk.policy.decisions import Bools, Decisions, visited_targets
 from linkwalk.policy.heads import Compass
 from linkwalk.walks import ForwardWalks
@@ -59,15 +59,19 @@ class OwnWalks:
         drawn = self.goals.sample(walks, rng)
         episodes = Episodes.of(drawn.starts, drawn.goals)
         guided = Guided("policy", head, self.forward, self.vectors, workers=self.workers)
-        journeys = guided.run(episodes, budget=BUDGET)
-        walk = np.repeat(np.arange(walks), PICKS)
+        return self.label(episodes.goals, guided.run(episodes, budget=BUDGET), rng)[0]
+
+    def label(self, goals: Int32s, journeys: Journeys, rng: np.random.Generator) -> tuple[Decisions, Int64s]:
+        """Some steps of walks to those goals, each with its right links; and whose walk each is a step of [S]."""
+        walk = np.repeat(np.arange(len(goals)), PICKS)
         step = (rng.random(len(walk)) * journeys.steps[walk]).astype(np.int64)
         current = journeys.nodes[walk, step]
         indptr, target = gather_rows(self.forward.indptr, self.forward.indices, current)
         _, kind = gather_rows(self.forward.indptr, self.kinds, current)
         visited = visited_targets(journeys.nodes, walk, step, indptr, target)
-        distance = self._distances(episodes.goals, indptr, target)
-        return _labelled(current, episodes.goals[walk], indptr, target, kind, visited, distance)
+        distance = self._distances(goals, indptr, target)
+        decisions, kept = _labelled(current, goals[walk], indptr, target, kind, visited, distance)
+        return decisions, walk[kept]
 
     def _distances(self, goals: Int32s, indptr: Int64s, target: Int32s) -> Int32s:
         """Links from each action's target [A] to the goal of its walk."""
@@ -99,8 +103,8 @@ def _labelled(
     kind: NDArray[np.uint8],
     visited: Bools,
     distance: Int32s,
-) -> Decisions:
-    """Decisions among unseen links that lead to the goal; those with fewer than two such links are none."""
+) -> tuple[Decisions, Bools]:
+    """Decisions among unseen links that lead to the goal; which were kept: those with two such links or more."""
     owner = np.repeat(np.arange(len(current)), np.diff(indptr))
     open_ = ~visited & (distance != _UNREACHABLE)
     count = np.bincount(owner[open_], minlength=len(current))
@@ -115,7 +119,8 @@ def _labelled(
     share /= np.add.reduceat(share, bounds[:-1])[owner]
     none = np.zeros(0, np.int64)
     unseen = np.zeros(len(share), np.bool_)
-    return Decisions(current[kept], goal[kept], bounds, target[open_], kind[open_], unseen, none, share)
+    decisions = Decisions(current[kept], goal[kept], bounds, target[open_], kind[open_], unseen, none, share)
+    return decisions, kept
 
 
 @njit(cache=True, nogil=True)

@@ -1,14 +1,15 @@
 """Trains the target encoder: one sentence of the goal must lead where the goal itself would (sec. 4.2, app. B.2, C.1).
 
-Walks are drawn as for cloning. Of each walk's goal one random sentence is read, and q = phi_target(sentence) takes the
-place of phi(s_g). Three terms, each with its weight:
+Of each goal one random sentence is read, and q = phi_target(sentence) takes the place of phi(s_g). Three terms, each
+with its weight:
 
-cloning      the walk's steps must be likely for the policy that is shown q (the paper's loss);
+cloning      the right links must be likely for the policy that is shown q (the paper's loss): the steps of random
+             walks, or, ours, some steps of the policy's own walks with what would have been right (``own_walks``);
 distance     1 - cosine of q and phi(s_g), the paper's pull of the target to its node (app. C.1), as a cosine;
-contrastive  ours: among the batch's goals and random blocks, q must be nearest to its own. That is what makes up for
-             the title, which the block's embedding knows and the sentence does not.
+contrastive  ours: among the batch's goals and random blocks, q must be nearest to its own.
 
-The nodes' embeddings stay fixed. Shapes: B walks, L tokens padded, D the embeddings' width, S decisions, A actions.
+The policy is a compass: untrained, the cosine itself, or a trained one, which stays as it is. The nodes' embeddings
+stay fixed. Shapes: B goals, L tokens padded, D the embeddings' width, S decisions, A actions.
 """
 
 import json
@@ -29,14 +30,18 @@ from linkwalk.embed.encoder import TransformerEncoder
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s, Int64s, gather_rows
-from linkwalk.graph.store import KINDS, Graph
+from linkwalk.graph.store import Graph
+from linkwalk.learn.own_walks import BUDGET, OwnWalks
+from linkwalk.navigate import Episodes, unit_rows
+from linkwalk.navigate.guided import Guided
 from linkwalk.policy.decisions import Decisions, from_walks
-from linkwalk.policy.heads import log_softmax
+from linkwalk.policy.heads import Compass, HeadConfig, Table, log_softmax
 from linkwalk.policy.target import AdapterConfig, TargetModel
 from linkwalk.progress import Progress
-from linkwalk.walks import ForwardWalks, Sampler, ShortcutWalks
+from linkwalk.walks import ForwardWalks, ReverseWalks, Walks
+from linkwalk.walks.shortcut import take_shortcuts
 
-WALKS: dict[str, Callable[..., Sampler]] = {"forward": ForwardWalks, "shortcut": ShortcutWalks}
+WALKS = ("forward", "shortcut", "own")
 _TOKENIZE_BLOCKS = 4096
 _LOG_EVERY = 50
 _NEVER = -1e4
@@ -47,23 +52,26 @@ class TargetConfig:
     """How a target encoder is trained."""
 
     adapter: AdapterConfig = field(default_factory=AdapterConfig)
-    walks: str = "shortcut"
-    steps: int = 20
-    """T."""
-    multistep: bool = True
-    """Walks of Uniform(1, T) steps instead of T."""
+    walks: str = "own"
+    """What is imitated: ``forward`` or ``shortcut`` walks, or what is right on the policy's ``own``."""
+    steps: int = 40
+    """T of the walks whose ends are start and goal; Uniform(1, T) steps each."""
+    uniform: float = 0.25
+    """Share of the walks that go back from a uniform goal, for the sake of more texts; the others go forward."""
     batch: int = 512
     """Walks in a batch, a sentence each."""
-    updates: int = 3000
+    updates: int = 1500
     learning_rate: float = 5e-4
     """At its highest, after the warm-up; then along a cosine to zero. The paper: 1e-4, of all weights."""
     warmup: int = 100
     weight_decay: float = 0.01
+    dropout: bool = True
+    """Whether the transformer's own dropout is at work while training."""
     cloning: float = 1.0
     """Weight of the cloning loss."""
     distance: float = 0.1
     """Weight of the distance to the goal's embedding."""
-    contrastive: float = 1.0
+    contrastive: float = 0.3
     """Weight of the contrastive term."""
     temperature: float = 0.05
     """By which the contrastive term divides cosines."""
@@ -72,6 +80,16 @@ class TargetConfig:
     max_tokens: int = 96
     """Of a sentence, while training."""
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        if self.walks not in WALKS:
+            raise InputError(f"no walks named {self.walks!r}: choose one of {', '.join(WALKS)}")
+        for name in ("updates", "batch", "steps"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name}={getattr(self, name)}: choose 1 or more")
+        if not 0 <= self.uniform <= 1:
+            raise InputError(f"uniform={self.uniform}: choose a share, from 0 to 1")
 
 
 class Sentences(NamedTuple):
@@ -124,34 +142,40 @@ class Sentences(NamedTuple):
         return ids, mask.astype(np.int64)
 
 
+class Goals:
+    """Walks of a configuration, for their ends and for what they do."""
+
+    def __init__(self, graph: Graph, config: TargetConfig) -> None:
+        self.forward, self.shortcut = graph.forward, config.walks == "shortcut"
+        self.back = round(config.uniform * config.batch)
+        self.ahead = config.batch - self.back
+        self.onward = ForwardWalks(graph.forward, steps=config.steps, multistep=True, apart=True)
+        self.homeward = ReverseWalks(
+            graph.forward, graph.reverse, steps=config.steps, multistep=True, apart=True
+        )
+
+    def draw(self, rng: np.random.Generator) -> Walks:
+        """A batch of walks with different ends."""
+        parts = self.onward.sample(self.ahead, rng), self.homeward.sample(self.back, rng)
+        walks = Walks(*map(np.concatenate, zip(*parts, strict=True)))
+        return take_shortcuts(self.forward, walks) if self.shortcut else walks
+
+
 class Losses(NamedTuple):
-    """The three terms, unweighted, and how often the policy that is shown q would step as the walk did."""
+    """The three terms, unweighted, and two rates to look at."""
 
     cloning: Tensor
     distance: Tensor
     contrastive: Tensor
     accuracy: Tensor
+    """How often the policy that is shown q would do what is right."""
     nearest: Tensor
     """How often q is nearest to its own goal among those it is compared with."""
 
 
-class CosinePolicy(nn.Module):
-    """Greedy as a policy head: a softmax of cosines; its one weight is their scale."""
-
-    def __init__(self, scale: float = 20.0) -> None:
-        super().__init__()
-        self.log_scale = nn.Parameter(torch.tensor(math.log(scale)))
-
-    def forward(self, current: Tensor, goal: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
-        """Logits [A], of the same shapes as every head's."""
-        goal, action = (nn.functional.normalize(x, dim=-1) for x in (goal, action))
-        logits: Tensor = self.log_scale.exp() * (goal[owner] * action).sum(-1)
-        return logits
-
-
 def losses(
     head: nn.Module,
-    vectors: Tensor,
+    table: Table,
     q: Tensor,
     decisions: Decisions,
     walk: Int64s,
@@ -163,42 +187,31 @@ def losses(
 
     ``others`` are blocks to tell the goals from; where one is a query's own goal, it does not count.
     """
-    device = vectors.device
-
-    def tensor(values: NDArray[Any], dtype: torch.dtype = torch.long) -> Tensor:
-        return torch.from_numpy(np.ascontiguousarray(values)).to(device, dtype, non_blocking=True)
-
-    def rows(nodes: NDArray[Any]) -> Tensor:
-        return vectors[tensor(nodes)].float()
-
+    device = q.device
     count = len(decisions.current)
-    owner = tensor(np.repeat(np.arange(count), np.diff(decisions.indptr)))
-    traits = torch.cat(
-        (
-            nn.functional.one_hot(tensor(decisions.kind), len(KINDS)).float(),
-            tensor(decisions.visited, torch.float32)[:, None],
-        ),
-        -1,
-    )
-    logits = head(rows(decisions.current), q[tensor(walk)], rows(decisions.target), traits, owner)
-    taken = tensor(decisions.taken)
-    # Whoever is shown q will not go back to a page it has seen; a walk may.
-    closed = tensor(decisions.visited, torch.bool).index_fill(0, taken, False)
-    logits = logits.masked_fill(closed, _NEVER)
+    logits, owner = table.logits(head, decisions, q.index_select(0, torch.as_tensor(walk, device=device)))
+    if decisions.share is None:
+        taken = torch.as_tensor(decisions.taken, device=device)
+        right = torch.zeros_like(logits).index_fill(0, taken, 1.0)
+        # Whoever is shown q will not go back to a page it has seen; a walk may.
+        closed = torch.as_tensor(decisions.visited, device=device).index_fill(0, taken, False)
+        logits = logits.masked_fill(closed, _NEVER)
+    else:
+        right = torch.as_tensor(decisions.share, device=device)
     likely = log_softmax(logits, owner, count)
     best = torch.full((count,), -torch.inf, device=device).scatter_reduce(0, owner, logits.detach(), "amax")
 
-    candidates = nn.functional.normalize(rows(np.concatenate((goals, others))), dim=-1)
-    cosines = nn.functional.normalize(q, dim=-1) @ candidates.T
+    nodes = torch.as_tensor(np.concatenate((goals, others)), device=device).long()
+    units = nn.functional.normalize(table.vectors[nodes].float(), dim=-1)
+    cosines = nn.functional.normalize(q, dim=-1) @ units.T
     mine = torch.arange(len(goals), device=device)
-    nodes = tensor(np.concatenate((goals, others)))
     again = (nodes[None, :] == nodes[: len(goals), None]).fill_diagonal_(False)
     apart = cosines.masked_fill(again, _NEVER)
     return Losses(
-        cloning=-likely[taken].mean(),
+        cloning=-(right * likely).sum() / count,
         distance=1 - cosines.diagonal().mean(),
         contrastive=nn.functional.cross_entropy(apart / temperature, mine),
-        accuracy=(logits[taken] >= best).float().mean(),
+        accuracy=(right * (logits >= best.index_select(0, owner))).sum() / count,
         nearest=(apart.argmax(-1) == mine).float().mean(),
     )
 
@@ -209,7 +222,7 @@ def train_target(
     encoder: TransformerEncoder,
     config: TargetConfig,
     *,
-    head: nn.Module | None = None,
+    head: Compass | None = None,
     sentences: Sentences | None = None,
     device: str = "cpu",
     metrics: Path | None = None,
@@ -226,17 +239,18 @@ def train_target(
     if sentences is None:
         with progress.stage("tokenise", graph.nodes, "blocks") as stage:
             sentences = Sentences.read(graph, encoder, config.max_tokens, stage.advance)
-    target = TargetModel(encoder.model.to(device), config.adapter, tanh=encoder.tanh).to(device).eval()
-    policy = CosinePolicy() if head is None else head.requires_grad_(False)
-    policy = policy.to(device)
-    table = torch.from_numpy(np.array(vectors)).to(device)
-    kinds = np.array(graph.out_kinds)
-    if config.walks not in WALKS:
-        raise InputError(f"no walks named {config.walks!r}: choose one of {', '.join(WALKS)}")
-    draw = WALKS[config.walks](graph.forward, steps=config.steps, multistep=config.multistep)
+    target = TargetModel(encoder.model.to(device), config.adapter, tanh=encoder.tanh).to(device)
+    target.train(config.dropout)
+    policy = _policy(head, vectors.shape[1]).to(device)
+    table, kinds = Table.of(vectors, device), np.array(graph.out_kinds)
+    goals = Goals(graph, config)
+    own = None
+    if config.walks == "own":
+        units = unit_rows(vectors)
+        own = OwnWalks(graph.forward, graph.reverse, kinds, units, steps=config.steps, multistep=True)
+        walker = Guided("policy", policy, graph.forward, units, workers=own.workers)
     weights = [p for p in (*target.parameters(), *policy.parameters()) if p.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=config.learning_rate, weight_decay=config.weight_decay)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda update: _rate(update, config))
     # bfloat16 on a GPU alone: on some CPUs it ends the process.
     half = torch.autocast("cuda", torch.bfloat16) if device.startswith("cuda") else nullcontext()
     started = time.monotonic()
@@ -244,35 +258,36 @@ def train_target(
     try:
         with progress.stage("train", config.updates, "updates") as stage:
             for update in range(1, config.updates + 1):
-                walks = draw.sample(config.batch, rng)
-                decisions = from_walks(walks, graph.forward, kinds)
-                ids, mask = sentences.draw(walks.goals, rng)
+                walks = goals.draw(rng)
+                tokens = sentences.draw(walks.goals, rng)
                 others = rng.integers(graph.nodes, size=config.negatives, dtype=np.int32)
                 with half:
-                    q = target(*(torch.from_numpy(x).to(device, non_blocking=True) for x in (ids, mask)))
-                found = losses(
-                    policy,
-                    table,
-                    q.float(),
-                    decisions,
-                    np.repeat(np.arange(config.batch), walks.lengths),
-                    walks.goals,
-                    others,
-                    config.temperature,
-                )
+                    q = target(*(torch.from_numpy(x).to(device) for x in tokens)).float()
+                if own is None:
+                    decisions = from_walks(walks, graph.forward, kinds)
+                    walk = np.repeat(np.arange(config.batch), walks.lengths)
+                else:
+                    episodes = Episodes.of(walks.starts, walks.goals)
+                    episodes = episodes._replace(queries=unit_rows(q.detach().cpu().numpy()))
+                    journeys = walker.run(episodes, budget=BUDGET)
+                    decisions, walk = own.label(walks.goals, journeys, rng)
+                found = losses(policy, table, q, decisions, walk, walks.goals, others, config.temperature)
                 loss = (
                     config.cloning * found.cloning
                     + config.distance * found.distance
                     + config.contrastive * found.contrastive
                 )
+                for group in optimiser.param_groups:
+                    group["lr"] = _rate(config, update)
                 optimiser.zero_grad(set_to_none=True)
                 loss.backward()  # type: ignore[no-untyped-call]
                 nn.utils.clip_grad_norm_(weights, 1.0)
                 optimiser.step()
-                schedule.step()
                 if log and (update % _LOG_EVERY == 0 or update in (1, config.updates)):
                     row = {"update": update, "loss": loss.item()}
                     row |= {name: value.item() for name, value in found._asdict().items()}
+                    if own is not None:
+                        row["success"] = float(journeys.success.mean())
                     row["seconds"] = round(time.monotonic() - started, 3)
                     log.write(json.dumps(row) + "\n")
                     log.flush()
@@ -280,15 +295,24 @@ def train_target(
     finally:
         if log:
             log.close()
-    return target
+    return target.eval()
 
 
-def _rate(update: int, config: TargetConfig) -> float:
-    """The learning rate's share at an update: up in a line, down along half a cosine."""
-    if update < config.warmup:
-        return (update + 1) / config.warmup
-    done = (update - config.warmup) / max(1, config.updates - config.warmup)
-    return 0.5 * (1 + math.cos(math.pi * min(1.0, done)))
+def _policy(head: Compass | None, width: int) -> Compass:
+    """The compass that is shown q: a trained one as it is, or one that points straight at q and learns its scales."""
+    if head is not None:
+        return head.requires_grad_(False).eval()
+    compass = Compass(HeadConfig(head="compass", width=width))
+    compass.turn.requires_grad_(False)
+    return compass
+
+
+def _rate(config: TargetConfig, update: int) -> float:
+    """The learning rate of an update, counted from 1: up in a line, down along half a cosine."""
+    if update <= config.warmup:
+        return config.learning_rate * update / config.warmup
+    share = (update - config.warmup - 1) / max(1, config.updates - config.warmup)
+    return config.learning_rate * 0.5 * (1 + math.cos(math.pi * share))
 
 
 def config_to_json(config: TargetConfig) -> dict[str, Any]:

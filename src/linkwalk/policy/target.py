@@ -1,10 +1,10 @@
 """phi_target: a separate encoder for what is looked for, as a low-rank adapter of the nodes' encoder (sec. 4.2).
 
 Every linear layer W of the transformer becomes W + up down, with `up` zero before training, and the mean over the
-tokens is multiplied by I + `turn`, with `turn` zero, too: untrained it is exactly the encoder it adapts. Its vectors
-live in the space of the nodes' embeddings, so any policy over these takes them in place of phi(s_g). On disk the
-adapter is a megabyte or two of half-precision numbers beside a policy; opened, it is merged into the encoder's weights
-and costs nothing more.
+tokens is multiplied by I + `turn`, if wanted, with `turn` zero, too: untrained it is exactly the encoder it adapts. Its
+vectors live in the space of the nodes' embeddings, so any policy over these takes them in place of phi(s_g). On disk
+the adapter is a megabyte or two of half-precision numbers beside a policy; opened, it is merged into the encoder's
+weights and costs nothing more.
 
 Shapes: B texts, L tokens padded, D the embeddings' width, R the rank.
 """
@@ -37,7 +37,7 @@ class AdapterConfig:
 
     rank: int = 16
     """R; of MiniLM, 16 makes 1.3 MB."""
-    turn: bool = True
+    turn: bool = False
     """Whether the mean over the tokens is mapped, too; 0.3 MB more."""
 
 

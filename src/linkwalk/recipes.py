@@ -24,6 +24,7 @@ def ours(width: int) -> CloneConfig:
         schedule="cosine",
         warmup=40,
         weight_decay=0.1,
+        trust=0.5,
     )
 
 

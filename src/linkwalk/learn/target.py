@@ -5,7 +5,8 @@ with its weight:
 
 cloning      the right links must be likely for the policy that is shown q (the paper's loss): the steps of random
              walks, or, ours, some steps of the policy's own walks with what would have been right (``own_walks``);
-distance     1 - cosine of q and phi(s_g), the paper's pull of the target to its node (app. C.1), as a cosine;
+distance     1 - cosine of where the policy looks for q and for phi(s_g): the paper's pull of the target to its node
+             (app. C.1), as a cosine and as the policy sees it;
 contrastive  ours: among the batch's goals and random blocks, q must be nearest to its own.
 
 The policy is a compass: untrained, the cosine itself, or a trained one, which stays as it is. The nodes' embeddings
@@ -70,7 +71,7 @@ class TargetConfig:
     cloning: float = 1.0
     """Weight of the cloning loss."""
     distance: float = 0.1
-    """Weight of the distance to the goal's embedding."""
+    """Weight of the distance to the goal's direction."""
     contrastive: float = 0.3
     """Weight of the contrastive term."""
     temperature: float = 0.05
@@ -174,7 +175,7 @@ class Losses(NamedTuple):
 
 
 def losses(
-    head: nn.Module,
+    head: Compass,
     table: Table,
     q: Tensor,
     decisions: Decisions,
@@ -203,13 +204,14 @@ def losses(
 
     nodes = torch.as_tensor(np.concatenate((goals, others)), device=device).long()
     units = nn.functional.normalize(table.vectors[nodes].float(), dim=-1)
+    towards = nn.functional.cosine_similarity(head.direction(q), head.direction(units[: len(goals)]), dim=-1)
     cosines = nn.functional.normalize(q, dim=-1) @ units.T
     mine = torch.arange(len(goals), device=device)
     again = (nodes[None, :] == nodes[: len(goals), None]).fill_diagonal_(False)
     apart = cosines.masked_fill(again, _NEVER)
     return Losses(
         cloning=-(right * likely).sum() / count,
-        distance=1 - cosines.diagonal().mean(),
+        distance=1 - towards.mean(),
         contrastive=nn.functional.cross_entropy(apart / temperature, mine),
         accuracy=(right * (logits >= best.index_select(0, owner))).sum() / count,
         nearest=(apart.argmax(-1) == mine).float().mean(),

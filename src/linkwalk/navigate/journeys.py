@@ -22,6 +22,7 @@ class Episodes(NamedTuple):
 
     starts: Int32s
     goals: Int32s
+    """-1 where nobody knows it: the agent walks all its steps."""
     numbers: Int64s
     """Each episode's own number: with the seed it is the key of the agent's chance, so batches do not matter."""
     queries: Float32s | None = None

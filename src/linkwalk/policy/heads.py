@@ -172,6 +172,15 @@ class Compass(nn.Module):
         moved: Tensor = goal + self.turn(self.dropout(goal))
         return moved
 
+    @torch.no_grad()
+    def directions(self, goals: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The same [B, D] for who walks by it: nothing is hidden, whatever is in training."""
+        training = self.training
+        self.eval()
+        found = self.direction(torch.from_numpy(goals).to(self.turn.weight.device)).cpu().numpy()
+        self.train(training)
+        return np.asarray(found, np.float32)
+
     def forward(self, current: Tensor, goal: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
         """Logits [A], of the same shapes as the feed-forward head's; the current page does not matter."""
         direction = self.direction(goal).index_select(0, owner)

@@ -10,6 +10,7 @@ from linkwalk.navigate import BASELINES
 from tests.graph.conftest import Page, write_graph
 
 Run = Callable[..., Any]
+EVERYONE = ("--agent", ",".join(BASELINES))
 FIELDS = """agent task steps sampling episodes success success_ci95 spl mean_steps mean_distance loop_rate failure_ratio
 failure_ratio_ci95""".split()
 
@@ -21,7 +22,8 @@ def embedded(run: Run, wiki: Path) -> Path:
 
 
 def test_json_is_as_promised(run: Run, embedded: Path) -> None:
-    ran = run("eval", embedded, "--embeddings", "random", "--episodes", 50, "--json", "--budget", 30)
+    options = ("--embeddings", "random", "--episodes", 50, "--json", "--budget", 30)
+    ran = run("eval", embedded, *EVERYONE, *options)
     assert ran.status == 0
     results = ran.json()["results"]
     assert [(r["steps"], r["agent"]) for r in results] == [(t, a) for t in (5, 10, 20) for a in BASELINES]
@@ -41,7 +43,7 @@ def test_json_is_as_promised(run: Run, embedded: Path) -> None:
 
 def test_the_agents_named_change_no_figure(run: Run, embedded: Path) -> None:
     options = ("--embeddings", "random", "--episodes", 40, "--steps", "7", "--seed", 3, "--json", "--quiet")
-    everyone = run("eval", embedded, *options).json()["results"]
+    everyone = run("eval", embedded, *EVERYONE, *options).json()["results"]
     for name in ("random", "greedy-dfs"):
         (alone,) = run("eval", embedded, "--agent", name, *options).json()["results"]
         assert alone == everyone[BASELINES.index(name)]
@@ -60,9 +62,8 @@ def test_blind_agents_need_no_embeddings(run: Run, wiki: Path) -> None:
 def test_people_see_a_table_and_the_next_command_works(run: Run, embedded: Path) -> None:
     import shlex
 
-    ran = run(
-        "eval", embedded, "--embeddings", "random", "--steps", "3", "--back", "--sampling", "reverse", "-q"
-    )
+    options = ("--embeddings", "random", "--steps", "3", "--back", "--sampling", "reverse", "-q")
+    ran = run("eval", embedded, *EVERYONE, *options)
     assert (ran.status, ran.err) == (0, "")
     for expected in (
         "success %",
@@ -140,7 +141,7 @@ def test_sentence_search(run: Run, embedded_world: Path) -> None:
     import shlex
 
     options = ("--task", "sentence", "--steps", 3, "--episodes", 40, "--budget", 6)
-    everyone = run("eval", embedded_world, *options, "--json", "-q").json()["results"]
+    everyone = run("eval", embedded_world, *EVERYONE, *options, "--json", "-q").json()["results"]
     assert [row["agent"] for row in everyone] == list(BASELINES)
     assert {(row["task"], row["steps"], row["episodes"]) for row in everyone} == {("sentence", 3, 40)}
     for name in ("random", "greedy-dfs"):

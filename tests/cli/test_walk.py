@@ -32,9 +32,8 @@ def world(run: Run, tmp_path: Path) -> Path:
 
 
 def test_json_is_as_promised(run: Run, world: Path) -> None:
-    ran = run(
-        "walk", world, "--from", "alpha", "--to", "Gamma (1)", "--back", "--embeddings", "random", "--json"
-    )
+    options = ("--agent", "greedy-unvisited", "--back", "--embeddings", "random", "--json")
+    ran = run("walk", world, "--from", "alpha", "--to", "Gamma (1)", *options)
     assert ran.status == 0
     value = ran.json()
     graph = Graph.open(world)
@@ -131,7 +130,8 @@ def test_towards_a_sentence_the_goal_is_unknown(run: Run, embedded_world: Path) 
     graph = Graph.open(embedded_world)
     start = graph.name(int(np.argmax(graph.forward.degrees())))
     words = "Copper engine light letter bridge story mountain village"
-    value = run("walk", embedded_world, "--from", start, "--sentence", words, "--json").json()
+    options = ("--from", start, "--sentence", words, "--agent", "greedy-unvisited")
+    value = run("walk", embedded_world, *options, "--json").json()
     assert list(value)[:3] == ["success", "steps", "distance"]
     assert [value[name] for name in ("success", "distance", "goal", "optimum")] == [None] * 4
     assert (value["sentence"], value["budget"]) == (words, 20)
@@ -145,7 +145,7 @@ def test_towards_a_sentence_the_goal_is_unknown(run: Run, embedded_world: Path) 
     assert best["score"] == pytest.approx(cosines.max(), abs=1e-4)
     assert [step["score"] for step in value["steps"]] == pytest.approx(cosines[1:].tolist(), abs=1e-4)
 
-    people = run("walk", embedded_world, "--from", start, "--sentence", words, "--budget", 3)
+    people = run("walk", embedded_world, *options, "--budget", 3)
     assert f"to   «{words}», by greedy-unvisited" in people.out
     assert "closest of the pages seen in 3 steps: " in people.out
     assert people.out.splitlines()[-1].endswith("--agent greedy-unvisited --task sentence")

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from linkwalk.cli.agents import (
+    COMPARED,
+    NAMES,
     Back,
     Budget,
     EmbeddingsName,
+    Revisit,
+    Sampled,
     Seed,
+    Ways,
     check_agents,
     open_agent,
     open_encoders,
@@ -45,8 +50,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="A",
-            help="random, greedy, greedy-unvisited, random-dfs, greedy-dfs, the name of a policy that `linkwalk "
-            "train` made here, or the path of one made elsewhere; may be repeated. [default: all baselines]",
+            help=f"{NAMES}; may be repeated. [default: {', '.join(COMPARED)}]",
         ),
     ] = None,
     task: Annotated[
@@ -67,6 +71,8 @@ def evaluate(
     episodes: Annotated[int, typer.Option(min=1, metavar="N", help="Episodes for each T.")] = 1000,
     budget: Budget = 100,
     back: Back = False,
+    sampled: Sampled = False,
+    revisit: Revisit = False,
     seed: Seed = 0,
     embeddings: EmbeddingsName = None,
     json: Json = False,
@@ -83,10 +89,11 @@ def evaluate(
     from linkwalk.embed import Embeddings
     from linkwalk.evaluate import SentenceQueries, TaskConfig, compare, draw_episodes, draw_sentences
     from linkwalk.graph.store import Graph
-    from linkwalk.navigate import BASELINES, BLIND, REFERENCE, BaselineConfig
+    from linkwalk.navigate import BLIND, REFERENCE
     from linkwalk.progress import Progress
 
-    names = check_agents(agent or BASELINES, wiki, back=back)
+    ways = Ways(back=back, sampled=sampled, revisit=revisit)
+    names = check_agents(agent or COMPARED, wiki, ways)
     lengths = _lengths(("20" if task is Task.MULTISTEP else "5,10,20") if steps is None else steps)
     graph = Graph.open(wiki)
     vectors = open_vectors(wiki, graph, names, embeddings)
@@ -107,14 +114,7 @@ def evaluate(
     with progress.stage("eval", total, "episodes") as stage:
         for config in configs:
             made = {
-                name: open_agent(
-                    name,
-                    wiki,
-                    graph,
-                    vectors,
-                    BaselineConfig(name=REFERENCE, back=back, depth=config.steps),
-                    embeddings,
-                )
+                name: open_agent(name, wiki, graph, vectors, replace(ways, depth=config.steps), embeddings)
                 for name in names + extra
             }
             results += compare(
@@ -128,7 +128,7 @@ def evaluate(
                 advance=stage.advance,
             )
     if json:
-        options = {"back": back, "budget": budget, "seed": seed}
+        options = {**ways.to_json(), "budget": budget, "seed": seed}
         print_json(
             {
                 "results": [result.to_json() | options for result in results],
@@ -136,9 +136,10 @@ def evaluate(
             }
         )
         return
+    search = " search" * (task is Task.SENTENCE)
     print(
-        f"{graph.snapshot}: {task}{' search' * (task is Task.SENTENCE)} by {sampling} walks, {episodes:,} episodes each, {budget} steps"
-        + (", with a back button" if back else "")
+        f"{graph.snapshot}: {task}{search} by {sampling} walks, {episodes:,} episodes each, {budget} steps"
+        + ways.words()
     )
     _show(results)
     if vectors is None:

@@ -6,8 +6,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from linkwalk.cli.agents import Budget, EmbeddingsName, Seed, check_agents, open_agent, open_vectors
+from linkwalk.cli.agents import (
+    NAMES,
+    Budget,
+    EmbeddingsName,
+    Seed,
+    Ways,
+    check_agents,
+    open_agent,
+    open_vectors,
+)
 from linkwalk.cli.output import Json, Quiet, print_columns, print_json
+from linkwalk.demo import POLICY
 
 if TYPE_CHECKING:
     from linkwalk.reproduce.runner import Runner
@@ -74,8 +84,8 @@ def reproduce(
     ] = 10,
     agent: Annotated[
         str,
-        typer.Option("--agent", metavar="A", help="Whose traces: a baseline, or a policy by name or path."),
-    ] = "greedy-unvisited",
+        typer.Option("--agent", metavar="A", help=f"Whose traces: {NAMES}."),
+    ] = POLICY,
     count: Annotated[int, typer.Option("--count", min=1, metavar="N", help="Traces of either kind.")] = 4,
     budget: Budget = 100,
     seed: Seed = 0,
@@ -218,7 +228,6 @@ def _traces(
     from linkwalk.errors import InputError
     from linkwalk.evaluate import TaskConfig
     from linkwalk.graph.store import Graph
-    from linkwalk.navigate import BaselineConfig
     from linkwalk.reproduce.traces import gallery, lines
 
     if not (wiki / "graph").is_dir() and (wiki / "eval" / "graph").is_dir():
@@ -228,8 +237,7 @@ def _traces(
         raise InputError("traces are of one agent: name one with --agent")
     graph = Graph.open(wiki)
     vectors = open_vectors(wiki, graph, names, embeddings)
-    config = BaselineConfig(name="greedy-unvisited", depth=steps)
-    agent = open_agent(names[0], wiki, graph, vectors, config, embeddings)
+    agent = open_agent(names[0], wiki, graph, vectors, Ways(depth=steps), embeddings)
     task = TaskConfig(steps=steps, episodes=size.episodes, seed=size.seed)
     shown = gallery(graph, agent, task, budget=budget, count=count)
     if not json:

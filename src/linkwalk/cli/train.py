@@ -20,8 +20,9 @@ def train(
         str,
         typer.Option(
             metavar="NAME",
-            help="ours (starts as the cosine, shortcut walks), paper (app. B.2; one policy per T, e.g. --set "
-            "steps=5), paper-multistep, paper-reverse, paper-shortest or paper-mlp (app. B.1).",
+            help="ours (a compass, on its own walks), residual (starts as the cosine, shortcut walks), paper (app. "
+            "B.2; one policy per T, e.g. --set steps=5), paper-multistep, paper-reverse, paper-shortest or paper-mlp "
+            "(app. B.1).",
         ),
     ] = "ours",
     name: Annotated[

@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from linkwalk.cli.agents import (
+    NAMES,
     Back,
     EmbeddingsName,
+    Revisit,
+    Sampled,
     Seed,
+    Ways,
     check_agents,
+    has_map,
     open_agent,
     open_encoders,
     open_vectors,
 )
 from linkwalk.cli.output import Json, print_json, print_next
+from linkwalk.demo import POLICY
 
 if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
@@ -50,10 +56,9 @@ def walk(
         str,
         typer.Option(
             metavar="A",
-            help="random, greedy, greedy-unvisited, random-dfs, greedy-dfs, or a policy by name or path "
-            f"(depth-first search goes {_DEPTH} links deep).",
+            help=f"{NAMES}. Depth-first search goes {_DEPTH} links deep.",
         ),
-    ] = "greedy-unvisited",
+    ] = POLICY,
     budget: Annotated[
         int | None,
         typer.Option(
@@ -64,6 +69,8 @@ def walk(
         ),
     ] = None,
     back: Back = False,
+    sampled: Sampled = False,
+    revisit: Revisit = False,
     seed: Seed = 0,
     embeddings: EmbeddingsName = None,
     json: Json = False,
@@ -78,9 +85,11 @@ def walk(
     from linkwalk.errors import InputError
     from linkwalk.graph.paths import ShortestPaths
     from linkwalk.graph.store import Graph
-    from linkwalk.navigate import BaselineConfig, Episodes, click_path, path_steps
+    from linkwalk.navigate import Episodes, click_path, path_steps
+    from linkwalk.navigate.guided import Guided
 
-    names = check_agents([agent], wiki, back=back)
+    ways = Ways(back=back, sampled=sampled, revisit=revisit, depth=_DEPTH)
+    names = check_agents([agent], wiki, ways)
     if len(names) != 1:
         raise InputError("one agent walks at a time: name one with --agent")
     if (goal is None) == (sentence is None):
@@ -98,15 +107,17 @@ def walk(
     else:
         query = _read(wiki, graph, names[0], sentence, embeddings)
     vectors = open_vectors(wiki, graph, names, embeddings)
-    config = BaselineConfig(name="greedy-unvisited", back=back, depth=_DEPTH)
-    walker = open_agent(names[0], wiki, graph, vectors, config, embeddings)
+    walker = open_agent(names[0], wiki, graph, vectors, ways, embeddings)
     episodes = Episodes.of([a], [b])
     if query is not None:
         episodes = episodes._replace(queries=query[None])
     elif vectors is not None:
         query = vectors[b]
     journeys = walker.run(episodes, budget=budget, seed=seed)
-    steps = click_path(graph, journeys, vectors=vectors, query=query)
+    looked_for, measure = query, "cosine"
+    if query is not None and isinstance(walker, Guided):
+        looked_for, measure = walker.guide.directions(query[None])[0], "score"
+    steps = click_path(graph, journeys, vectors=vectors, query=looked_for)
     shortest = [] if optimum is None else path_steps(graph, optimum.nodes)
     success = None if optimum is None else bool(journeys.success[0])
     closest = None
@@ -121,7 +132,7 @@ def walk(
                 "steps": [step.to_json() for step in steps],
                 "distance": None if optimum is None else optimum.distance,
                 "agent": names[0],
-                "back": back,
+                **ways.to_json(),
                 "budget": budget,
                 "seed": seed,
                 "start": _place(graph, a),
@@ -133,10 +144,12 @@ def walk(
         )
         return
     what = f"«{sentence}»" if optimum is None else graph.name(b)
-    print(f"from {graph.name(a)}\nto   {what}, by {names[0]}{' with a back button' * back}\n")
+    print(f"from {graph.name(a)}\nto   {what}, by {names[0]}{ways.words()}\n")
     print(f"     {graph.name(a)}")
+    remembers = has_map(names[0], wiki)
     for number, step in enumerate(steps, 1):
-        _show(number, step)
+        known = _known(steps[number - 1 :]) if remembers and step.seen and step.kind != "back" else ""
+        _show(number, step, measure, known)
     count = f"{len(steps)} step{'s' * (len(steps) != 1)}"
     if optimum is not None:
         if success:
@@ -152,9 +165,8 @@ def walk(
         print(f"\nclosest of the pages seen in {count}: {graph.name(node)}, at step {at}, cosine {score:.2f}")
         print("  " + textwrap.shorten(graph.texts[node], _EXCERPT, placeholder=" …"))
     command = (
-        f"linkwalk eval {wiki} --agent {names[0]}",
+        f"linkwalk eval {wiki} --agent {names[0]}{ways.options()}",
         "" if sentence is None else "--task sentence",
-        "--back" * back,
         f"--embeddings {embeddings}" if embeddings else "",
     )
     print_next(" ".join(filter(None, command)))
@@ -201,11 +213,17 @@ def _nowhere(graph: "Graph", start: int) -> str:
     return f"{graph.name(start)} has no links, so no path leads anywhere: start elsewhere"
 
 
-def _show(number: int, step: "Step") -> None:
+def _known(ahead: list["Step"]) -> str:
+    """What a walker with a map goes to a page for that it knows: the next one it does not."""
+    new = next((step for step in ahead if not step.seen), None)
+    return "seen before" + ("" if new is None else f", on the way to {new.title} ({new.block})")
+
+
+def _show(number: int, step: "Step", measure: str, known: str) -> None:
     how = _WAYS.get(step.kind, "")
-    score = "" if step.score is None else f"cosine {step.score:.2f}"
+    score = "" if step.score is None else f"{measure} {step.score:.2f}"
     chance = "" if step.probability == 1 else f"probability {step.probability:.2f}"
-    notes = ", ".join(filter(None, (how, score, chance)))
+    notes = ", ".join(filter(None, (how, score, chance, known)))
     print(f"{number:>3}. {step.title} ({step.block})" + (f"   {notes}" if notes else ""))
     if step.sentence is not None:
         before, link, after = step.sentence

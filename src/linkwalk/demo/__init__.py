@@ -1,6 +1,7 @@
-"""What ships with the package to try things on: a small encyclopedia in two editions, with claims and questions.
+"""What ships with the package: a small encyclopedia in two editions, with claims and questions, and a policy.
 
-The sources are readable wikitext in the project's folder ``encyclopedia``; ``encyclopedia/pack.py`` packs them.
+The sources are readable wikitext in the project's folder ``encyclopedia``; ``encyclopedia/pack.py`` packs them. The
+policy's card is ``policy/MODEL_CARD.md``.
 """
 
 import json
@@ -10,6 +11,9 @@ from typing import Any
 #: The words that stand for the bundled dumps wherever a dump is asked for.
 EDITIONS = {"demo": "encyclopedia.xml.bz2", "demo2": "encyclopedia-2.xml.bz2"}
 
+#: The agent that the policy which ships is called by, and the one that walks where none is named.
+POLICY = "compass"
+
 _HERE = Path(__file__).parent
 
 
@@ -17,6 +21,11 @@ def dump_path(word: str) -> Path | None:
     """The bundled dump that a word stands for, or None if it is no such word."""
     name = EDITIONS.get(word)
     return _HERE / name if name else None
+
+
+def policy_path() -> Path:
+    """The folder of the policy that ships: manifest, weights, target encoder, model card."""
+    return _HERE / "policy"
 
 
 def claims() -> list[dict[str, Any]]:

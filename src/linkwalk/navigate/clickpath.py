@@ -47,7 +47,10 @@ class Step:
     probability: float
     """1 where the agent leaves nothing to chance."""
     score: float | None
-    """Cosine of the page to the goal; None without embeddings."""
+    """Inner product of the page and what the agent looks for: the goal, or a compass's direction; None without
+    embeddings."""
+    seen: bool
+    """Whether the journey had been there before."""
     sentence: Sentence | None
     """Where the link stands on the page before."""
     runners_up: tuple[RunnerUp, ...]
@@ -64,6 +67,7 @@ class Step:
             "kind": self.kind,
             "probability": self.probability,
             "score": self.score,
+            "seen": self.seen,
             "sentence": None if sentence is None else f"{sentence.before}[[{sentence.link}]]{sentence.after}",
             "runners_up": [vars(other) for other in self.runners_up],
         }
@@ -77,7 +81,7 @@ def click_path(
     vectors: Float32s | None = None,
     query: Float32s | None = None,
 ) -> list[Step]:
-    """The steps of one journey; scores are cosines of ``vectors`` to ``query``, both of unit length."""
+    """The steps of one journey; scores are inner products of ``vectors`` and ``query``."""
     path, choices = journeys.path(episode), journeys.choices[episode]
     probabilities = journeys.probabilities[episode]
     steps = []
@@ -96,6 +100,7 @@ def click_path(
                 kind=kind,
                 probability=float(probabilities[t]),
                 score=None if vectors is None or query is None else float(vectors[node] @ query),
+                seen=bool((path[: t + 1] == node).any()),
                 sentence=sentence,
                 runners_up=(
                     ()

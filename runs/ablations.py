@@ -30,36 +30,39 @@ class Row(NamedTuple):
     """Of the policy; empty: the label is a baseline's name."""
     settings: tuple[str, ...] = ()
     revisit: bool = False
+    map: bool = True
 
     def contender(self, more: tuple[str, ...]) -> Contender:
         """Who walks."""
         if not self.recipe:
             return Contender(baseline=self.label)
-        return Contender(recipe=self.recipe, settings=(*self.settings, *more), revisit=self.revisit)
+        settings = (*self.settings, *more)
+        return Contender(recipe=self.recipe, settings=settings, revisit=self.revisit, map=self.map)
 
 
+#: The head of ours, cloned from others' walks.
+OTHERS = ("edge_dropout=0.5", "steps=20")
 ROWS = (
     Row("", REFERENCE, ""),
     Row("", "greedy", ""),
-    Row("walks", "residual, shortcut walks (ours)", "ours"),
-    Row("walks", "residual, forward walks", "ours", ("walks=forward",)),
-    Row("walks", "residual, reverse walks", "ours", ("walks=reverse",)),
-    Row("walks", "residual, shortest paths", "ours", ("walks=shortest",)),
-    Row("walks", "feed-forward, shortcut walks", "ours", ("head.head=feedforward",)),
-    Row("walks", "feed-forward, forward walks", "ours", ("head.head=feedforward", "walks=forward")),
-    Row("head", "MLP of appendix B.1, shortcut walks", "ours", ("head.head=mlp",)),
-    Row("residual start", "residual, begun without the cosine", "ours", ("head.temperature=0",)),
-    Row("visited bit", "residual, visited bit hidden", "ours", ("head.visited=false",)),
-    Row(
-        "visited bit",
-        "feed-forward, visited bit hidden",
-        "ours",
-        ("head.head=feedforward", "head.visited=false"),
-    ),
-    Row("dropout", "residual, no edge dropout", "ours", ("edge_dropout=0",)),
-    Row("multistep", "residual, walks of 20 steps", "ours", ("multistep=false",)),
-    Row("never revisit", "residual, may revisit", "ours", (), True),
-    Row("never revisit", "feed-forward, may revisit", "ours", ("head.head=feedforward",), True),
+    Row("ours", "compass and map, on its own walks", "ours"),
+    Row("map", "greedy-map", ""),
+    Row("map", "compass without the map", "ours", map=False),
+    Row("walks", "compass and map, forward walks", "ours", ("walks=forward", *OTHERS)),
+    Row("walks", "compass and map, shortcut walks", "ours", ("walks=shortcut", *OTHERS)),
+    Row("walks", "compass and map, shortest paths", "ours", ("walks=shortest", *OTHERS)),
+    Row("half-way back", "compass and map, all of what was learned", "ours", ("trust=1",)),
+    Row("dropout", "compass and map, no feature dropout", "ours", ("head.dropout=0",)),
+    Row("walks", "residual, shortcut walks", "residual"),
+    Row("walks", "residual, forward walks", "residual", ("walks=forward",)),
+    Row("walks", "residual, reverse walks", "residual", ("walks=reverse",)),
+    Row("walks", "residual, shortest paths", "residual", ("walks=shortest",)),
+    Row("head", "feed-forward, shortcut walks", "residual", ("head.head=feedforward",)),
+    Row("head", "MLP of appendix B.1, shortcut walks", "residual", ("head.head=mlp",)),
+    Row("residual start", "residual, begun without the cosine", "residual", ("head.temperature=0",)),
+    Row("visited bit", "residual, visited bit hidden", "residual", ("head.visited=false",)),
+    Row("dropout", "residual, no edge dropout", "residual", ("edge_dropout=0",)),
+    Row("never revisit", "residual, may revisit", "residual", (), True),
 )
 
 

@@ -30,11 +30,12 @@ from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.state import forget_state, read_state
 from linkwalk.learn.validation import held_out_nodes
 from linkwalk.navigate import REFERENCE, Agent, Baseline, BaselineConfig, Episodes, Journeys, unit_rows
+from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.learned import Learned, LearnedConfig
 from linkwalk.navigate.on_device import OnDevice
 from linkwalk.policy.checkpoint import load_policy, save_policy
-from linkwalk.policy.heads import FeedForward
+from linkwalk.policy.heads import Compass, FeedForward
 from linkwalk.policy.target import WEIGHTS as TARGET_WEIGHTS
 from linkwalk.policy.target import load_target
 from linkwalk.progress import Progress
@@ -59,6 +60,8 @@ class Contender:
     """Whether the policy sees random features in place of embeddings (RF, sec. 5.2)."""
     revisit: bool = False
     """Whether the policy may go to a page it has been at: the paper's argmax."""
+    map: bool = True
+    """Whether a compass walks with its map; without one it never revisits, as other heads."""
 
 
 class Runner:
@@ -200,6 +203,8 @@ class Runner:
             there = DeviceGraph.of(graph.forward, graph.out_kinds, device=self.device)
             on_device = torch.tensor(vectors, device=self.device)
             return OnDevice(name, there, on_device, head, revisit=contender.revisit)
+        if isinstance(head, Compass) and contender.map:
+            return Guided(name, head, graph.forward, self.units, workers=min(16, os.cpu_count() or 1))
         revisit = LearnedConfig(revisit=contender.revisit)
         return Learned(name, head, graph.forward, graph.out_kinds, vectors, revisit)
 

@@ -120,3 +120,60 @@ def greedy_dfs(
 
     search(start, 0)
     return path, moves
+
+
+def replay(graph: Csr, path: Sequence[int], moves: Sequence[int]) -> list[int]:
+    """The pages behind the back button after those moves, the current one last; every move must be one."""
+    stack = [path[0]]
+    for page, move in zip(path[1:], moves, strict=True):
+        if move == BACK:
+            stack.pop()
+        else:
+            stack.append(int(graph.row(stack[-1])[move]))
+        assert stack[-1] == page
+    return stack
+
+
+def map_ways(
+    graph: Csr,
+    vectors: NDArray[np.float32],
+    direction: NDArray[np.float32],
+    path: Sequence[int],
+    moves: Sequence[int],
+    *,
+    window: int,
+    detour: float,
+    crowding: float,
+    likeness: float,
+) -> dict[int, float]:
+    """What each first move is worth to a walker with a map that has come this far; moves that lead to nothing unseen
+    are left out."""
+    pages, look = vectors.astype(float), direction.astype(float)
+    seen = list(dict.fromkeys(path))
+    stack = replay(graph, path, moves)
+    # A place is a page and how often the back button was pressed to get there, None once a link was clicked: then
+    # pages behind the button are no longer so many presses away.
+    places: list[tuple[int, int | None, tuple[int, ...]]] = [(stack[-1], 0, ())]
+    been = {(stack[-1], 0)}
+    ways: dict[int, float] = {}
+    found = set()
+    while places:
+        further: list[tuple[int, int | None, tuple[int, ...]]] = []
+        for page, pressed, way in places:
+            if page not in seen:
+                if page not in found:
+                    found.add(page)
+                    crowd = np.maximum(0, (pages[seen] @ pages[page] - likeness) / (1 - likeness)).sum()
+                    worth = pages[page] @ look - crowding * np.log(1 + crowd) - detour * (len(way) - 1)
+                    ways[way[0]] = max(ways.get(way[0], -np.inf), float(worth))
+                continue
+            steps: list[tuple[int, int | None, int]] = []
+            if pressed is not None and pressed + 1 < min(window, len(stack)):
+                steps.append((stack[-2 - pressed], pressed + 1, BACK))
+            steps += [(target, None, i) for i, target in enumerate(graph.row(page).tolist())]
+            for to, presses, move in steps:
+                if (to, presses) not in been:
+                    been.add((to, presses))
+                    further.append((to, presses, (*way, move)))
+        places = further
+    return ways

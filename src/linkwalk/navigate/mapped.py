@@ -9,9 +9,12 @@ the links of the current page. The worth of an unseen target ``a`` is
 with ``q`` the direction looked in. ``c(a)`` counts the pages already seen that are like ``a``, each from 0 at a cosine
 of ``likeness`` to 1 at a cosine of 1: where many such pages were no good, the next one will not be. Without this term
 a walker reads the thirty blocks of an article that is nearly the right one. The walker takes the first step of a
-shortest way on its map to the unseen target worth most, and thinks again on the next page.
+shortest way on its map to the unseen target worth most, and thinks again on the next page. Of equally short ways the
+first counts: the back button before links, links in their order. Where all that can be reached has been seen, it goes
+on to the page it saw first, and nothing will come of it.
 
-With a back button, the last pages opened are one press a page away, and are on the map as well.
+With a back button, the last 16 pages opened, the current one among them, are one press a page away, and are on the map
+as well. Where all that these lead to has been seen, it goes back one page, and looks again from there.
 """
 
 from dataclasses import dataclass
@@ -55,8 +58,10 @@ class MapConfig:
             raise InputError(f"likeness={self.likeness}: choose a cosine, from -1 to below 1")
 
     def trades(self) -> tuple[float, float, float, float, bool]:
-        """As the kernel takes them."""
-        return self.detour, self.crowding, self.likeness, self.temperature, self.sampled
+        """As the kernel takes them: floats, since it would be compiled again for whole numbers."""
+        numbers = (self.detour, self.crowding, self.likeness, self.temperature)
+        detour, crowding, likeness, temperature = map(float, numbers)
+        return detour, crowding, likeness, temperature, bool(self.sampled)
 
 
 @njit(cache=True, nogil=True)
@@ -100,7 +105,6 @@ def mapped(
     worth = np.empty(size, np.float32)
     crowd = np.empty(size, np.float32)
     reached = np.empty(size, np.int32)  # the step in which the search below last came here
-    away = np.empty(size, np.int32)
     first = np.empty(size, np.int32)  # the first move on the way: a link's number, or BACK
     frontier = np.empty(size // 2, np.int32)  # slots
     queue = np.empty(budget + 1, np.int32)
@@ -124,8 +128,7 @@ def mapped(
                     pages = np.full(size, _EMPTY, np.int32)
                     seen, reached = np.empty(size, np.int32), np.full(size, -1, np.int32)
                     worth, crowd = np.empty(size, np.float32), np.empty(size, np.float32)
-                    away, first = np.empty(size, np.int32), np.empty(size, np.int32)
-                    frontier, known = np.empty(size // 2, np.int32), 0
+                    first, frontier, known = np.empty(size, np.int32), np.empty(size // 2, np.int32), 0
                     for i in range(old.shape[0]):
                         if old[i] != _EMPTY:
                             at = _slot(pages, old[i])
@@ -157,53 +160,59 @@ def mapped(
             degree = indptr[node + 1] - indptr[node]
             ways = np.full(degree + 1, -np.inf, np.float32)  # by first move; the last one is the back button
             here = _slot(pages, node)
-            reached[here], away[here], first[here] = step, 0, _NOWHERE
+            reached[here], first[here] = step, _NOWHERE
             queue[0] = here
-            head, tail = 0, 1
-            while head < tail:
-                at = queue[head]
-                head += 1
-                page = pages[at]
-                # The back button leads from the current page to those behind it, in their order.
-                behind = top - away[at]
-                if (at == here or first[at] == BACK) and behind > 0 and away[at] + 1 < window:
-                    to = _slot(pages, opened[behind - 1])
-                    if page == opened[behind] and reached[to] != step:
-                        reached[to], away[to], first[to] = step, away[at] + 1, BACK
+            head, end, tail, away = 0, 1, 1, 0  # the pages from head to end are so many moves away
+            while head < end or (top > away and away + 1 < window):
+                # One more press of the back button; by itself, since links may lead to a page behind it sooner.
+                if top > away and away + 1 < window:
+                    to = _slot(pages, opened[top - away - 1])
+                    if reached[to] != step:
+                        reached[to], first[to] = step, BACK
                         queue[tail] = to
                         tail += 1
-                for edge in range(indptr[page], indptr[page + 1]):
-                    to = _slot(pages, indices[edge])
-                    if reached[to] == step:
-                        continue
-                    reached[to], away[to] = step, away[at] + 1
-                    first[to] = edge - indptr[page] if at == here else first[at]
-                    if seen[to] != _NOT_SEEN:
-                        queue[tail] = to
-                        tail += 1
-                        continue
-                    value = worth[to] - np.float32(detour * away[at])
-                    if crowding > 0:
-                        value -= np.float32(crowding) * np.log1p(crowd[to])
-                    way = first[to] if first[to] != BACK else degree
-                    ways[way] = max(ways[way], value)
+                while head < end:
+                    at = queue[head]
+                    head += 1
+                    page = pages[at]
+                    for edge in range(indptr[page], indptr[page + 1]):
+                        to = _slot(pages, indices[edge])
+                        if reached[to] == step:
+                            continue
+                        reached[to] = step
+                        first[to] = edge - indptr[page] if at == here else first[at]
+                        if seen[to] != _NOT_SEEN:
+                            queue[tail] = to
+                            tail += 1
+                            continue
+                        value = worth[to] - np.float32(detour * away)
+                        if crowding > 0:
+                            value -= np.float32(crowding) * np.log1p(crowd[to])
+                        way = first[to] if first[to] != BACK else degree
+                        ways[way] = max(ways[way], value)
+                end = tail
+                away += 1
             choice = 0
             for way in range(degree + 1):
                 if ways[way] > ways[choice]:
                     choice = way
             best = ways[choice]
-            if best == -np.inf:
+            probability = np.float64(1)
+            if best == -np.inf and window > 0 and top > 0:
+                choice = degree
+            elif best == -np.inf:
                 if degree == 0:
                     break
-                # All that the map reaches has been seen: go to the page seen longest ago.
                 oldest = np.iinfo(np.int32).max
                 for way in range(degree):
                     then = seen[_slot(pages, indices[indptr[node] + way])]
                     if then < oldest:
                         choice, oldest = way, then
-                probability = np.float64(1)
             else:
-                chances = np.exp(temperature * (ways - best))
+                chances = np.zeros(degree + 1)
+                for way in range(degree + 1):
+                    if ways[way] > -np.inf:  # at a temperature of 0, too, only ways to something new
+                        chances[way] = np.exp(temperature * (ways[way] - best))
                 total = chances.sum()
                 if sampled:
                     left = np.float64(draw(key, step) >> _FRACTION) * _UNIT * total

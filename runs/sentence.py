@@ -13,8 +13,11 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from torch import Tensor
 
 from linkwalk.device import choose_device
 from linkwalk.embed import Embeddings, Encoder
@@ -25,7 +28,7 @@ from linkwalk.navigate import REFERENCE, Agent, Baseline, BaselineConfig, unit_r
 from linkwalk.navigate.guided import Guided
 from linkwalk.policy.checkpoint import load_policy
 from linkwalk.policy.heads import Compass
-from linkwalk.policy.target import TargetEncoder, save_target
+from linkwalk.policy.target import TargetEncoder, save_target, scaled
 from linkwalk.progress import Progress
 from linkwalk.recipes import with_settings
 
@@ -82,6 +85,9 @@ def main() -> None:
     )
     parser.add_argument("--only-also", action="store_true", help="of the sweep only what --also names")
     parser.add_argument("--seconds", type=float, default=540, help="begin no further setting after this long")
+    parser.add_argument(
+        "--trust", default="", metavar="T,...", help="evaluate with these shares of the change"
+    )
     parser.add_argument("--policy", type=Path, help="the compass that the target encoder is for")
     parser.add_argument("--out", type=Path, help="where target.safetensors and the results go")
     arguments = parser.parse_args()
@@ -101,14 +107,16 @@ def main() -> None:
             print(f"{','.join(chosen)}: left out, no time", flush=True)
             continue
         config: TargetConfig = configure(base, list(chosen))
-        target, seconds = bench.train(config, None if arguments.sweep else arguments.out)
-        found = list(bench.evaluate(",".join(chosen) or "target encoder", target))
-        show(found, f"{config.updates} updates in {seconds:.0f} s")
-        rows += found
-    if arguments.out:
-        (arguments.out / "results.json").write_text(
-            json.dumps([row.to_json() for row in rows], indent=1) + "\n"
-        )
+        adapter, seconds = bench.train(config, None if arguments.sweep else arguments.out)
+        for trust in [float(part) for part in arguments.trust.split(",") if part] or [config.trust]:
+            kept = {name: value.half() for name, value in scaled(adapter, trust).items()}  # as it would ship
+            target = TargetEncoder(bench.table.encoder(bench.device), kept)
+            found = list(bench.evaluate(f"{','.join(chosen) or 'target encoder'}, trust {trust:g}", target))
+            show(found, f"{config.updates} updates in {seconds:.0f} s")
+            rows += found
+            if arguments.out:  # after each, in case that time runs out
+                table = json.dumps([row.to_json() for row in rows], indent=1)
+                (arguments.out / "results.json").write_text(table + "\n")
 
 
 class Bench:
@@ -128,35 +136,33 @@ class Bench:
             self.head = head
         self.plain: dict[int, SentenceQueries] = {}
 
-    def train(self, config: TargetConfig, out: Path | None) -> tuple[TargetEncoder, float]:
-        """A target encoder, and how long its training took."""
+    def train(self, config: TargetConfig, out: Path | None) -> tuple[dict[str, Tensor], float]:
+        """An adapter with all of its change, and how long its training took; what is kept of it goes to ``out``."""
         encoder = self.table.encoder("cpu")
         if self.sentences is None:
             with Progress().stage("tokenise", self.here.nodes, "blocks") as stage:
                 self.sentences = Sentences.read(self.here, encoder, config.max_tokens, stage.advance)
         before = time.monotonic()
-        model = train_target(
+        adapter = train_target(
             self.here,
             self.table.vectors,
             encoder,
-            config,
+            replace(config, trust=1),
             head=self.head,
             sentences=self.sentences,
             device=self.device,
             metrics=out / "target_metrics.jsonl" if out else None,
             progress=Progress(quiet=out is None),
         )
-        adapter, seconds = model.adapter(), time.monotonic() - before
-        # As it is read back from disk.
-        adapter = {name: value.half() for name, value in adapter.items()}
+        seconds = time.monotonic() - before
         if out:
             manifest = {
                 "config": config_to_json(config),
                 "encoder_name": self.table.manifest["encoder"],
                 "trained_on": {"snapshot": self.here.snapshot, "graph": self.here.fingerprint},
             }
-            save_target(out, adapter, config.adapter, self.table.fingerprint, manifest)
-        return TargetEncoder(self.table.encoder(self.device), adapter), seconds
+            save_target(out, scaled(adapter, config.trust), config.adapter, self.table.fingerprint, manifest)
+        return adapter, seconds
 
     def evaluate(self, label: str, encoder: Encoder | None) -> Iterator[Result]:
         """The walkers shown what an encoder makes of the sentences, or the goals themselves."""

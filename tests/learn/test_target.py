@@ -18,7 +18,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.learn.target import Goals, Sentences, TargetConfig, losses, train_target
 from linkwalk.policy import from_walks
 from linkwalk.policy.heads import Compass, HeadConfig, Table
-from linkwalk.policy.target import AdapterConfig, TargetModel
+from linkwalk.policy.target import AdapterConfig, TargetEncoder, scaled
 from linkwalk.walks import ShortcutWalks
 
 QUICK = TargetConfig(
@@ -131,20 +131,22 @@ def logged(path: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-@torch.no_grad()
-def measure(model: TargetModel, graph: Graph, table: Embeddings) -> dict[str, float]:
+def measure(
+    graph: Graph, table: Embeddings, adapter: dict[str, torch.Tensor] | None = None
+) -> dict[str, float]:
     """The terms on one batch that is always the same."""
     rng = np.random.default_rng(9)
-    walks = Goals(graph, replace(QUICK, walks="shortcut", batch=100)).draw(rng)
-    ids, mask = Sentences.read(graph, table.encoder("cpu"), 96).draw(walks.goals, rng)
-    q = model(torch.from_numpy(ids), torch.from_numpy(mask))
+    walks = Goals(graph, replace(QUICK, walks="shortcut", batch=40)).draw(rng)
+    texts = [goal_sentences(graph, int(goal))[0] for goal in walks.goals]
+    encoder = table.encoder("cpu")
+    q = torch.from_numpy((encoder if adapter is None else TargetEncoder(encoder, adapter)).encode(texts))
     decisions = from_walks(walks, graph.forward, np.array(graph.out_kinds))
     found = losses(
         Compass(HeadConfig(head="compass")),
         Table.of(table.vectors, "cpu"),
         q,
         decisions,
-        np.repeat(np.arange(100), walks.lengths),
+        np.repeat(np.arange(40), walks.lengths),
         walks.goals,
         np.arange(graph.nodes, dtype=np.int32),
         0.05,
@@ -155,17 +157,17 @@ def measure(model: TargetModel, graph: Graph, table: Embeddings) -> dict[str, fl
 def test_training_lowers_the_loss(
     graph: Graph, table: Embeddings, encoder: TransformerEncoder, tmp_path: Path
 ) -> None:
-    before = encoder.model.encoder.layer[0].output.dense.weight.detach().clone()
-    untrained = measure(TargetModel(table.encoder("cpu").model, QUICK.adapter), graph, table)
-    model = train_target(graph, table.vectors, encoder, QUICK, metrics=tmp_path / "log")
-    trained = measure(model, graph, table)
+    untrained = measure(graph, table)
+    adapter = train_target(graph, table.vectors, encoder, QUICK, metrics=tmp_path / "log")
+    trained = measure(graph, table, adapter)
     assert trained["contrastive"] < 0.9 * untrained["contrastive"]
     assert trained["cloning"] < 0.9 * untrained["cloning"]
     first, last = logged(tmp_path / "log")
     assert (first["update"], last["update"]) == (1, 15)
     assert 0 < first["success"] <= 1
-    layer = model.model.encoder.layer[0].output.dense.layer
-    assert torch.equal(layer.weight, before), "the encoder's own weights must stay"
+    assert measure(graph, table, scaled(adapter, 0.0)) == pytest.approx(untrained, abs=1e-5)
+    half = measure(graph, table, scaled(adapter, 0.5))
+    assert trained["contrastive"] < half["contrastive"] < untrained["contrastive"]
 
 
 def test_training_repeats(graph: Graph, table: Embeddings, tmp_path: Path) -> None:
@@ -181,9 +183,13 @@ def test_a_head_that_is_given_stays_as_it_is(graph: Graph, table: Embeddings) ->
     head = Compass(HeadConfig(head="compass"))
     before = {name: value.clone() for name, value in head.state_dict().items()}
     config = replace(QUICK, updates=2, batch=8)
-    model = train_target(graph, table.vectors, table.encoder("cpu"), config, head=head)
+    encoder = table.encoder("cpu")
+    own = encoder.model.encoder.layer[0].output.dense.weight.detach().clone()
+    adapter = train_target(graph, table.vectors, encoder, config, head=head)
     assert all(torch.equal(value, before[name]) for name, value in head.state_dict().items())
-    assert max(float(value.abs().max()) for name, value in model.adapter().items() if name.endswith("up")) > 0
+    assert max(float(value.abs().max()) for name, value in adapter.items() if name.endswith("up")) > 0
+    layer = encoder.model.encoder.layer[0].output.dense.layer
+    assert torch.equal(layer.weight, own), "the encoder's own weights must stay"
 
 
 @pytest.mark.parametrize(
@@ -191,7 +197,7 @@ def test_a_head_that_is_given_stays_as_it_is(graph: Graph, table: Embeddings) ->
     [
         ({"walks": "sideways"}, "no walks named 'sideways': choose one of forward, shortcut, own"),
         ({"batch": 0}, "batch=0: choose 1 or more"),
-        ({"uniform": 1.5}, "uniform=1.5: choose a share"),
+        ({"uniform": 1.5}, "uniform=1.5: choose 0 to 1"),
     ],
 )
 def test_settings_that_make_no_sense(setting: dict[str, Any], message: str) -> None:

@@ -37,7 +37,7 @@ from linkwalk.navigate import Episodes, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.policy.decisions import Decisions, from_walks
 from linkwalk.policy.heads import Compass, HeadConfig, Table, log_softmax
-from linkwalk.policy.target import AdapterConfig, TargetModel
+from linkwalk.policy.target import AdapterConfig, TargetModel, scaled
 from linkwalk.progress import Progress
 from linkwalk.walks import ForwardWalks, ReverseWalks, Walks
 from linkwalk.walks.shortcut import take_shortcuts
@@ -66,6 +66,8 @@ class TargetConfig:
     """At its highest, after the warm-up; then along a cosine to zero. The paper: 1e-4, of all weights."""
     warmup: int = 100
     weight_decay: float = 0.01
+    trust: float = 1.0
+    """How far the adapter that is kept lies from the encoder itself (0) to the trained one (1)."""
     dropout: bool = True
     """Whether the transformer's own dropout is at work while training."""
     cloning: float = 1.0
@@ -89,8 +91,9 @@ class TargetConfig:
         for name in ("updates", "batch", "steps"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name}={getattr(self, name)}: choose 1 or more")
-        if not 0 <= self.uniform <= 1:
-            raise InputError(f"uniform={self.uniform}: choose a share, from 0 to 1")
+        for name in ("uniform", "trust"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"{name}={getattr(self, name)}: choose 0 to 1")
 
 
 class Sentences(NamedTuple):
@@ -229,8 +232,8 @@ def train_target(
     device: str = "cpu",
     metrics: Path | None = None,
     progress: Progress | None = None,
-) -> TargetModel:
-    """Train an adapter of ``encoder`` on one graph; losses go to ``metrics`` as JSON lines.
+) -> dict[str, Tensor]:
+    """Train an adapter of ``encoder`` on one graph and return it; losses go to ``metrics`` as JSON lines.
 
     ``head`` is a trained policy, which stays as it is; without one, queries are trained for the cosine. ``encoder`` is
     changed: open another one for other work. It must be in float32, as a CPU's is.
@@ -297,7 +300,7 @@ def train_target(
     finally:
         if log:
             log.close()
-    return target.eval()
+    return scaled(target.adapter(), config.trust)
 
 
 def _policy(head: Compass | None, width: int) -> Compass:

@@ -87,6 +87,11 @@ class TargetModel(nn.Module):
         return found if self.turn is None else found | {_TURN: self.turn.detach()}
 
 
+def scaled(adapter: dict[str, Tensor], trust: float) -> dict[str, Tensor]:
+    """The adapter with a share of its change: 0 is the encoder itself, 1 what was trained."""
+    return {name: value if name.endswith(".down") else trust * value for name, value in adapter.items()}
+
+
 def linear_layers(model: nn.Module) -> dict[str, nn.Linear]:
     """The layers that an adapter changes, by name: all linear ones that have a say in the token vectors."""
     return {

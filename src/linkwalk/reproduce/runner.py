@@ -277,6 +277,7 @@ class Runner:
             "config": config_to_json(self.config(contender)),
             "random_features": contender.random_features,
             "revisit": contender.revisit,
+            "map": contender.map,
             "trained_on": self.train.fingerprint,
         }
 

@@ -1,6 +1,7 @@
 """Policy heads: a ragged softmax, a start as the cosine, weights that survive the disk."""
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,8 @@ import torch
 from linkwalk.artifact import write_json
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.policy import from_walks
-from linkwalk.policy.checkpoint import load_policy, save_policy
-from linkwalk.policy.heads import HEADS, HeadConfig, Table, build_head, log_softmax
+from linkwalk.policy.checkpoint import load_direction, load_policy, save_policy
+from linkwalk.policy.heads import HEADS, Compass, HeadConfig, Table, build_head, log_softmax
 from linkwalk.walks import ForwardWalks
 from tests.graph.conftest import csr
 
@@ -85,11 +86,14 @@ def test_the_visited_bit_and_the_kind_reach_the_heads() -> None:
             assert not torch.allclose(table.logits(head, found)[0], table.logits(head, changed)[0], atol=1e-4)
 
 
-def test_an_unknown_head() -> None:
+def test_heads_that_cannot_be() -> None:
     with pytest.raises(InputError, match="hidden 0: choose 1 or more"):
         build_head(HeadConfig(hidden=0))
     with pytest.raises(InputError, match="no policy head named 'deep'"):
         build_head(HeadConfig(head="deep"))
+    for wrong in ({"dropout": 1.0}, {"dropout": -0.1}, {"temperature": 0.0}, {"temperature": float("nan")}):
+        with pytest.raises(InputError, match=f"head.{next(iter(wrong))}=.*: choose"):
+            HeadConfig(head="compass", **wrong)
 
 
 @pytest.mark.parametrize("name", HEADS)
@@ -140,3 +144,106 @@ def test_the_visited_bit_can_be_hidden(name: str, tmp_path: Path) -> None:
     save_policy(tmp_path / "p", head, config, {"encoder": "x", "encoder_name": "toy"})
     again, _ = load_policy(tmp_path / "p", "x")
     assert torch.equal(table.logits(again, found)[0], marked)
+
+
+def owners(found) -> np.ndarray:
+    return np.repeat(np.arange(len(found.current)), np.diff(found.indptr))
+
+
+@pytest.mark.parametrize("temperature", [20.0, 7.5])
+def test_the_compass_begins_as_the_cosine(temperature: float) -> None:
+    found, table = decisions()
+    head = build_head(HeadConfig(head="compass", width=12, temperature=temperature))
+    units = torch.nn.functional.normalize(table.vectors, dim=-1)
+    cosine = (units[found.target] * units[found.goal[owners(found)]]).sum(-1)
+    assert torch.allclose(table.logits(head, found)[0], temperature * cosine, atol=1e-4)
+
+
+def compass(*, dropout: float = 0.0) -> Compass:
+    torch.manual_seed(1)
+    head = Compass(HeadConfig(head="compass", width=12, dropout=dropout))
+    for weight in head.parameters():
+        torch.nn.init.normal_(weight, std=0.02 if weight is head.scales else 0.5)
+    return head
+
+
+def test_the_compass_is_a_direction_and_a_scale() -> None:
+    """Its docstring, written out for each action: the current page and the visited bit do not matter, kinds do."""
+    found, table = decisions()
+    head = compass()
+    logits, _ = table.logits(head, found)
+    units = torch.nn.functional.normalize(table.vectors, dim=-1)
+    temperature = 20 * torch.exp(30 * head.scales[0])
+    for action, decision in enumerate(owners(found)):
+        goal = units[found.goal[decision]]
+        direction = goal + head.turn.weight @ goal + head.turn.bias
+        expected = temperature * (direction @ units[found.target[action]])
+        expected = expected + 30 * head.scales[1 + int(found.kind[action])]
+        assert torch.allclose(logits[action], expected, atol=1e-4)
+    blind = found._replace(visited=~found.visited, current=np.zeros_like(found.current))
+    assert torch.equal(table.logits(head, blind)[0], logits)
+
+
+def test_features_are_hidden_from_the_compass_in_training_only() -> None:
+    found, table = decisions()
+    exact, _ = table.logits(compass(), found)
+    head = compass(dropout=0.5)
+    assert head.training
+    first, second = (table.logits(head, found)[0] for _ in range(2))
+    assert not torch.allclose(first, second)
+    assert torch.equal(table.logits(head.eval(), found)[0], exact)
+    # Hidden from what is learned alone: untrained it is the cosine all the same, and on average nothing is missing.
+    plain = Compass(HeadConfig(head="compass", width=12, dropout=0.9))
+    assert torch.equal(table.logits(plain, found)[0], table.logits(plain.eval(), found)[0])
+    goals = torch.randn(4, 12, generator=torch.Generator().manual_seed(0))
+    mean = torch.stack([head.train().direction(goals) for _ in range(4000)]).mean(0)
+    assert torch.allclose(mean, head.eval().direction(goals), atol=0.1)
+
+
+def test_a_trained_compass_survives_the_disk(tmp_path: Path) -> None:
+    found, table = decisions()
+    config = HeadConfig(head="compass", width=12, temperature=7.0, dropout=0.5)
+    head = Compass(config)
+    head.load_state_dict(compass().state_dict())
+    save_policy(tmp_path / "p", head, config, {"encoder": "abc", "encoder_name": "minilm"})
+    again, manifest = load_policy(tmp_path / "p", "abc")
+    assert isinstance(again, Compass)
+    assert not again.training
+    assert manifest["head"] == asdict(config)
+    assert torch.equal(table.logits(head.eval(), found)[0], table.logits(again, found)[0])
+    goals = table.vectors.numpy()
+    walks = load_direction(tmp_path / "p", "abc").directions(goals)
+    assert walks.dtype == np.float32
+    assert np.allclose(walks, again.directions(goals), atol=1e-5)
+
+
+def test_compasses_that_cannot_be_used(tmp_path: Path) -> None:
+    """Whether torch opens them or not."""
+    from safetensors.torch import load_file, save_file
+
+    config = HeadConfig(head="compass", width=12)
+    save_policy(tmp_path, compass(), config, {"encoder": "abc", "encoder_name": "minilm"})
+    whole, file = load_file(tmp_path / "weights.safetensors"), tmp_path / "weights.safetensors"
+    nan = whole["turn.weight"].clone().index_fill(0, torch.tensor([3]), float("nan"))
+    narrow = {"turn.weight": torch.eye(5), "turn.bias": torch.zeros(5), "scales": whole["scales"]}
+    for load in (load_policy, load_direction):
+        with pytest.raises(ArtifactError, match="embeddings of another encoder: embed the wiki with minilm"):
+            load(tmp_path, "other")
+        for weights, message in (
+            (whole | {"turn.weight": nan}, "holds weights that are not numbers"),
+            (narrow, "is damaged .*: run `linkwalk train WIKI` again"),
+            ({"turn.bias": whole["turn.bias"]}, "is damaged"),
+            (whole | {"turn.bias": torch.zeros(4)}, "is damaged"),
+        ):
+            save_file(weights, file)
+            with pytest.raises(ArtifactError, match=message) as refused:
+                load(tmp_path, "abc")
+            assert "\n" not in str(refused.value)
+        file.write_bytes(b"noise")
+        with pytest.raises(ArtifactError, match="is damaged"):
+            load(tmp_path, "abc")
+        file.unlink()
+        with pytest.raises(ArtifactError, match="is damaged"):
+            load(tmp_path, "abc")
+        save_file(whole, file)
+        load(tmp_path, "abc")

@@ -57,9 +57,11 @@ def load_direction(folder: Path, encoder: str) -> "Direction":
 
     from linkwalk.policy.direction import Direction
 
-    read_policy(folder, encoder)
+    manifest = read_policy(folder, encoder)
     try:
-        direction = Direction.load(folder / WEIGHTS)
+        direction, width = Direction.load(folder / WEIGHTS), manifest["head"]["width"]
+        if len(direction.bias) != width:
+            raise ValueError(f"weights for a width of {len(direction.bias)}, not of {width}")
     except (OSError, SafetensorError, KeyError, ValueError) as error:
         raise _damaged(folder, error) from None
     if not (np.isfinite(direction.weight).all() and np.isfinite(direction.bias).all()):
@@ -78,7 +80,7 @@ def load_policy(folder: Path, encoder: str, *, device: str = "cpu") -> tuple["nn
     manifest = read_policy(folder, encoder)
     try:
         head = build_head(HeadConfig(**manifest["head"]))
-    except (TypeError, InputError) as error:
+    except (KeyError, TypeError, InputError) as error:
         raise ArtifactError(
             f"{folder} has a head that this version does not know ({error}): install a newer one, or train again"
         ) from None

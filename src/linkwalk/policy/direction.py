@@ -22,7 +22,8 @@ class Direction:
         from safetensors.numpy import load_file
 
         weights = load_file(path)
-        return cls(weights["turn.weight"], weights["turn.bias"])
+        # In single precision, whatever it was saved in: the walker is compiled for that.
+        return cls(weights["turn.weight"].astype(np.float32), weights["turn.bias"].astype(np.float32))
 
     def directions(self, goals: Float32s) -> Float32s:
         """Where to look [B, D] for goals [B, D]."""

@@ -41,25 +41,23 @@ class HeadConfig:
     visited: bool = True
     """Whether it sees which pages the walk has been at (app. B.2)."""
 
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        if self.head not in HEADS:
+            raise InputError(f"no policy head named {self.head!r}: choose one of {', '.join(HEADS)}")
+        if min(self.width, self.hidden) < 1:
+            raise InputError(f"a head of width {self.width} and hidden {self.hidden}: choose 1 or more")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"head.dropout={self.dropout}: choose a share below 1, or 0 for none")
+        if not 0 < self.temperature < np.inf:
+            raise InputError(f"head.temperature={self.temperature}: choose a number above 0")
+
 
 def build_head(config: HeadConfig) -> nn.Module:
     """The head of that name, untrained."""
-    head = _build(config)
+    kinds = {"feedforward": FeedForward, "mlp": Mlp, "residual": Residual, "compass": Compass}
+    head: nn.Module = kinds[config.head](config)
     return head if config.visited else Forgetful(head)
-
-
-def _build(config: HeadConfig) -> nn.Module:
-    if min(config.width, config.hidden) < 1:
-        raise InputError(f"a head of width {config.width} and hidden {config.hidden}: choose 1 or more")
-    if config.head == "feedforward":
-        return FeedForward(config)
-    if config.head == "mlp":
-        return Mlp(config)
-    if config.head == "residual":
-        return Residual(config)
-    if config.head == "compass":
-        return Compass(config)
-    raise InputError(f"no policy head named {config.head!r}: choose one of {', '.join(HEADS)}")
 
 
 class Forgetful(nn.Module):

@@ -1,0 +1,236 @@
+"""The policy that ships is the agent where none is named, on part of the bundled encyclopedia."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from linkwalk import demo
+from linkwalk.embed import Embeddings, embed
+from linkwalk.graph.store import LINK, Graph
+from linkwalk.policy.checkpoint import save_policy
+from linkwalk.policy.heads import Compass, HeadConfig, build_head
+from linkwalk.sources.build import build
+from tests.cli.conftest import Ran
+from tests.graph.conftest import Page, write_graph
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture(scope="module")
+def read_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Sixty blocks of the bundled encyclopedia, embedded by MiniLM."""
+    from linkwalk.cli import main
+
+    folder, dump = tmp_path_factory.mktemp("shipped"), demo.dump_path("demo")
+    assert dump is not None
+    build([dump], folder / "demo")
+    with pytest.raises(SystemExit) as leave:
+        main(["split", str(folder / "demo"), "-o", str(folder / "halves"), "--by", "node", "--nodes", "60"])
+    assert not leave.value.code
+    embed(folder / "halves" / "train", device="cpu")
+    return folder / "halves" / "train"
+
+
+@pytest.fixture
+def wiki(read_only: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(read_only, tmp_path / "wiki"))
+
+
+def ends(wiki: Path) -> tuple[str, ...]:
+    """From the block with the most links to the farthest one."""
+    from linkwalk.graph.paths import distances_from
+
+    graph = Graph.open(wiki)
+    start = int(graph.forward.degrees().argmax())
+    goal = int(distances_from(graph.forward, start).argmax())
+    return "--from", graph.name(start), "--to", graph.name(goal)
+
+
+def a_policy(wiki: Path, head: str, name: str, turn: float = 0.0) -> Path:
+    """An untrained head, saved in the workspace; a compass may be turned."""
+    table = Embeddings.open(wiki)
+    config = HeadConfig(head=head, width=table.width)
+    torch.manual_seed(0)
+    built = build_head(config)
+    if isinstance(built, Compass):
+        with torch.no_grad():
+            built.turn.weight.copy_(turn * torch.eye(table.width))
+    folder = wiki / "policies" / name
+    save_policy(folder, built, config, {"encoder": table.fingerprint, "encoder_name": "minilm"})
+    return folder
+
+
+def test_eval_measures_it_beside_the_baseline_and_chance(run: Run, wiki: Path) -> None:
+    found = run("eval", wiki, "--steps", 4, "--episodes", 200, "--budget", 12, "--json", "-q").json()
+    rows = {row["agent"]: row for row in found["results"]}
+    assert list(rows) == ["compass", "greedy-unvisited", "random"]
+    assert rows["compass"]["success"] > rows["random"]["success"] + 0.1
+    assert rows["compass"]["failure_ratio"] < rows["random"]["failure_ratio"]
+    people = run("eval", wiki, "--steps", 4, "--episodes", 20, "-q")
+    assert [line.split()[0] for line in people.out.splitlines()[2:5]] == list(rows)
+
+
+def test_walk_follows_it(run: Run, wiki: Path) -> None:
+    found = run("walk", wiki, *ends(wiki), "--json").json()
+    assert (found["agent"], found["success"]) == ("compass", True)
+    assert (found["back"], found["sampled"], found["revisit"]) == (False, False, False)
+    assert all(0 < step["probability"] <= 1 for step in found["steps"])
+    people = run("walk", wiki, *ends(wiki))
+    assert ", by compass\n" in people.out
+    assert "probability 0." in people.out
+    assert "score " in people.out
+    assert people.out.splitlines()[-1] == f"next: linkwalk eval {wiki} --agent compass"
+    words = run("walk", wiki, "--from", ends(wiki)[1], "--sentence", "a river to the sea", "--budget", 5)
+    assert ", by compass\n" in words.out
+    assert "closest of the pages seen in 5 steps: " in words.out
+
+
+def test_traces_are_its(run: Run, wiki: Path) -> None:
+    shown = run("reproduce", "traces", wiki, "--quick", "--episodes", 50, "--steps", 4)
+    assert shown.out.startswith("# Traces of compass\n")
+
+
+def test_scores_are_what_it_goes_by(run: Run, wiki: Path) -> None:
+    (first, *_) = run("walk", wiki, *ends(wiki), "--json").json()["steps"]
+    others = [other["score"] for other in first["runners_up"]]
+    # Nothing has been seen yet that a page could be too like, and no detour is needed.
+    assert first["score"] >= max(others)
+    assert others == sorted(others, reverse=True)
+
+
+def test_a_policy_of_that_name_in_the_workspace_comes_first(run: Run, wiki: Path) -> None:
+    options = ("--steps", 4, "--episodes", 200, "--budget", 8, "--json", "-q")
+    shipped = run("eval", wiki, *options).json()["results"][0]
+    a_policy(wiki, "compass", "compass", turn=-2.0)  # away from everything
+    own = run("eval", wiki, *options).json()["results"][0]
+    assert (shipped["agent"], own["agent"]) == ("compass", "compass")
+    assert own["success"] < shipped["success"] - 0.1
+    path = run("eval", wiki, "--agent", demo.policy_path(), *options).json()["results"][0]
+    assert path["success"] == shipped["success"]
+
+
+def test_an_untrained_compass_is_greedy_with_a_map(run: Run, wiki: Path) -> None:
+    a_policy(wiki, "compass", "plain")
+    options = ("--steps", 5, "--episodes", 100, "--budget", 20, "--json", "-q")
+    for more in ((), ("--back",), ("--sampled",), ("--back", "--sampled")):
+        plain, greedy = run("eval", wiki, "--agent", "plain,greedy-map", *options, *more).json()["results"]
+        assert plain["mean_steps"] == pytest.approx(greedy["mean_steps"], rel=0.05), more
+
+
+@pytest.mark.parametrize("command", [("eval",), ("walk",), ("reproduce", "traces")])
+def test_embeddings_of_another_encoder(run: Run, wiki: Path, command: tuple[str, ...]) -> None:
+    assert run("embed", wiki, "--encoder", "random", "-q").status == 0
+    where = ends(wiki) if command == ("walk",) else ()
+    ran = run(*command, wiki, *where, "--embeddings", "random")
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert (
+        "the policy 'compass' was trained on embeddings of another encoder (minilm) than 'random': "
+        in ran.err
+    )
+    assert f"run `linkwalk embed {wiki}`, or name another agent with --agent" in ran.err
+
+
+def test_no_embeddings(run: Run, wiki: Path) -> None:
+    shutil.rmtree(wiki / "embeddings")
+    for ran in (run("eval", wiki), run("walk", wiki, *ends(wiki))):
+        assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+        assert (
+            f"run `linkwalk embed {wiki}` first, or name an agent that needs none (--agent random)" in ran.err
+        )
+
+
+def without_torch(*args: object) -> subprocess.CompletedProcess[str]:
+    code = "import sys; sys.modules['torch'] = None; from linkwalk.cli import main; main(sys.argv[1:])"
+    command = [sys.executable, "-c", code, *map(str, args)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_it_walks_without_torch(wiki: Path) -> None:
+    done = without_torch("walk", wiki, *ends(wiki), "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["success"]
+
+
+def test_other_policies_say_what_they_need(wiki: Path) -> None:
+    a_policy(wiki, "residual", "mine")
+    done = without_torch("eval", wiki, "--agent", "mine", "-q")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "torch is not installed: run `pip install" in done.stderr
+
+
+def test_sampled_walks_follow_the_seed(run: Run, wiki: Path) -> None:
+    a_policy(wiki, "residual", "mine")
+    for agent in ("compass", "mine", "greedy-map"):
+
+        def nodes(seed: int, agent: str = agent) -> tuple[int, ...]:
+            options = ("--agent", agent, "--sampled", "--seed", seed, "--json")
+            return tuple(step["node"] for step in run("walk", wiki, *ends(wiki), *options).json()["steps"])
+
+        assert nodes(3) == nodes(3)
+        assert len({nodes(seed) for seed in range(8)}) > 1, agent
+    shown = run("walk", wiki, *ends(wiki), "--sampled")
+    assert ", by compass, sampled\n" in shown.out
+    assert shown.out.endswith("--agent compass --sampled\n")
+
+
+def test_revisiting_is_for_policies_without_a_map(run: Run, wiki: Path) -> None:
+    a_policy(wiki, "residual", "mine")
+    options = ("--steps", 6, "--episodes", 100, "--json", "-q")
+    (free,) = run("eval", wiki, "--agent", "mine", "--revisit", *options).json()["results"]
+    (plain,) = run("eval", wiki, "--agent", "mine", *options).json()["results"]
+    assert (plain["revisit"], free["revisit"]) == (False, True)
+    assert free["loop_rate"] > plain["loop_rate"]
+    assert free["success"] < plain["success"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--revisit"],
+            "--revisit changes nothing for compass, greedy-unvisited, random: it is for policies",
+        ),
+        (
+            ["--agent", "greedy", "--revisit"],
+            "--revisit changes nothing for greedy: it is for policies other",
+        ),
+        (
+            ["--agent", "greedy-dfs", "--sampled"],
+            "--sampled changes nothing for greedy-dfs: it is for policies",
+        ),
+        (["--agent", "mine", "--sampled", "--back"], "mine with a back button takes the best unseen link"),
+        (["--agent", "mine", "--revisit", "--back"], "leave --back away, or --sampled and --revisit"),
+    ],
+)
+def test_options_that_would_do_nothing(run: Run, wiki: Path, options: list[str], message: str) -> None:
+    a_policy(wiki, "residual", "mine")
+    ran = run("eval", wiki, *options)
+    assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+    assert message in ran.err
+
+
+def test_a_walker_with_a_map_says_where_it_is_going(run: Run, tmp_path: Path) -> None:
+    """Six of Hub's links lead to pages whose only way out is Hub."""
+    traps = {f"Trap {i}": [Page("back to hub", [("Hub", 0, LINK)])] for i in range(6)}
+    links = [*((title, 0, LINK) for title in traps), ("Way", 0, LINK)]
+    pages = {"Hub": [Page("many ways out", links)], **traps, "Way": [Page("on", [("Goal", 0, LINK)])]}
+    write_graph(tmp_path / "w", pages | {"Goal": [Page("here it is")]})
+    assert run("embed", tmp_path / "w", "--encoder", "random", "-q").status == 0
+    options = ("--from", "Hub", "--to", "Goal", "--embeddings", "random", "--agent", "greedy-map")
+    steps = run("walk", tmp_path / "w", *options, "--json").json()["steps"]
+    turns = [t for t, step in enumerate(steps) if step["title"] == "Hub"]
+    assert turns, "the first guess was right: choose another seed"
+    assert [step["seen"] for step in steps] == [step["title"] == "Hub" for step in steps]
+    shown = run("walk", tmp_path / "w", *options).out
+    for t in turns:
+        assert f"{t + 1:>3}. Hub (0) " in shown
+        assert f"seen before, on the way to {steps[t + 1]['title']} (0)\n" in shown
+    assert shown.count("seen before") == len(turns)
+    assert np.all([step["kind"] == "link" for step in steps])

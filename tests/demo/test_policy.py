@@ -1,0 +1,66 @@
+"""The policy that ships: its files are there, small, of MiniLM, described, and in the wheel."""
+
+import subprocess
+import sys
+import zipfile
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from linkwalk import demo
+from linkwalk.embed import Embeddings
+from linkwalk.policy.checkpoint import is_compass, load_direction, read_policy
+
+ROOT = Path(__file__).parents[2]
+FILES = {"manifest.json", "weights.safetensors", "MODEL_CARD.md"}
+LIMIT = 4_000_000
+
+
+def test_its_files_are_small() -> None:
+    folder = files("linkwalk.demo") / "policy"
+    sizes = {file.name: len(file.read_bytes()) for file in folder.iterdir()}
+    assert set(sizes) >= FILES
+    assert set(sizes) - FILES <= {"target.json", "target.safetensors", "metrics.jsonl"}
+    assert sum(sizes.values()) <= LIMIT
+    assert demo.policy_path() == Path(str(folder))
+
+
+def test_it_is_a_compass_for_minilm(embedded_world: Path) -> None:
+    manifest = read_policy(demo.policy_path())
+    assert is_compass(manifest)
+    table = Embeddings.open(embedded_world)
+    assert (manifest["encoder"], manifest["encoder_name"]) == (table.fingerprint, "minilm")
+    direction = load_direction(demo.policy_path(), table.fingerprint)
+    assert direction.bias.shape == (table.width,)
+    assert np.abs(direction.weight).max() > 0, "trained"
+
+
+def test_its_target_encoder_is_of_minilm_too(embedded_world: Path) -> None:
+    if not (demo.policy_path() / "target.json").is_file():
+        pytest.skip("ships without a target encoder")
+    from linkwalk.policy.target import load_target
+
+    encoder = load_target(demo.policy_path(), Embeddings.open(embedded_world), device="cpu")
+    assert encoder is not None
+    assert np.isfinite(encoder.encode(["A sentence of its goal."])).all()
+
+
+def test_the_card_is_of_this_policy() -> None:
+    manifest = read_policy(demo.policy_path())
+    card = (demo.policy_path() / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert len(card.splitlines()) <= 120
+    for heading in ("What it is", "Data", "Recipe", "Results", "Intended use", "Limits", "Licence"):
+        assert f"\n## {heading}" in card, heading
+    assert "(train half)" in manifest["trained_on"]["snapshot"], "figures on the eval half are of this run"
+    for fact in (manifest["trained_on"]["graph"], manifest["encoder"], f"--recipe {manifest['recipe']}"):
+        assert fact in card, "the card is of another run"
+
+
+def test_the_wheel_has_it(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    here = {f"linkwalk/demo/policy/{path.name}" for path in demo.policy_path().iterdir()}
+    assert here <= set(zipfile.ZipFile(wheel).namelist())

@@ -1,0 +1,73 @@
+"""A trained compass without torch is the compass."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from linkwalk.errors import ArtifactError
+from linkwalk.policy.checkpoint import is_compass, load_direction, read_policy, save_policy
+from linkwalk.policy.direction import Direction
+from linkwalk.policy.heads import Compass, HeadConfig, build_head
+
+MADE = {"encoder": "abc", "encoder_name": "minilm"}
+
+
+@pytest.fixture
+def compass(tmp_path: Path) -> tuple[Compass, Path]:
+    """A compass of random weights, half of whose view is hidden in training, and its folder."""
+    torch.manual_seed(0)
+    config = HeadConfig(head="compass", width=12, dropout=0.5)
+    head = build_head(config)
+    assert isinstance(head, Compass)
+    for value in head.parameters():
+        torch.nn.init.normal_(value)
+    save_policy(tmp_path / "p", head, config, MADE)
+    return head, tmp_path / "p"
+
+
+def test_it_looks_where_the_compass_looks(compass: tuple[Compass, Path]) -> None:
+    head, folder = compass
+    goals = np.random.default_rng(0).normal(size=(5, 12)).astype(np.float32)
+    goals[3] = 0  # an empty text
+    found = load_direction(folder, "abc").directions(goals)
+    assert found.dtype == np.float32
+    with torch.no_grad():
+        expected = head.eval().direction(torch.from_numpy(goals)).numpy()
+    assert np.abs(found - expected).max() < 1e-5
+    head.train()
+    assert np.array_equal(head.directions(goals), expected), "nothing is hidden from who walks"
+    assert head.training
+
+
+def test_which_policies_are_one(tmp_path: Path) -> None:
+    for head, visited, expected in (("compass", True, True), ("compass", False, False), ("mlp", True, False)):
+        config = HeadConfig(head=head, width=12, visited=visited)
+        save_policy(tmp_path / "p", build_head(config), config, MADE)
+        assert is_compass(read_policy(tmp_path / "p")) is expected
+    assert not is_compass({"head": "compass"})
+
+
+def test_a_compass_that_cannot_be_used(compass: tuple[Compass, Path]) -> None:
+    folder = compass[1]
+    file = folder / "weights.safetensors"
+    weights = load_file(file)
+    with pytest.raises(ArtifactError, match="embeddings of another encoder: embed the wiki with minilm"):
+        load_direction(folder, "other")
+    save_file(weights | {"turn.bias": torch.full((12,), torch.nan)}, file)
+    with pytest.raises(ArtifactError, match="not numbers"):
+        load_direction(folder, "abc")
+    for damaged in (weights | {"turn.bias": torch.zeros(11)}, {"turn.bias": weights["turn.bias"]}):
+        save_file(damaged, file)
+        with pytest.raises(ArtifactError, match="is damaged"):
+            load_direction(folder, "abc")
+    file.write_bytes(b"noise")
+    with pytest.raises(ArtifactError, match="is damaged"):
+        load_direction(folder, "abc")
+    file.unlink()
+    with pytest.raises(ArtifactError, match="is damaged"):
+        load_direction(folder, "abc")
+    with pytest.raises(ValueError, match="a matrix of"):
+        Direction(np.zeros((3, 2), np.float32), np.zeros(3, np.float32))

@@ -14,7 +14,8 @@ demo: install
 	$(BIN)/linkwalk build demo -o out/demo --force
 	$(BIN)/linkwalk stats out/demo
 	$(BIN)/linkwalk embed out/demo
-	$(BIN)/linkwalk walk out/demo --from Iron --to "Ada Lovelace (1)"
+	$(BIN)/linkwalk eval out/demo --steps 5,20
+	$(BIN)/linkwalk walk out/demo --from Alphabet --to Jazz
 
 test: install
 	$(BIN)/pytest

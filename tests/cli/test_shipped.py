@@ -14,7 +14,8 @@ import torch
 from linkwalk import demo
 from linkwalk.embed import Embeddings, embed
 from linkwalk.graph.store import LINK, Graph
-from linkwalk.policy.checkpoint import save_policy
+from linkwalk.navigate import unit_rows
+from linkwalk.policy.checkpoint import load_direction, save_policy
 from linkwalk.policy.heads import Compass, HeadConfig, build_head
 from linkwalk.sources.build import build
 from tests.cli.conftest import Ran
@@ -98,11 +99,18 @@ def test_traces_are_its(run: Run, wiki: Path) -> None:
 
 
 def test_scores_are_what_it_goes_by(run: Run, wiki: Path) -> None:
-    (first, *_) = run("walk", wiki, *ends(wiki), "--json").json()["steps"]
-    others = [other["score"] for other in first["runners_up"]]
-    # Nothing has been seen yet that a page could be too like, and no detour is needed.
-    assert first["score"] >= max(others)
-    assert others == sorted(others, reverse=True)
+    table, graph = Embeddings.open(wiki), Graph.open(wiki)
+    vectors = unit_rows(table.vectors)
+    goal = vectors[graph.find(ends(wiki)[3])]
+    (direction,) = load_direction(demo.policy_path(), table.fingerprint).directions(goal[None])
+    found = 0
+    for step in run("walk", wiki, *ends(wiki), "--json").json()["steps"]:
+        others = [other["score"] for other in step["runners_up"]]
+        assert others == sorted(others, reverse=True)
+        for page in (step, *step["runners_up"]):
+            assert page["score"] == pytest.approx(float(vectors[page["node"]] @ direction), abs=1e-5)
+            found += abs(page["score"] - float(vectors[page["node"]] @ goal)) > 1e-3
+    assert found, "the direction is not the goal"
 
 
 def test_a_policy_of_that_name_in_the_workspace_comes_first(run: Run, wiki: Path) -> None:

@@ -77,6 +77,10 @@ def walk(
 ) -> None:
     """Walk from one block to another by clicking links, and show every click beside the shortest path.
 
+    Behind each page: its cosine to the goal (for a compass its score, the inner product with the direction looked in),
+    the probability of the click, and the best of the other links. A compass and greedy-map remember links; where they
+    return to a page for one, it says so.
+
     With --sentence instead of --to the goal is unknown: the agent walks all its steps towards what the sentence means,
     and the closest of the pages it saw is named.
 

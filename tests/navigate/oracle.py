@@ -1,6 +1,6 @@
 """The baselines again, one episode at a time in plain Python, from the words that describe them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -177,3 +177,52 @@ def map_ways(
                     further.append((to, presses, (*way, move)))
         places = further
     return ways
+
+
+Look = Callable[[int, set[int]], list[float]]
+"""How good a policy finds each link of a page, if it has been at those pages."""
+
+
+def policy_with_back(
+    graph: Csr, look: Look, path: Sequence[int], moves: Sequence[int], window: int, near: float
+) -> list[set[int]]:
+    """What a policy with a back button may do before each of those moves, and after them; within ``near`` of the best
+    is as good as the best."""
+    stack: list[int] = [path[0]]
+    # Of each page opened its best unseen links, equally good, and how good, as it was last looked at.
+    known: list[tuple[float, list[int]] | None] = []
+    allowed: list[set[int]] = []
+    for t in range(len(path)):
+        seen = set(path[: t + 1])
+        for at in range(max(0, len(stack) - window), len(stack)):
+            targets = graph.row(stack[at]).tolist()
+            if at < len(known):
+                best = known[at]
+                if best is None or targets[best[1][0]] not in seen:
+                    continue
+            else:
+                known.append(None)
+            fresh = {i: score for i, score in enumerate(look(stack[at], seen)) if targets[i] not in seen}
+            top = max(fresh.values(), default=0.0)
+            known[at] = (top, [i for i, score in fresh.items() if score > top - near]) if fresh else None
+        found = [best for best in known[-window:] if best is not None]
+        targets = graph.row(stack[-1]).tolist()
+        if found:
+            top, here = max(score for score, _ in found), known[-1]
+            good = set(here[1]) if here is not None and here[0] > top - near else set()
+            behind = any(best is not None and best[0] > top - near for best in known[-window:-1])
+            allowed.append(good | ({BACK} if behind else set()))
+        elif len(stack) > 1:
+            allowed.append({BACK})
+        else:
+            ages = [path[t::-1].index(target) for target in targets]
+            allowed.append({ages.index(max(ages))} if ages else set())
+        if t == len(moves):
+            break
+        if moves[t] == BACK:
+            stack.pop()
+            known.pop()
+        else:
+            stack.append(int(graph.row(stack[-1])[moves[t]]))
+        assert stack[-1] == path[t + 1]
+    return allowed

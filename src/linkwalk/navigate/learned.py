@@ -9,6 +9,7 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
 from linkwalk.navigate.journeys import BACK, Bools, Episodes, Float32s, Journeys
 from linkwalk.policy.decisions import Decisions, visited_targets
@@ -29,9 +30,21 @@ class LearnedConfig:
     sampled: bool = False
     """Whether a link is drawn by its probability; otherwise the most probable one is taken."""
     back: bool = False
-    """Whether it has a back button: the unseen links of the last pages compete by their probability there."""
+    """Whether it has a back button: the best unseen links of the last pages compete by their probability there, as it
+    was when the agent last had to look. Where all have been seen it goes back, and from the start to the page seen
+    longest ago."""
     window: int = 16
-    """How many pages compete."""
+    """How many pages compete, the current one among them."""
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        if self.window < 1:
+            raise InputError(f"window={self.window}: choose 1 or more pages")
+        if self.back and (self.sampled or self.revisit):
+            raise InputError(
+                "a policy with a back button takes the best unseen link of the last pages: "
+                "it neither draws links nor returns to pages it has seen"
+            )
 
 
 class Learned:
@@ -97,9 +110,7 @@ class Learned:
         )
         if self.config.sampled:
             open_ = np.ones(len(likely), np.bool_) if self.config.revisit else ~decisions.visited
-            choice = _drawn(
-                np.exp(likely), open_, decisions.indptr, episodes.numbers[going], step, np.uint64(seed)
-            )
+            choice = _drawn(likely, open_, decisions.indptr, episodes.numbers[going], step, np.uint64(seed))
         else:
             # Pages seen before come below every new one, in the same order among themselves.
             score = likely if self.config.revisit else likely - 1e6 * decisions.visited
@@ -235,22 +246,24 @@ def _best(score: NDArray[np.floating], indptr: Int64s) -> Int64s:
 
 @njit(cache=True, nogil=True)
 def _drawn(
-    chances: Float32s, allowed: Bools, indptr: Int64s, numbers: Int64s, step: int, seed: np.uint64
+    likely: Float32s, allowed: Bools, indptr: Int64s, numbers: Int64s, step: int, seed: np.uint64
 ) -> Int64s:
-    """Draw an action of each decision by its probability, among those allowed, or among all if none is."""
+    """Draw an action of each decision by its log-probability, among those allowed, or among all if none is."""
     choice = np.zeros(numbers.shape[0], np.int64)
     for s in range(numbers.shape[0]):
-        total, whole = 0.0, 0.0
-        for at in range(indptr[s], indptr[s + 1]):
-            whole += chances[at]
-            total += chances[at] if allowed[at] else 0.0
-        left = np.float64(draw(key_of(seed, 0, numbers[s]), step) >> np.uint64(11)) * _UNIT
-        left *= total if total > 0 else whole
-        for at in range(indptr[s], indptr[s + 1]):
-            if total > 0 and not allowed[at]:
-                continue
-            choice[s] = at - indptr[s]
-            left -= chances[at]
-            if left < 0:
-                break
+        row = slice(indptr[s], indptr[s + 1])
+        open_ = allowed[row] if allowed[row].any() else ~allowed[row]
+        # Beside the likeliest of them: all of them together may be too improbable for a float.
+        top = -np.inf
+        for at in range(open_.shape[0]):
+            if open_[at]:
+                top = max(top, likely[indptr[s] + at])
+        chances = np.where(open_, np.exp(likely[row] - top), 0.0)
+        left = np.float64(draw(key_of(seed, 0, numbers[s]), step) >> np.uint64(11)) * _UNIT * chances.sum()
+        for at in range(open_.shape[0]):
+            if chances[at] > 0:
+                choice[s] = at
+                left -= chances[at]
+                if left < 0:
+                    break
     return choice

@@ -86,25 +86,43 @@ RECIPES: dict[str, Callable[[int], CloneConfig]] = {
 
 
 def with_settings(config: CloneConfig, settings: Sequence[str]) -> CloneConfig:
-    """A configuration with some ``key=value`` changed; ``head.hidden=128`` reaches into the head's."""
+    """A configuration with some ``key=value`` changed; ``head.hidden=128`` reaches into the head's.
+
+    All at once: what makes sense together may not one by one.
+    """
+    changes: dict[str, Any] = {}
     for setting in settings:
         key, equals, text = setting.partition("=")
-        path = key.strip().split(".")
         if not equals:
             raise InputError(f"--set {setting}: write it as key=value, e.g. updates=500")
-        config = _replace(config, path, text.strip(), setting)
-    return config
+        *groups, name = key.strip().split(".")
+        place, among = config, changes
+        for group in groups:
+            place, among = _look_up(place, group, setting, group=True), among.setdefault(group, {})
+        among[name] = _value(text.strip(), type(_look_up(place, name, setting, group=False)), setting)
+    changed: CloneConfig = _replace(config, changes)
+    return changed
 
 
-def _replace(config: Any, path: list[str], text: str, setting: str) -> Any:
+def _look_up(config: Any, name: str, setting: str, *, group: bool) -> Any:
+    """What a configuration has under that name: a group of settings, or one."""
     fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-    if path[0] not in fields or (len(path) > 1) != dataclasses.is_dataclass(fields[path[0]]):
+    if name not in fields or dataclasses.is_dataclass(fields[name]) != group:
         raise InputError(f"--set {setting}: there is no such setting; there are {', '.join(fields)}")
-    old = fields[path[0]]
-    if len(path) > 1:
-        return dataclasses.replace(config, **{path[0]: _replace(old, path[1:], text, setting)})
+    return fields[name]
+
+
+def _value(text: str, kind: type, setting: str) -> Any:
     try:
-        value = {"true": True, "false": False}[text.lower()] if isinstance(old, bool) else type(old)(text)
+        return {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
     except (KeyError, ValueError):
-        raise InputError(f"--set {setting}: {text!r} is no {type(old).__name__}") from None
-    return dataclasses.replace(config, **{path[0]: value})
+        raise InputError(f"--set {setting}: {text!r} is no {kind.__name__}") from None
+
+
+def _replace(config: Any, changes: dict[str, Any]) -> Any:
+    """A configuration with some values changed, and some values of those within it."""
+    values = {
+        name: _replace(getattr(config, name), change) if isinstance(change, dict) else change
+        for name, change in changes.items()
+    }
+    return dataclasses.replace(config, **values)

@@ -98,12 +98,16 @@ def test_a_killed_training_goes_on_from_its_last_save(world: World, tmp_path: Pa
         assert torch.equal(value, again.state_dict()[name])
 
 
-def test_chance_is_the_callers_again(world: World) -> None:
-    config = with_settings(RECIPES["ours"](WIDTH), [*QUICK, "updates=2"])
+@pytest.mark.parametrize("recipe", ["ours", "residual"])
+@pytest.mark.parametrize(("share", "held_out"), [(0.0, None), (0.3, HELD_OUT)])
+def test_chance_is_the_callers_again(
+    recipe: str, share: float, held_out: np.ndarray | None, world: World
+) -> None:
+    config = with_settings(RECIPES[recipe](WIDTH), [*QUICK, "updates=2", f"validation={share}"])
     torch.manual_seed(5)
     expected = torch.rand(4)
     torch.manual_seed(5)
-    clone(*world, config)
+    clone(*world, config, held_out=held_out)
     assert torch.equal(torch.rand(4), expected)
 
 

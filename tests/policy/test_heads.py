@@ -91,7 +91,7 @@ def test_heads_that_cannot_be() -> None:
         build_head(HeadConfig(hidden=0))
     with pytest.raises(InputError, match="no policy head named 'deep'"):
         build_head(HeadConfig(head="deep"))
-    for wrong in ({"dropout": 1.0}, {"dropout": -0.1}, {"temperature": 0.0}, {"temperature": float("nan")}):
+    for wrong in ({"dropout": 1.0}, {"dropout": -0.1}, {"temperature": -1.0}, {"temperature": float("nan")}):
         with pytest.raises(InputError, match=f"head.{next(iter(wrong))}=.*: choose"):
             HeadConfig(head="compass", **wrong)
 

@@ -48,7 +48,7 @@ class CloneConfig:
     """Walks in a batch."""
     updates: int = 2000
     edge_dropout: float = 0.5
-    """With which probability a link that was not taken is hidden (app. B.2)."""
+    """With which probability a link that was not taken is hidden (app. B.2); on the policy's own walks, none."""
     optimiser: str = "adamw"
     """``adamw`` or ``rmsprop``."""
     learning_rate: float = 3e-4
@@ -95,6 +95,21 @@ class CloneConfig:
         for name, choices in (("schedule", SCHEDULES), ("criterion", CRITERIA)):
             if getattr(self, name) not in choices:
                 raise InputError(f"{name}={getattr(self, name)}: choose one of {', '.join(choices)}")
+        if self.walks == "own":
+            if self.head.head != "compass":
+                raise InputError(
+                    f"walks=own is for the head that walks with a map, not for {self.head.head}: choose "
+                    "head.head=compass, or walks=shortcut"
+                )
+            if not self.head.visited:
+                raise InputError(
+                    "head.visited=false: a compass never looks at that; choose head.visited=true"
+                )
+            if self.edge_dropout:
+                raise InputError(
+                    f"edge_dropout={self.edge_dropout:g} is for walks that are imitated; with walks=own choose "
+                    "edge_dropout=0 (and head.dropout for the compass)"
+                )
 
 
 def clone(

@@ -12,6 +12,7 @@ The search costs as much as the graph has links, once per walk: a wiki of millio
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,16 @@ PICKS = 8
 SHARPNESS = 3.0
 """A link one step further is e^-3 as right."""
 BUDGET = 100
+ATTEMPTS = 20
+"""Batches that are drawn until one has anything to decide: a small one on a sparse graph may have nothing."""
 _UNREACHABLE = np.iinfo(np.int32).max
+
+
+class NothingToDecide(InputError):
+    """No step of these walks has two links to choose from."""
+
+    def __init__(self) -> None:
+        super().__init__("the graph offers nothing to decide: no page has two links towards a goal")
 
 
 class OwnWalks:
@@ -56,10 +66,14 @@ class OwnWalks:
     def draw(self, walks: int, rng: np.random.Generator, head: Any) -> Decisions:
         """Some steps of that many walks of the head's, each with its right links."""
         assert isinstance(head, Compass)
-        drawn = self.goals.sample(walks, rng)
-        episodes = Episodes.of(drawn.starts, drawn.goals)
         guided = Guided("policy", head, self.forward, self.vectors, workers=self.workers)
-        return self.label(episodes.goals, guided.run(episodes, budget=BUDGET), rng)[0]
+        for _ in range(ATTEMPTS):
+            drawn = self.goals.sample(walks, rng)
+            episodes = Episodes.of(drawn.starts, drawn.goals)
+            journeys = guided.run(episodes, budget=BUDGET)
+            with suppress(NothingToDecide):
+                return self.label(episodes.goals, journeys, rng)[0]
+        raise NothingToDecide
 
     def label(self, goals: Int32s, journeys: Journeys, rng: np.random.Generator) -> tuple[Decisions, Int64s]:
         """Some steps of walks to those goals, each with its right links; and whose walk each is a step of [S]."""
@@ -113,7 +127,7 @@ def _labelled(
     owner = (np.cumsum(kept) - 1)[owner[open_]]
     bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(count[kept], dtype=np.int64)))
     if not len(owner):
-        raise InputError("the graph offers nothing to decide: no page has two links towards a goal")
+        raise NothingToDecide
     nearest = np.minimum.reduceat(distance[open_], bounds[:-1])
     share = np.exp(-SHARPNESS * (distance[open_] - nearest[owner])).astype(np.float32)
     share /= np.add.reduceat(share, bounds[:-1])[owner]

@@ -62,7 +62,10 @@ class Validation:
         try:
             walks = ForwardWalks(forward, steps=STEPS, apart=True).sample(EPISODES, rng)
             batches = Batches(config, forward, transpose(forward), kinds, units)
-            self.decisions = batches.draw(WALKS, rng, build_head(config.head))
+            with torch.random.fork_rng(
+                []
+            ):  # an untrained head draws its weights, which is no business of others
+                self.decisions = batches.draw(WALKS, rng, build_head(config.head))
         except InputError:
             raise InputError(
                 f"the held-out articles ({config.validation:g} of all) have too few links among themselves: "

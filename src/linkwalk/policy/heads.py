@@ -49,8 +49,8 @@ class HeadConfig:
             raise InputError(f"a head of width {self.width} and hidden {self.hidden}: choose 1 or more")
         if not 0 <= self.dropout < 1:
             raise InputError(f"head.dropout={self.dropout}: choose a share below 1, or 0 for none")
-        if not 0 < self.temperature < np.inf:
-            raise InputError(f"head.temperature={self.temperature}: choose a number above 0")
+        if not 0 <= self.temperature < np.inf:
+            raise InputError(f"head.temperature={self.temperature}: choose 0 or more")
 
 
 def build_head(config: HeadConfig) -> nn.Module:

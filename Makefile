@@ -15,7 +15,7 @@ demo: install
 	$(BIN)/linkwalk stats out/demo
 	$(BIN)/linkwalk embed out/demo
 	$(BIN)/linkwalk eval out/demo --steps 5,20
-	$(BIN)/linkwalk walk out/demo --from Alphabet --to Jazz
+	$(BIN)/linkwalk walk out/demo --from Star --to "Coral reef (2)"
 
 test: install
 	$(BIN)/pytest

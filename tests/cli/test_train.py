@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -13,7 +14,11 @@ import numpy as np
 import pytest
 import torch
 
+from linkwalk import demo
+from linkwalk.graph.store import Graph
 from linkwalk.learn.metrics import read_rows
+from linkwalk.policy.checkpoint import save_policy
+from linkwalk.policy.heads import HeadConfig, build_head
 from tests.cli.conftest import Ran
 from tests.graph.conftest import Page, random_graph, write_graph
 
@@ -145,7 +150,7 @@ def test_early_stopping(run: Run, embedded: Path) -> None:
     assert "too few links among themselves: hold out more, or none with --set validation=0" in none.err
 
 
-LONG = (*QUICK[:-1], "--set", "updates=600", "--checkpoint-every", "100")
+LONG = (*QUICK[:-1], "--set", "updates=200", "--checkpoint-every", "40")
 
 
 def test_a_killed_training_resumes(run: Run, embedded: Path) -> None:
@@ -162,7 +167,7 @@ def test_a_killed_training_resumes(run: Run, embedded: Path) -> None:
     ran = run("train", embedded, *LONG)
     assert ran.status == 0
     assert re.match(
-        r"goes on after update \d00 of 600, from .*ours.partial \(--restart begins anew\)\n", ran.err
+        r"goes on after update \d+ of 200, from .*ours.partial \(--restart begins anew\)\n", ran.err
     )
     assert sorted(path.name for path in policies.iterdir()) == ["ours", "whole"]
     weights = [(policies / name / "weights.safetensors").read_bytes() for name in ("whole", "ours")]
@@ -207,3 +212,122 @@ def test_a_policy_fits_its_encoder_only(run: Run, embedded: Path) -> None:
     )
     assert ran.status == 2
     assert "the policy 'ours' was trained on embeddings with other options than 'other'" in ran.err
+
+
+READ = [
+    *(
+        "--set",
+        "updates=2",
+        "--set",
+        "batch=8",
+        "--set",
+        "steps=3",
+        "--set",
+        "negatives=10",
+        "--set",
+        "warmup=0",
+    ),
+    *("--set", "adapter.rank=2", "--set", "learning_rate=0.01", "--device", "cpu"),
+]
+
+
+@pytest.fixture
+def readable(embedded_world: Path, tmp_path: Path) -> Path:
+    """A workspace with embeddings of text, to be written to."""
+    return Path(shutil.copytree(embedded_world, tmp_path / "readable"))
+
+
+def test_a_policy_learns_to_read(run: Run, readable: Path) -> None:
+    shipped = {path.name: path.read_bytes() for path in demo.policy_path().iterdir()}
+    made = run("train", readable, "--target", "compass", "--name", "mine", *READ, "--json", "-q")
+    folder = readable / "policies" / "mine"
+    assert (made.status, made.err) == (0, "")
+    found = made.json()
+    assert (found["policy"], found["copied_from"]) == (str(folder), str(demo.policy_path()))
+    assert (found["config"]["adapter"]["rank"], found["last"]["update"]) == (2, 2)
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    kept = {"manifest.json", "weights.safetensors"}
+    assert set(files) == kept | {"target.json", "target.safetensors", "target_metrics.jsonl"}
+    assert all(files[name] == shipped[name] for name in kept)
+    assert [path.name for path in folder.parent.iterdir()] == ["mine"]
+
+    # It is the same policy, so what differs is what it reads.
+    graph = Graph.open(readable)
+    towards = ("--from", graph.name(int(graph.forward.degrees().argmax())), "--sentence", "stone", "--json")
+    scores = [
+        run("walk", readable, *towards, "--agent", name).json()["steps"][0]["score"]
+        for name in ("mine", folder, "compass")
+    ]
+    assert scores[0] == scores[1]
+    assert abs(scores[0] - scores[2]) > 1e-3
+    options = ("--task", "sentence", "--steps", 3, "--episodes", 10, "-q", "--json")
+    assert run("eval", readable, "--agent", "mine", *options).json()["results"][0]["agent"] == "mine"
+
+    again = run("train", readable, "--target", "mine", *READ)
+    assert (again.status, again.out) == (2, "")
+    assert "the policy 'mine' has a target encoder: add --force to replace it" in again.err
+    (folder / "notes").mkdir()
+    replaced = run("train", readable, "--target", folder, *READ, "--set", "seed=1", "--force")
+    assert "tokenise: 20 blocks" in replaced.err
+    assert "train: 2 updates" in replaced.err
+    assert "2 updates in" in replaced.out
+    assert replaced.out.endswith(f"next: linkwalk eval {readable} --task sentence --agent mine\n")
+    assert (folder / "target.safetensors").read_bytes() != files["target.safetensors"]
+    assert (folder / "weights.safetensors").read_bytes() == files["weights.safetensors"]
+    assert (folder / "notes").is_dir(), "what else is in the folder stays"
+    copy = run("train", readable, "--target", "compass", "--name", "mine", *READ)
+    assert (copy.status, copy.out) == (2, "")
+    assert "has a policy named 'mine': add --force to replace it" in copy.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ["--target", "nobody"],
+            "no policy named 'nobody': choose from compass, other, residual, or give a path",
+        ),
+        (["--target", "greedy"], "no policy named 'greedy'"),
+        (
+            ["--target", "compass", "--recipe", "ours"],
+            "--recipe is for training a policy, --target for a target",
+        ),
+        (["--target", "compass", "--restart"], "--restart is for training a policy"),
+        (["--target", "compass", "--checkpoint-every", "5"], "--checkpoint-every is for training a policy"),
+        (["--target", "compass", "--name", "../x"], "'../x' cannot name a policy"),
+        (
+            ["--target", "compass", "--set", "rank=3"],
+            "--set rank=3: there is no such setting; there are adapter,",
+        ),
+        (["--target", "compass", "--set", "adapter.rank=0"], "adapter.rank=0: choose 1 or more"),
+        (["--target", "compass", "--set", "seed=-1"], "seed=-1: choose 0 or more"),
+        (["--target", "compass", "--set", "temperature=0"], "temperature=0: choose more than 0"),
+        (["--target", "compass", "--embeddings", "random"], "are random features, which cannot read text"),
+        (
+            ["--target", "other"],
+            "the policy 'other' was trained on embeddings with another encoder (roberta)",
+        ),
+        (
+            ["--target", "residual"],
+            "the policy 'residual' is no compass, and target encoders are trained for one",
+        ),
+        (
+            ["--target", "compass", "--set", "learning_rate=1e30", "--set", "updates=4"],
+            "the training has run away, its weights are no longer numbers: lower it with --set learning_rate=...",
+        ),
+        (
+            ["--target", "compass", "--set", "learning_rate=1e6"],
+            "the training has run away",
+        ),
+    ],
+)
+def test_a_target_encoder_that_cannot_be(run: Run, readable: Path, options: list[str], message: str) -> None:
+    assert run("embed", readable, "--encoder", "random", "-q").status == 0
+    for name, head, encoder in (("other", "compass", "roberta"), ("residual", "residual", "minilm")):
+        config = HeadConfig(head=head)
+        manifest = {"encoder": encoder, "encoder_name": encoder}
+        save_policy(readable / "policies" / name, build_head(config), config, manifest)
+    ran = run("train", readable, *READ, *options, "-q")
+    assert (ran.status, ran.out, len(ran.err.splitlines())) == (2, "", 1)
+    assert message in ran.err
+    assert sorted(path.name for path in (readable / "policies").iterdir()) == ["other", "residual"]

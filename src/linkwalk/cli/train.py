@@ -1,4 +1,4 @@
-"""``linkwalk train``: a policy is cloned from random walks on a wiki."""
+"""``linkwalk train``: a policy is cloned from random walks on a wiki, or, with ``--target``, learns to read."""
 
 import re
 import sys
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 def train(
+    context: typer.Context,
     wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace with a graph and embeddings.")],
     recipe: Annotated[
         str,
@@ -25,17 +26,31 @@ def train(
             "(app. B.1).",
         ),
     ] = "ours",
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="POLICY",
+            help="Train no policy but the target encoder of one, which reads sentences for it: its name in the "
+            "workspace, its path, or compass (the policy that ships). It must be a compass, and stays as it is.",
+        ),
+    ] = None,
     name: Annotated[
         str | None,
-        typer.Option("--name", metavar="POLICY", help="Name of the policy. [default: the recipe's]"),
+        typer.Option(
+            "--name",
+            metavar="POLICY",
+            help="Name of the policy; with --target, of the copy that the target encoder goes to. [default: the "
+            "recipe's, or that of the policy]",
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Change one setting of the recipe, e.g. updates=500, head.hidden=128 or validation=0.1; may be "
-            "repeated. A wrong key lists all of them.",
+            help="Change one setting of the recipe, e.g. updates=500, head.hidden=128 or validation=0.1, or of the "
+            "target encoder, e.g. updates=500 or adapter.rank=8; may be repeated. A wrong key lists all of them.",
         ),
     ] = None,
     embeddings: EmbeddingsName = None,
@@ -46,7 +61,9 @@ def train(
     restart: Annotated[
         bool, typer.Option("--restart", help="Begin anew, even if there is a stopped training to go on with.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace a policy of that name.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a policy of that name, or its target encoder.")
+    ] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -59,9 +76,17 @@ def train(
     --set validation=0.1 a tenth of the articles is held out: training stops when it no longer gets better there, and
     the best weights are kept.
 
+    With --target a policy that is there learns to read: its target encoder, a small change of the encoder that made the
+    embeddings, is trained so that one sentence of a goal leads the policy where the goal itself would. It goes into
+    WIKI/policies/NAME, with a copy of the policy if that is elsewhere, and `eval --task sentence` and `walk --sentence`
+    read with it. Minutes on a GPU, a day or more on a few CPU cores (to try it there: --set batch=32 --set updates=50).
+    If it is stopped, it begins anew.
+
     Example: linkwalk train WIKI --set updates=500
 
     Example: linkwalk train WIKI --recipe paper --set steps=5 --name paper-5
+
+    Example: linkwalk train WIKI --target compass --name mine
     """
     from linkwalk.artifact import finish
     from linkwalk.device import choose_device
@@ -70,9 +95,26 @@ def train(
     from linkwalk.graph.store import Graph
     from linkwalk.progress import Progress
 
+    if target is not None:
+        _only_for_policies(context)
     chosen = str(
         choose_device(device)
     )  # before anything that needs torch: without it, this says what to install
+    if target is not None:
+        from linkwalk.cli.train_target import train_target
+
+        train_target(
+            wiki,
+            target,
+            name=name,
+            settings=settings or [],
+            embeddings=embeddings,
+            device=chosen,
+            force=force,
+            as_json=json,
+            quiet=quiet,
+        )
+        return
 
     from linkwalk.learn.clone import clone, config_to_json
     from linkwalk.learn.metrics import read_rows
@@ -84,7 +126,7 @@ def train(
     if recipe not in RECIPES:
         raise InputError(f"no recipe named {recipe!r}: choose one of {', '.join(RECIPES)}")
     name = name or recipe
-    final = _folder(wiki, name)
+    final = new_folder(wiki, name)
     graph = Graph.open(wiki)
     table = Embeddings.open(wiki, embeddings or "minilm", graph)
     config = with_settings(RECIPES[recipe](table.width), settings or [])
@@ -132,7 +174,20 @@ def train(
     print_next(f"linkwalk eval {wiki} --agent {name} --agent greedy-unvisited")
 
 
-def _folder(wiki: Path, name: str) -> Path:
+def _only_for_policies(context: typer.Context) -> None:
+    """Refuse options that would change nothing for a target encoder."""
+    from linkwalk.errors import InputError
+
+    for name in ("recipe", "checkpoint_every", "restart"):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            raise InputError(
+                f"--{name.replace('_', '-')} is for training a policy, --target for a target encoder: "
+                "leave one of the two away"
+            )
+
+
+def new_folder(wiki: Path, name: str) -> Path:
     """Where the policy goes, if it can be called that."""
     from linkwalk.errors import InputError
     from linkwalk.navigate import BASELINES

@@ -1,0 +1,195 @@
+"""``linkwalk train --target``: a policy learns to read sentences; its target encoder is trained (sec. 4.2)."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from linkwalk.cli.agents import policy_folder
+from linkwalk.cli.output import print_json, print_next, print_table
+from linkwalk.cli.train import new_folder
+from linkwalk.demo import POLICY, policy_path
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from linkwalk.embed import Embeddings
+    from linkwalk.learn.target import TargetConfig
+
+_METRICS = "target_metrics.jsonl"
+_LEAST = {"learning_rate": 0, "warmup": 0, "weight_decay": 0, "negatives": 0, "max_tokens": 3, "seed": 0}
+_LOWER = "the training has run away, its weights are no longer numbers: lower it with --set learning_rate=..."
+
+
+def train_target(
+    wiki: Path,
+    policy: str,
+    *,
+    name: str | None,
+    settings: list[str],
+    embeddings: str | None,
+    device: str,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Train the target encoder of a policy and put it beside the policy, in the workspace; ``device`` is resolved."""
+    from linkwalk.embed import Embeddings
+    from linkwalk.errors import ArtifactError, InputError
+    from linkwalk.graph.store import Graph
+    from linkwalk.learn.target import config_to_json
+    from linkwalk.learn.target import train_target as train
+    from linkwalk.navigate import unit_rows
+    from linkwalk.policy.checkpoint import load_policy
+    from linkwalk.policy.heads import Compass
+    from linkwalk.policy.target import MANIFEST, save_target
+    from linkwalk.progress import Progress
+
+    graph = Graph.open(wiki)
+    source = _find(wiki, policy)
+    name = name or (POLICY if source == policy_path() else source.resolve().name)
+    final = new_folder(wiki, name)
+    in_place = source.resolve() == final.resolve()
+    if not force and in_place and (final / MANIFEST).exists():
+        raise InputError(
+            f"the policy {name!r} has a target encoder: add --force to replace it, or train a copy's with --name"
+        )
+    if not force and not in_place and final.exists():
+        raise InputError(
+            f"{wiki} has a policy named {name!r}: add --force to replace it, or name another with --name"
+        )
+    config = _configure(settings)
+    table = Embeddings.open(wiki, embeddings or "minilm", graph)
+    encoder = table.encoder("cpu")  # in float32, and first of all: random features cannot read
+    _check(source, policy, wiki, table)
+    head, _ = load_policy(source, table.fingerprint, device=device)
+    assert isinstance(head, Compass), "_check sees to it"
+    unit_rows(table.vectors)  # vectors that are not numbers are told here, so that later it is the training
+
+    partial = final.with_name(final.name + ".target.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        try:
+            adapter = train(
+                graph,
+                table.vectors,
+                encoder,
+                config,
+                head=head,
+                device=device,
+                metrics=partial / _METRICS,
+                progress=Progress(quiet=quiet),
+            )
+        except ArtifactError:  # of the walker, who is shown queries that are not numbers
+            raise InputError(_LOWER) from None
+        if not _numbers(adapter):
+            raise InputError(_LOWER)
+        manifest = {
+            "config": config_to_json(config),
+            "encoder_name": table.manifest["encoder"],
+            "trained_on": {"snapshot": graph.snapshot, "graph": graph.fingerprint},
+        }
+        save_target(partial, adapter, config.adapter, table.fingerprint, manifest)
+        _put(partial, source, final, in_place=in_place)
+    finally:  # nothing goes on from what a stopped training leaves
+        shutil.rmtree(partial, ignore_errors=True)
+
+    last = json.loads((final / _METRICS).read_text(encoding="utf-8").splitlines()[-1])
+    if as_json:
+        copied = None if in_place else str(source)
+        print_json({"policy": str(final), "copied_from": copied, **manifest, "last": last})
+        return
+    parameters = sum(value.numel() for value in adapter.values())
+    print_table(
+        [
+            ("policy", str(final) + ("" if in_place else f", a copy of {policy}")),
+            ("target encoder", f"rank {config.adapter.rank}, {parameters:,} parameters"),
+            ("trained", f"{last['update']:,} updates in {last['seconds']:,.0f} s"),
+            (
+                "at last",
+                f"loss {last['loss']:.3f}, right step {100 * last['accuracy']:.1f} %, sentence nearest to its own "
+                f"block {100 * last['nearest']:.1f} %",
+            ),
+        ]
+    )
+    shown = f" --embeddings {embeddings}" if embeddings else ""
+    print_next(f"linkwalk eval {wiki} --task sentence --agent {name}{shown}")
+
+
+def _find(wiki: Path, policy: str) -> Path:
+    """The policy's folder, or which policies there are."""
+    from linkwalk.errors import InputError
+
+    folder = policy_folder(wiki, policy)
+    if folder is None:
+        there = {POLICY, *(path.parent.name for path in (wiki / "policies").glob("*/manifest.json"))}
+        raise InputError(
+            f"no policy named {policy!r}: choose from {', '.join(sorted(there))}, or give a path"
+        )
+    return folder
+
+
+def _configure(settings: list[str]) -> "TargetConfig":
+    """The configuration with those settings changed, if it makes sense."""
+    from linkwalk.errors import InputError
+    from linkwalk.learn.target import TargetConfig
+    from linkwalk.recipes import with_settings
+
+    change: Any = with_settings  # it takes any configuration
+    config: TargetConfig = change(TargetConfig(), settings)
+    for name, least in _LEAST.items():
+        if not getattr(config, name) >= least:
+            raise InputError(f"{name}={getattr(config, name)}: choose {least} or more")
+    if config.adapter.rank < 1:
+        raise InputError(f"adapter.rank={config.adapter.rank}: choose 1 or more")
+    if not config.temperature > 0:
+        raise InputError(f"temperature={config.temperature:g}: choose more than 0")
+    return config
+
+
+def _check(source: Path, policy: str, wiki: Path, table: "Embeddings") -> None:
+    """A compass for embeddings such as these; or what to do."""
+    from linkwalk.errors import ArtifactError, InputError
+    from linkwalk.policy.checkpoint import is_compass, read_policy
+
+    manifest = read_policy(source)
+    if not is_compass(manifest):
+        raise InputError(
+            f"the policy {policy!r} is no compass, and target encoders are trained for one: "
+            f"name {POLICY}, or one that `linkwalk train {wiki}` makes"
+        )
+    if manifest.get("encoder") != table.fingerprint:
+        encoder = manifest.get("encoder_name")
+        what = "other options" if encoder == table.manifest["encoder"] else f"another encoder ({encoder})"
+        raise ArtifactError(
+            f"the policy {policy!r} was trained on embeddings with {what} than {table.name!r}: "
+            "name those that it fits with --embeddings, or make them with `linkwalk embed`"
+        )
+
+
+def _numbers(adapter: "dict[str, Tensor]") -> bool:
+    """Whether all weights are numbers, in the half precision that they are kept in, too."""
+    return all(bool(value.half().isfinite().all()) for value in adapter.values())
+
+
+def _put(partial: Path, source: Path, final: Path, *, in_place: bool) -> None:
+    """Bring the target encoder to its policy; to one elsewhere with a copy of that policy, in one step."""
+    from linkwalk.artifact import finish
+    from linkwalk.learn.metrics import FILE
+    from linkwalk.policy import checkpoint
+    from linkwalk.policy.target import MANIFEST, WEIGHTS
+
+    if in_place:
+        (final / MANIFEST).unlink(
+            missing_ok=True
+        )  # without it there is no target encoder; so never half of one
+        for name in (WEIGHTS, _METRICS, MANIFEST):
+            os.replace(partial / name, final / name)
+        return
+    # Not its card, which is about the target encoder that it had.
+    for name in (checkpoint.WEIGHTS, FILE, "manifest.json"):
+        if (source / name).is_file():
+            shutil.copyfile(source / name, partial / name)
+    finish(partial, final)

@@ -23,7 +23,7 @@ _UNIT = 2.0**-53
 
 @dataclass(frozen=True, kw_only=True)
 class LearnedConfig:
-    """How the policy's probabilities become clicks; the paper does not say (design: report which)."""
+    """How the policy's probabilities become clicks; the paper does not say, so tables name which."""
 
     revisit: bool = False
     """Whether it may go to a page it has been at; if not, it does so only where every link leads to such a page."""

@@ -7,6 +7,8 @@ from linkwalk.cli.build import build
 from linkwalk.cli.diff import diff
 from linkwalk.cli.embed import embed
 from linkwalk.cli.evaluate import evaluate
+from linkwalk.cli.find import find
+from linkwalk.cli.index import index
 from linkwalk.cli.reproduce import reproduce
 from linkwalk.cli.split import split
 from linkwalk.cli.stats import stats
@@ -46,4 +48,6 @@ app.command()(embed)
 app.command()(train)
 app.command("eval")(evaluate)
 app.command()(walk)
+app.command()(index)
+app.command()(find)
 app.command()(reproduce)

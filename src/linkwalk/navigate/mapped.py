@@ -6,12 +6,12 @@ the links of the current page. The worth of an unseen target ``a`` is
 
     a.q - crowding * log(1 + c(a)) - detour * (steps on the map - 1)
 
-with vectors of unit length and ``q`` the direction looked in. ``c(a)`` counts the pages already seen that are like ``a``, each from 0 at a cosine
-of ``likeness`` to 1 at a cosine of 1: where many such pages were no good, the next one will not be. Without this term
-a walker reads the thirty blocks of an article that is nearly the right one. The walker takes the first step of a
-shortest way on its map to the unseen target worth most, and thinks again on the next page. Of equally short ways the
-first counts: the back button before links, links in their order. Where all that can be reached has been seen, it goes
-on to the page it saw first, and nothing will come of it.
+with vectors of unit length and ``q`` the direction looked in. ``c(a)`` counts the pages already seen that are like
+``a``, each from 0 at a cosine of ``likeness`` to 1 at a cosine of 1: where many such pages were no good, the next one
+will not be. Without this term a walker reads the thirty blocks of an article that is nearly the right one. The walker
+takes the first step of a shortest way on its map to the unseen target worth most, and thinks again on the next page.
+Of equally short ways the first counts: the back button before links, links in their order. Where all that can be
+reached has been seen, it goes on to the page it saw first, and nothing will come of it.
 
 With a back button, the last 16 pages opened, the current one among them, are one press a page away, and are on the map
 as well. Where all that these lead to has been seen, it goes back one page, and looks again from there.

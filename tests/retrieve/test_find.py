@@ -12,6 +12,7 @@ from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Baseline, BaselineConfig
 from linkwalk.retrieve import Bm25, FindConfig, Finder, index, tfidf
+from linkwalk.retrieve.starts import fuse, nearest
 from linkwalk.sources.build import build
 
 
@@ -61,8 +62,8 @@ def test_walks_add_sentences_and_every_one_has_its_path(wiki: Path) -> None:
     agent = Baseline(BaselineConfig(name="greedy-map"), graph.forward, vectors)
     query = "Which metal carries oxygen in the blood of an octopus?"
     config = FindConfig(starts=3, steps=4)
-    found = Finder(graph, bm25, agent, config).find(query, 1000, meaning=vectors[0])
-    alone = Finder(graph, bm25, None, config).find(query, 1000)
+    found = Finder(graph, bm25, agent, config).find(query, 1000, meaning=vectors[0]).evidence
+    alone = Finder(graph, bm25, None, config).find(query, 1000).evidence
     starts = bm25.search(query, 3)[0].tolist()
     assert {e.node for e in alone} <= set(starts) < {e.node for e in found}
     for evidence in found:
@@ -83,7 +84,9 @@ def test_evidence_of_the_claims_is_found(wiki: Path) -> None:
     graph = Graph.open(wiki)
     finder = Finder(graph, Bm25.open(wiki, graph), None, FindConfig(starts=10, steps=0))
     claims = list(demo.claims())[:40]
-    hits = [any(e.title == claim["article"] for e in finder.find(claim["claim"], 5)) for claim in claims]
+    hits = [
+        any(e.title == claim["article"] for e in finder.find(claim["claim"], 5).evidence) for claim in claims
+    ]
     assert np.mean(hits) > 0.7
 
 
@@ -91,3 +94,31 @@ def test_tfidf_prefers_what_shares_words() -> None:
     scores = tfidf("blue whales sing", ["Whale", "Moon"], ["The blue whale sings.", "The moon shines."])
     assert scores[0] > scores[1] >= 0
     assert tfidf("a", ["?"], ["!"]).tolist() == [0.0]
+
+
+def test_the_nearest_are_the_nearest() -> None:
+    rng = np.random.default_rng(1)
+    vectors = rng.standard_normal((500, 6)).astype(np.float32)
+    wanted = np.argsort(-(vectors @ vectors[7]), kind="stable")[:9]
+    assert nearest(vectors, vectors[7], 9).tolist() == wanted.tolist()
+    assert len(nearest(vectors, vectors[7], 900)) == 500
+
+
+def test_fused_lists_prefer_what_both_have() -> None:
+    a, b = np.array([1, 2, 3], np.int32), np.array([4, 3, 5], np.int32)
+    assert fuse(a, b, count=2).tolist()[0] == 3
+    assert sorted(fuse(a, b, count=9).tolist()) == [1, 2, 3, 4, 5]
+
+
+def test_candidates_are_those_seen_soonest(wiki: Path) -> None:
+    graph = Graph.open(wiki)
+    bm25 = Bm25.open(wiki, graph)
+    vectors = np.random.default_rng(0).standard_normal((graph.nodes, 8)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    agent = Baseline(BaselineConfig(name="greedy-unvisited"), graph.forward, vectors)
+    for limit in (2, 3, 5, 40):
+        config = FindConfig(starts=3, steps=6, candidates=limit)
+        found = Finder(graph, bm25, agent, config, None).find("iron and copper", 1000, meaning=vectors[3])
+        assert found.blocks <= limit
+        lengths = [len(e.path) for e in found.evidence]
+        assert lengths == sorted(lengths), "unranked, they come as they were seen"

@@ -1,7 +1,7 @@
 """From a question to sentences, each with the click path that found it (sec. 4.3)."""
 
 from linkwalk.retrieve.bm25 import Bm25, index
-from linkwalk.retrieve.finder import Evidence, FindConfig, Finder
+from linkwalk.retrieve.finder import Evidence, FindConfig, Finder, Found
 from linkwalk.retrieve.rerank import Reranker, tfidf
 
-__all__ = ["Bm25", "Evidence", "FindConfig", "Finder", "Reranker", "index", "tfidf"]
+__all__ = ["Bm25", "Evidence", "FindConfig", "Finder", "Found", "Reranker", "index", "tfidf"]

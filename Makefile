@@ -16,6 +16,9 @@ demo: install
 	$(BIN)/linkwalk embed out/demo
 	$(BIN)/linkwalk eval out/demo --steps 5,20
 	$(BIN)/linkwalk walk out/demo --from Star --to "Coral reef (2)"
+	$(BIN)/linkwalk index out/demo
+	$(BIN)/linkwalk find out/demo -k 3 \
+	  "How many hearts has the animal whose arm, like an elephant's trunk, works by muscle pulling against muscle?"
 
 test: install
 	$(BIN)/pytest

@@ -7,7 +7,6 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from linkwalk import demo
 from linkwalk.embed import Embeddings
@@ -38,8 +37,6 @@ def test_it_is_a_compass_for_minilm(embedded_world: Path) -> None:
 
 
 def test_its_target_encoder_is_of_minilm_too(embedded_world: Path) -> None:
-    if not (demo.policy_path() / "target.json").is_file():
-        pytest.skip("ships without a target encoder")
     from linkwalk.policy.target import load_target
 
     encoder = load_target(demo.policy_path(), Embeddings.open(embedded_world), device="cpu")

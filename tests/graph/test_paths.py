@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from linkwalk.errors import InputError
 from linkwalk.graph import paths
 from linkwalk.graph.csr import Csr, transpose
-from linkwalk.graph.paths import ShortestPaths, distances_from, histogram_median, path_lengths
+from linkwalk.graph.lengths import histogram_median, path_lengths
+from linkwalk.graph.paths import ShortestPaths, distances_from
 from tests.graph.conftest import csr
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk.errors import InputError
-from linkwalk.graph.paths import PathLengths
+from linkwalk.graph.lengths import PathLengths
 from linkwalk.graph.statistics import Histogram, Statistics
 
 if TYPE_CHECKING:

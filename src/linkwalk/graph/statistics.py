@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from linkwalk.graph.components import Components, strong_components, weak_components
 from linkwalk.graph.csr import Int32s, Int64s
-from linkwalk.graph.paths import PathLengths, histogram_median, path_lengths
+from linkwalk.graph.lengths import PathLengths, histogram_median, path_lengths
 from linkwalk.graph.store import KINDS, LINK, Graph
 from linkwalk.graph.words import count_words
 from linkwalk.progress import Progress

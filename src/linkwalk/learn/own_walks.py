@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
+from linkwalk.graph.paths import UNREACHABLE, flood
 from linkwalk.navigate import Episodes
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s, Journeys
@@ -35,7 +36,6 @@ SHARPNESS = 3.0
 BUDGET = 100
 ATTEMPTS = 20
 """Batches that are drawn until one has anything to decide: a small one on a sparse graph may have nothing."""
-_UNREACHABLE = np.iinfo(np.int32).max
 
 
 class NothingToDecide(InputError):
@@ -120,7 +120,7 @@ def _labelled(
 ) -> tuple[Decisions, Bools]:
     """Decisions among unseen links that lead to the goal; which were kept: those with two such links or more."""
     owner = np.repeat(np.arange(len(current)), np.diff(indptr))
-    open_ = ~visited & (distance != _UNREACHABLE)
+    open_ = ~visited & (distance != UNREACHABLE)
     count = np.bincount(owner[open_], minlength=len(current))
     kept = count > 1
     open_ &= kept[owner]
@@ -150,20 +150,9 @@ def _search_back(
 ) -> None:
     """Breadth-first from each goal along links into it; read off the distances of its decisions' targets."""
     nodes = indptr.shape[0] - 1
-    mark, far, queue = np.full(nodes, -1, np.int32), np.empty(nodes, np.int32), np.empty(nodes, np.int32)
+    far, queue = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
     for walk in range(begin, end):
-        queue[0] = goals[walk]
-        mark[goals[walk]], far[goals[walk]] = walk, 0
-        head, tail = 0, 1
-        while head < tail:
-            node = queue[head]
-            head += 1
-            for edge in range(indptr[node], indptr[node + 1]):
-                source = indices[edge]
-                if mark[source] != walk:
-                    mark[source], far[source] = walk, far[node] + 1
-                    queue[tail] = source
-                    tail += 1
+        far[:] = UNREACHABLE
+        flood(indptr, indices, goals[walk], far, queue)
         for action in range(bounds[walk * PICKS], bounds[(walk + 1) * PICKS]):
-            node = target[action]
-            distance[action] = far[node] if mark[node] == walk else _UNREACHABLE
+            distance[action] = far[target[action]]

@@ -49,10 +49,8 @@ def index(workspace: Path, graph: Graph, *, threads: int = 2, progress: Progress
     with progress.stage("index", graph.nodes, "blocks") as stage:
         for begin in range(0, graph.nodes, _BLOCKS):
             nodes = range(begin, min(begin + _BLOCKS, graph.nodes))
-            for node in nodes:
-                writer.add_document(
-                    tantivy.Document(title=graph.title(node), text=graph.block(node).text, node=node)
-                )
+            for node, text in zip(nodes, graph.texts.slice(begin, nodes.stop), strict=True):
+                writer.add_document(tantivy.Document(title=graph.title(node), text=text, node=node))
             stage.advance(len(nodes))
         writer.commit()
         writer.wait_merging_threads()

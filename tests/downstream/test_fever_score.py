@@ -354,7 +354,7 @@ def test_gold_comes_from_the_same_file_or_from_another(tmp_path: Path) -> None:
 
 def test_files_that_do_not_pair_or_are_damaged_are_refused(tmp_path: Path) -> None:
     gold = write(tmp_path / "gold.jsonl", [record(id=1), record(id=2)])
-    cases = {
+    cases: dict[str, list[Any]] = {
         "pair line by line": [blind(record(id=1))],
         "line 2: id 3, where": [blind(record(id=1)), blind(record(id=3))],
         r"line 2: no object but list; 1 such in all": [blind(record(id=1)), []],

@@ -14,7 +14,7 @@ from linkwalk.graph.statistics import Histogram, Statistics
 if TYPE_CHECKING:
     from linkwalk.graph.diff import Diff
 
-_INK, _FILL, _MARK = "#1f3b57", "#4f86b8", "#c8553d"
+INK, FILL, MARK = "#1f3b57", "#4f86b8", "#c8553d"
 _STYLE: Any = {
     "font.size": 10,
     "axes.spines.top": False,
@@ -53,22 +53,23 @@ def plot_diff(found: "Diff", folder: Path) -> list[Path]:
     return [_draw_changes(found.edge_changes, snapshots, folder / "edge_changes.png")]
 
 
-def _figure(snapshot: str, columns: int = 1) -> tuple[Any, list[Any]]:
-    """A figure that needs no display, under the snapshot's name."""
+def blank_figure(snapshot: str, columns: int = 1, rows: int = 1) -> tuple[Any, list[Any]]:
+    """A figure that needs no display, under the snapshot's name, and its panels row by row."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(_STYLE):
-        figure = Figure(figsize=(1.2 + 5.2 * columns, 4.2), layout="constrained")
+        figure = Figure(figsize=(1.2 + 5.2 * columns, 4.2 * rows), layout="constrained")
         FigureCanvasAgg(figure)
-        axes = figure.subplots(1, columns, squeeze=False)[0]
+        axes = figure.subplots(rows, columns, squeeze=False).ravel()
         name = textwrap.fill(snapshot, 68 * columns)
-        figure.suptitle(name, x=0.012, ha="left", fontsize=10, color=_INK, fontweight="bold")
+        figure.suptitle(name, x=0.012, ha="left", fontsize=10, color=INK, fontweight="bold")
     return figure, list(axes)
 
 
-def _save(figure: Any, path: Path) -> Path:
+def save_figure(figure: Any, path: Path) -> Path:
+    """Write it where asked, folders and all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
     return path
@@ -76,14 +77,14 @@ def _save(figure: Any, path: Path) -> Path:
 
 def _draw_degrees(degrees: Histogram, name: str, snapshot: str, path: Path) -> Path:
     """Log-log: every value a faint dot, and a line of means in growing bins, as the tail is thin."""
-    figure, (axis,) = _figure(snapshot)
+    figure, (axis,) = blank_figure(snapshot)
     shown = degrees.values > 0  # zero has no logarithm; the legend names it
     values, counts = degrees.values[shown], degrees.counts[shown]
     axis.loglog(
-        values, counts, ".", color=_FILL, alpha=0.45, markersize=4, label="blocks of exactly this degree"
+        values, counts, ".", color=FILL, alpha=0.45, markersize=4, label="blocks of exactly this degree"
     )
     centres, densities = _density(values, counts)
-    axis.loglog(centres, densities, color=_INK, linewidth=1.6, label="mean per degree, in growing bins")
+    axis.loglog(centres, densities, color=INK, linewidth=1.6, label="mean per degree, in growing bins")
     zeros = degrees.count(0)
     if zeros:
         axis.plot([], [], " ", label=f"degree 0: {zeros:,} blocks")
@@ -95,11 +96,11 @@ def _draw_degrees(degrees: Histogram, name: str, snapshot: str, path: Path) -> P
         0.03,
         f"mean {degrees.mean:,.1f}   median {degrees.median:g}   max {degrees.max:,}",
         transform=axis.transAxes,
-        color=_INK,
+        color=INK,
         fontsize=9,
     )
     axis.legend(frameon=False, fontsize=9, loc="upper right")
-    return _save(figure, path)
+    return save_figure(figure, path)
 
 
 def _density(
@@ -118,40 +119,40 @@ def _density(
 
 def _draw_lengths(lengths: PathLengths, snapshot: str, path: Path) -> Path:
     """The distribution of shortest-path lengths: density on the left, cumulative on the right."""
-    figure, (density, cumulative) = _figure(snapshot, 2)
+    figure, (density, cumulative) = blank_figure(snapshot, 2)
     share = lengths.counts / lengths.reachable
     running = np.cumsum(share)
     # Chains of blocks make a long, thin tail; the picture ends where all but a thousandth has arrived.
     last = int(np.searchsorted(running, 0.999)) + 1
     at = np.arange(len(share))[: last + 1]
-    density.bar(at, share[: last + 1], color=_FILL, width=0.85)
-    cumulative.step(at, running[: last + 1], where="mid", color=_INK, linewidth=1.8)
+    density.bar(at, share[: last + 1], color=FILL, width=0.85)
+    cumulative.step(at, running[: last + 1], where="mid", color=INK, linewidth=1.8)
     cumulative.set_ylim(0, 1.02)
     median = lengths.median or 0.0
     for axis in (density, cumulative):
-        axis.axvline(median, color=_MARK, linewidth=1.4, linestyle="--", label=f"median {median:g}")
-        axis.axvline(lengths.mean, color=_INK, linewidth=1.1, linestyle=":", label=f"mean {lengths.mean:.1f}")
+        axis.axvline(median, color=MARK, linewidth=1.4, linestyle="--", label=f"median {median:g}")
+        axis.axvline(lengths.mean, color=INK, linewidth=1.1, linestyle=":", label=f"mean {lengths.mean:.1f}")
         axis.set_xlabel("Shortest-path length (links)")
         axis.legend(frameon=False, fontsize=9)
     density.set_ylabel("Share of reachable pairs")
     density.set_title("Shortest-path lengths: PDF", loc="left")
     cumulative.set_ylabel("Share within this length")
     cumulative.set_title(f"CDF, {lengths.sources:,} sources, {lengths.reachable:,} pairs", loc="left")
-    return _save(figure, path)
+    return save_figure(figure, path)
 
 
 def _draw_changes(changes: Histogram, snapshots: str, path: Path) -> Path:
     """Histogram of edge changes, cut where all but a thousandth of the blocks are shown."""
-    figure, (axis,) = _figure(snapshots)
+    figure, (axis,) = blank_figure(snapshots)
     running = np.cumsum(changes.counts) / max(changes.total, 1)
     shown = np.arange(len(running)) <= np.searchsorted(running, 0.999)
-    axis.bar(changes.values[shown], changes.counts[shown], color=_FILL, width=0.9)
+    axis.bar(changes.values[shown], changes.counts[shown], color=FILL, width=0.9)
     if changes.total:
         axis.set_yscale("log")
         axis.axvline(
-            changes.mean, color=_MARK, linewidth=1.4, linestyle="--", label=f"mean {changes.mean:.1f}"
+            changes.mean, color=MARK, linewidth=1.4, linestyle="--", label=f"mean {changes.mean:.1f}"
         )
         axis.legend(frameon=False, fontsize=9)
     axis.set(xlabel="Edges added or removed", ylabel="Blocks")
     axis.set_title("Edge changes per common block", loc="left")
-    return _save(figure, path)
+    return save_figure(figure, path)

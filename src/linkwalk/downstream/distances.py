@@ -1,0 +1,199 @@
+"""How far a walk would have to go: links from where BM25 begins to the evidence (sec. 4.3, app. C).
+
+The paper counts from BM25's first block and gives means of 4.3 links (FEVER) and 5.1 (NQ). Walks begin at more blocks
+than one, so the least distance from any of the first five and ten is counted, too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.downstream.asked import Asked
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Int32s, Int64s
+from linkwalk.graph.lengths import histogram_median
+from linkwalk.graph.paths import UNREACHABLE, ShortestPaths
+from linkwalk.graph.store import Graph
+
+PAPER_MEANS = {"fever": 4.3, "nq": 5.1}
+"""Mean links from BM25's first block to the evidence (sec. 4.3)."""
+TOPS = (1, 5, 10)
+"""From how many of BM25's blocks on: the appendix's figures, its walks, those of section 4.3."""
+NOT_MEASURED = -2
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Distances of some claims or questions."""
+
+    counts: Int64s
+    """``counts[d]`` of them are ``d`` links away."""
+    unreachable: int
+    """To so many no path leads."""
+
+    @classmethod
+    def of(cls, distances: Int32s) -> "Spread":
+        """From distances [B], -1 where no path leads."""
+        reached = distances[distances != UNREACHABLE]
+        return cls(np.bincount(reached, minlength=1).astype(np.int64), len(distances) - len(reached))
+
+    @property
+    def total(self) -> int:
+        """How many were measured."""
+        return int(self.counts.sum()) + self.unreachable
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """The share at each distance, of all that were measured: what is unreachable is missing from their sum."""
+        return self.counts / max(self.total, 1)
+
+    @property
+    def mean(self) -> float | None:
+        """Mean distance where a path leads; None where none does."""
+        reached = int(self.counts.sum())
+        return float(np.arange(len(self.counts)) @ self.counts / reached) if reached else None
+
+    @property
+    def median(self) -> float | None:
+        """Median distance where a path leads; None where none does."""
+        return histogram_median(np.arange(len(self.counts)), self.counts)
+
+    def to_json(self) -> dict[str, Any]:
+        """Counts, shares and what sums them up."""
+        return {
+            "measured": self.total,
+            "mean": self.mean,
+            "median": self.median,
+            "share_at_0": float(self.shares[0]),
+            "unreachable": self.unreachable,
+            "counts": self.counts.tolist(),
+            "shares": self.shares.tolist(),
+            "cumulative": np.cumsum(self.shares).tolist(),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Distances:
+    """From the starts to the evidence, for all that was asked and for each group of it."""
+
+    groups: dict[str, dict[int, Spread]]
+    """Group, ``all`` first, then how many starts count; where there is but one group, ``all`` alone."""
+    each: dict[int, Int32s]
+    """Each one's distance, in the order asked: -1 where no path leads, -2 where nothing was measured."""
+    no_gold: int
+    """Asked, but without a known block to find: not measured."""
+    no_start: int
+    """Asked, but BM25 knows none of the words: not measured."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the single distances."""
+        return {
+            "no_gold": self.no_gold,
+            "no_start": self.no_start,
+            "groups": {
+                name: {f"top_{top}": spread.to_json() for top, spread in spreads.items()}
+                for name, spreads in self.groups.items()
+            },
+        }
+
+
+def start_distances(
+    graph: Graph,
+    starts: Sequence[Int32s | Sequence[int]],
+    asked: Sequence[Asked],
+    *,
+    tops: Sequence[int] = TOPS,
+) -> Distances:
+    """Links to follow, as agents do, from the best ``tops`` starts of each (ranked) to its evidence.
+
+    To an alternative of several blocks it is the distance of the farthest: only with that one is it complete. Each of
+    its blocks is reached from the start that is best for it. Of several alternatives the nearest counts.
+    """
+    if len(starts) != len(asked):
+        raise InputError(f"{len(starts)} lists of starts do not pair with {len(asked)} that are asked")
+    if not tops or min(tops) < 1:
+        raise InputError(f"tops={tuple(tops)}: choose 1 or more starts")
+    paths = ShortestPaths(graph.forward, graph.reverse)
+    each = {top: np.full(len(asked), NOT_MEASURED, np.int32) for top in sorted(set(tops))}
+    no_gold = no_start = 0
+    for i, (one, ranked) in enumerate(zip(asked, starts, strict=True)):
+        nodes = np.asarray(ranked, np.int64)[: max(tops)]
+        gold = sorted(set().union(*one.gold))
+        no_gold += not gold
+        no_start += bool(gold) and not len(nodes)
+        if not gold or not len(nodes):
+            continue
+        pairs = paths.distances(np.repeat(nodes, len(gold)), np.tile(gold, len(nodes)))
+        links = pairs.reshape(len(nodes), len(gold)).astype(np.float64)
+        links[links == UNREACHABLE] = np.inf
+        for top, found in each.items():
+            nearest = dict(zip(gold, links[:top].min(0).tolist(), strict=True))
+            least = min(max(nearest[node] for node in blocks) for blocks in one.gold if blocks)
+            found[i] = UNREACHABLE if np.isinf(least) else int(least)
+    names = np.array([one.group for one in asked], dtype=object)
+    groups = {ALL: np.ones(len(asked), np.bool_)}
+    if len(set(names)) > 1:
+        groups |= {name: names == name for name in sorted(set(names) - {ALL})}
+    return Distances(
+        groups={
+            name: {top: Spread.of(found[own & (found != NOT_MEASURED)]) for top, found in each.items()}
+            for name, own in groups.items()
+        },
+        each=each,
+        no_gold=no_gold,
+        no_start=no_start,
+    )
+
+
+def plot_distances(distances: Distances, path: Path, title: str, paper_mean: float | None = None) -> Path:
+    """Draw the appendix's figure: for each group the share at each distance, and the share within it."""
+    from linkwalk.graph.plots import FILL, INK, MARK, blank_figure, require, save_figure
+
+    require(path.parent)
+    figure, panels = blank_figure(title, columns=2, rows=len(distances.groups))
+    for row, (name, spreads) in enumerate(distances.groups.items()):
+        density, cumulative = panels[2 * row : 2 * row + 2]
+        top, spread = next(iter(spreads.items()))
+        reached = max(int(spread.counts.sum()), 1)
+        # Chains of blocks make a long, thin tail; the picture ends where all but a hundredth has arrived.
+        last = int(np.searchsorted(np.cumsum(spread.counts) / reached, 0.99)) + 1
+        last = max(last, int(np.ceil(paper_mean or 0)) + 1)
+        bars = spread.shares[: last + 1]
+        density.bar(np.arange(len(bars)), bars, color=FILL, width=0.85)
+        for shade, (count, found) in zip(np.linspace(1, 0.35, len(spreads)), spreads.items(), strict=True):
+            running = np.cumsum(found.shares)
+            running = np.append(running, np.full(max(last + 1 - len(running), 0), running[-1]))[: last + 1]
+            label = f"from the best of {count}" if count > 1 else "from the first"
+            cumulative.step(
+                np.arange(last + 1), running, where="mid", color=INK, alpha=shade, linewidth=1.8, label=label
+            )
+        cumulative.set_ylim(0, 1.02)
+        if spread.mean is not None:
+            density.axvline(
+                spread.mean, color=INK, linewidth=1.1, linestyle=":", label=f"mean {spread.mean:.1f}"
+            )
+        for axis in (density, cumulative):
+            if paper_mean is not None:
+                axis.axvline(
+                    paper_mean,
+                    color=MARK,
+                    linewidth=1.4,
+                    linestyle="--",
+                    label=f"the paper's mean {paper_mean:g}",
+                )
+            axis.set_xlabel("Links from start to evidence")
+            axis.set_xlim(-0.6, last + 0.6)
+            if axis.get_legend_handles_labels()[0]:  # where nothing was measured there may be none
+                axis.legend(frameon=False, fontsize=9)
+        density.set_ylabel(f"Share, from the {'first' if top == 1 else f'best of {top}'}")
+        missing = f", {spread.unreachable:,} unreachable" if spread.unreachable else ""
+        density.set_title(f"{name}: {spread.total:,} measured{missing}", loc="left")
+        cumulative.set_ylabel("Share within this distance")
+        cumulative.set_title("Cumulative", loc="left")
+    return save_figure(figure, path)

@@ -11,7 +11,7 @@ from linkwalk.graph.store import Graph
 
 DEPTH = 5
 """Recall is counted at 1 to this many blocks, as in table 6."""
-_ARTICLE = re.compile(r"\b(a|an|the)\b")
+_ARTICLES = frozenset(("a", "an", "the"))
 _SYMBOL = re.compile(r"[^\w\s]")
 
 
@@ -32,11 +32,11 @@ class Asked:
         """The share of what is needed among the first 1, 2 .. ``depth`` blocks, by the alternative found best."""
         first = list(ranked[:depth])
         if self.answers and not self.gold:
-            wanted = [f" {plain(answer)} " for answer in self.answers]
-            hits = [any(answer in f" {plain(graph.texts[node])} " for answer in wanted) for node in first]
+            wanted = sought(self.answers)
+            hits = [holds(graph.texts[node], wanted) for node in first]
             return [float(any(hits[:k])) for k in range(1, depth + 1)]
         return [
-            max((len(nodes & set(first[:k])) / len(nodes) for nodes in self.gold), default=0.0)
+            max((len(nodes & set(first[:k])) / len(nodes) for nodes in self.gold if nodes), default=0.0)
             for k in range(1, depth + 1)
         ]
 
@@ -53,6 +53,18 @@ class Benchmark(NamedTuple):
 
 def plain(text: str) -> str:
     """As answers are compared: small letters, no punctuation, accents or articles, single blanks."""
-    parts = unicodedata.normalize("NFKD", text.lower())
-    text = "".join(part for part in parts if not unicodedata.combining(part))
-    return " ".join(_ARTICLE.sub(" ", _SYMBOL.sub(" ", text)).split())
+    if not text.isascii():
+        parts = unicodedata.normalize("NFKD", text)
+        text = "".join(part for part in parts if not unicodedata.combining(part))
+    return " ".join(word for word in _SYMBOL.sub(" ", text.lower()).split() if word not in _ARTICLES)
+
+
+def sought(answers: Sequence[str]) -> list[str]:
+    """What to look for; an answer that is nothing but articles and punctuation cannot be found."""
+    return [f" {words} " for answer in answers if (words := plain(answer))]
+
+
+def holds(text: str, wanted: Sequence[str]) -> bool:
+    """Whether a text has one of the ``sought`` answers, as whole words."""
+    text = f" {plain(text)} "
+    return any(answer in text for answer in wanted)

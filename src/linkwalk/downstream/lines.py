@@ -1,9 +1,11 @@
-"""Benchmark files: one JSON object a line, packed or not; damaged lines are set aside with their number."""
+"""Benchmark files: an object a line, or one array, packed or not; damaged lines are set aside with their number."""
 
 import bz2
+import codecs
 import gzip
 import json
 import lzma
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -15,6 +17,20 @@ _OPENERS: dict[str, Callable[[Path], BinaryIO]] = {
     ".gz": gzip.open,  # type: ignore[dict-item]
     ".bz2": bz2.open,  # type: ignore[dict-item]
 }
+_BOM = b"\xef\xbb\xbf"
+_HEAD, _CHUNK = 1 << 12, 1 << 20
+_UNREADABLE = OSError, EOFError, lzma.LZMAError, zlib.error
+_TAIL = 32
+"""No unfinished JSON but a string is noticed more than this many characters before its end."""
+_MARKS = {
+    "claim": "FEVER claims",
+    "supporting_facts": "multi-hop questions",
+    "paragraphs": "multi-hop questions",
+    "annotations": "Natural Questions with whole pages",
+    "positive_ctxs": "Natural Questions",
+    "question": "questions and their answers alone",
+}
+"""The field that gives a benchmark away; the first that is there counts."""
 
 
 class Damage(NamedTuple):
@@ -32,50 +48,151 @@ class Records(NamedTuple):
     damage: list[Damage]
 
 
+def open_packed(path: Path) -> BinaryIO:
+    """A file's bytes, unpacked by the ending of its name."""
+    opener: Callable[[Path], BinaryIO] = _OPENERS.get(path.suffix, lambda p: p.open("rb"))
+    return opener(path)
+
+
 def read_records(path: Path) -> Records:
     """All objects of a JSON Lines file, or of a file that is one JSON array; what is damaged is listed, not lost."""
-    records, damage = [], []
+    damage: list[Damage] = []
+    return Records(list(stream_records(path, damage)), damage)
+
+
+def stream_records(path: Path, damage: list[Damage]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a file one by one, with their numbers: files of gigabytes need not be in memory at once.
+
+    In an array the numbers are the objects'. A line that is no object goes to ``damage``; a broken array is an error,
+    since nothing behind the place can be told apart.
+    """
+    usable = False
     for number, value in _values(path):
-        if isinstance(value, Damage):
+        if isinstance(value, dict):
+            usable = True
+            yield number, value
+        elif isinstance(value, Damage):
             damage.append(value)
-        elif isinstance(value, dict):
-            records.append((number, value))
         else:
             damage.append(Damage(number, f"no object but {type(value).__name__}"))
-    if not records and damage:
-        first = damage[0]
-        raise InputError(f"{path} has no usable line: line {first.line} is {first.reason}")
-    if not records:
+    if not usable and damage:
+        raise InputError(f"{path} has no usable line: line {damage[0].line} is {damage[0].reason}")
+    if not usable:
         raise InputError(f"{path} is empty: give a file with one JSON object a line")
-    return Records(records, damage)
+
+
+def kind_of(record: dict[str, Any]) -> str | None:
+    """Which benchmark an object looks to be of, in words; None if of none that is known."""
+    return next((kind for mark, kind in _MARKS.items() if mark in record), None)
+
+
+def text_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not blank, with their numbers from 1."""
+    try:
+        with open_packed(path) as file:
+            for number, line in enumerate(file, 1):
+                line = line.removeprefix(_BOM) if number == 1 else line
+                if line.strip():
+                    yield number, line
+    except _UNREADABLE as error:
+        raise _unreadable(path, error) from None
 
 
 def _values(path: Path) -> Iterator[tuple[int, Any]]:
-    opener: Callable[[Path], BinaryIO] = _OPENERS.get(path.suffix, lambda p: p.open("rb"))
-    try:
-        with opener(path) as file:
-            head = file.peek(64) if hasattr(file, "peek") else b""
-            if head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[") and not head.lstrip().startswith(b"[["):
-                yield from _array(path, file.read())
-                return
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield number, _parsed(number, line)
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"cannot read {path}: {reason}") from None
+    if _is_array(path):
+        yield from _array(path)
+    else:
+        for number, line in text_lines(path):
+            yield number, _parsed(number, line)
 
 
-def _array(path: Path, text: bytes) -> Iterator[tuple[int, Any]]:
-    """Objects of one array count as lines, from 1."""
+def _is_array(path: Path) -> bool:
+    """Whether a file is one array of objects, and not a line each that may be an array; the head tells."""
+    head = b""
     try:
-        yield from enumerate(json.loads(text), 1)
-    except ValueError as error:
-        raise InputError(f"{path} is no JSON: {error}") from None
+        with open_packed(path) as file:
+            while len(head) < 2 and (data := file.read(_HEAD)):
+                head = (head + data).removeprefix(_BOM).lstrip()
+    except _UNREADABLE as error:
+        raise _unreadable(path, error) from None
+    return head.startswith(b"[") and head[1:].lstrip()[:1] in (b"", b"{", b"]")
+
+
+def _array(path: Path) -> Iterator[tuple[int, Any]]:
+    """The values of an array, decoded as the file is read."""
+    try:
+        with open_packed(path) as file:
+            yield from _decoded(path, file)
+    except _UNREADABLE as error:
+        raise _unreadable(path, error) from None
+
+
+def _decoded(path: Path, file: BinaryIO) -> Iterator[tuple[int, Any]]:
+    decode = json.JSONDecoder().raw_decode
+    text, at, whole, number = "", 0, False, 0
+    utf8 = codecs.getincrementaldecoder("utf-8-sig")()
+
+    def more() -> None:
+        """Read on; as much again as is there, so that even one huge object is tried a few times only."""
+        nonlocal text, at, whole
+        data = file.read(max(_CHUNK, len(text) - at))
+        whole = not data
+        try:
+            text, at = text[at:] + utf8.decode(data, final=whole), 0
+        except UnicodeDecodeError as error:
+            raise InputError(f"{path} is not UTF-8 behind object {number}: {error.reason}") from None
+
+    def sign() -> str:
+        """The next character that is no blank."""
+        nonlocal at
+        while True:
+            while at < len(text) and text[at] in " \t\r\n":
+                at += 1
+            if at < len(text) or whole:
+                return text[at : at + 1]
+            more()
+
+    sign()
+    at += 1  # the opening bracket
+    if sign() == "]":
+        at += 1
+    else:
+        while True:
+            sign()
+            number += 1
+            while True:
+                try:
+                    value, end = decode(text, at)
+                    if end < len(text) or whole:  # a number at the end may go on
+                        break
+                except json.JSONDecodeError as error:
+                    open_string = error.msg.startswith("Unterminated string")
+                    if whole or (not open_string and error.pos + _TAIL < len(text)):
+                        raise InputError(f"{path} is no JSON from object {number} on: {error.msg}") from None
+                except RecursionError:
+                    raise InputError(f"{path} is nested too deeply in object {number}") from None
+                more()
+            at = end
+            yield number, value
+            if (mark := sign()) not in (",", "]") or not mark:
+                what = "it breaks off" if not mark else "a comma is missing"
+                raise InputError(f"{path} is no JSON behind object {number}: {what}")
+            at += 1
+            if mark == "]":
+                break
+    if sign():
+        raise InputError(
+            f"{path} goes on behind the end of its array of {number} objects: give one or the other"
+        )
 
 
 def _parsed(number: int, line: bytes) -> Any:
     try:
-        return json.loads(line.removeprefix(b"\xef\xbb\xbf"))
+        return json.loads(line)
     except (ValueError, RecursionError) as error:
         return Damage(number, f"no JSON ({str(error).partition(':')[0]})")
+
+
+def _unreadable(path: Path, error: Exception) -> InputError:
+    reason = getattr(error, "strerror", None) or str(error)
+    return InputError(f"cannot read {path}: {reason}")

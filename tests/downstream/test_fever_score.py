@@ -245,6 +245,9 @@ def test_what_cannot_be_scored_is_said() -> None:
         scored(record(), max_evidence=0)
     with pytest.raises(InputError, match="'predicted_evidence'"):
         Prediction.of({"label": "SUPPORTS", "evidence": []})
+    for broken in ({"evidence": None}, {"evidence": [None]}, {"predicted_evidence": 3}):
+        with pytest.raises(InputError, match="no lists as FEVER has them"):
+            Prediction.of(record() | broken)
     with pytest.raises(InputError, match="labels are words"):
         Prediction.of({**record(), "predicted_label": 3})
     for values, message in (

@@ -161,8 +161,8 @@ def plot_distances(distances: Distances, path: Path, title: str, paper_mean: flo
         density, cumulative = panels[2 * row : 2 * row + 2]
         top, spread = next(iter(spreads.items()))
         reached = max(int(spread.counts.sum()), 1)
-        # Chains of blocks make a long, thin tail; the picture ends where all but a hundredth has arrived.
-        last = int(np.searchsorted(np.cumsum(spread.counts) / reached, 0.99)) + 1
+        # Chains of blocks make a long, thin tail; the picture ends where all but a twentieth has arrived.
+        last = int(np.searchsorted(np.cumsum(spread.counts) / reached, 0.95)) + 1
         last = max(last, int(np.ceil(paper_mean or 0)) + 1)
         bars = spread.shares[: last + 1]
         density.bar(np.arange(len(bars)), bars, color=FILL, width=0.85)
@@ -192,7 +192,9 @@ def plot_distances(distances: Distances, path: Path, title: str, paper_mean: flo
             if axis.get_legend_handles_labels()[0]:  # where nothing was measured there may be none
                 axis.legend(frameon=False, fontsize=9)
         density.set_ylabel(f"Share, from the {'first' if top == 1 else f'best of {top}'}")
-        missing = f", {spread.unreachable:,} unreachable" if spread.unreachable else ""
+        beyond = int(spread.counts[last + 1 :].sum())
+        missing = f", {beyond:,} beyond {last}" if beyond else ""
+        missing += f", {spread.unreachable:,} unreachable" if spread.unreachable else ""
         density.set_title(f"{name}: {spread.total:,} measured{missing}", loc="left")
         cumulative.set_ylabel("Share within this distance")
         cumulative.set_title("Cumulative", loc="left")

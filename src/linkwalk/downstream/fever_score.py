@@ -66,12 +66,18 @@ class Prediction:
         label, predicted_label = gold["label"], record.get("predicted_label", "")
         if not isinstance(label, str) or not isinstance(predicted_label, str):
             raise InputError(f"labels are words, not {label!r} and {predicted_label!r}")
+        try:
+            evidence = tuple(tuple(_gold(sentence) for sentence in group) for group in gold["evidence"])
+            predicted = tuple(_predicted(sentence) for sentence in record["predicted_evidence"])
+            scores = tuple(float(value) for value in record.get("predicted_scores", ()))
+        except (TypeError, ValueError):
+            raise InputError("evidence or scores are no lists as FEVER has them") from None
         return cls(
             label=label,
-            evidence=tuple(tuple(_gold(sentence) for sentence in group) for group in gold["evidence"]),
+            evidence=evidence,
             predicted_label=predicted_label,
-            predicted_evidence=tuple(_predicted(sentence) for sentence in record["predicted_evidence"]),
-            scores=tuple(float(value) for value in record.get("predicted_scores", ())),
+            predicted_evidence=predicted,
+            scores=scores,
         )
 
     @property
@@ -279,10 +285,6 @@ def read_predictions(path: Path, gold: Path | None = None) -> list[Prediction]:
             predictions.append(Prediction.of(record, own))
         except InputError as error:
             raise InputError(f"{path}, line {number}: {error}") from None
-        except (TypeError, ValueError):
-            raise InputError(
-                f"{path}, line {number}: evidence or scores are no lists as FEVER has them"
-            ) from None
     return predictions
 
 

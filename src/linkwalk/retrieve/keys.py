@@ -1,0 +1,107 @@
+"""Blocks known by what they say: a 64-bit key of title and text, and which blocks have it.
+
+Numbers of blocks move when a wiki is built from a newer dump; keys stay, so an index made of keys needs to hear of
+changed blocks only. Blocks of the same title and text share a key. That two different ones of 38M do has a
+chance of 1 in 25,000; then one of the two would be found by the other's words.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.graph.columns import ArrayWriter, map_array
+from linkwalk.graph.csr import Int32s
+from linkwalk.graph.hashes import hash_strings
+from linkwalk.graph.store import Graph
+from linkwalk.progress import Progress
+
+UInt64s = NDArray[np.uint64]
+Bools = NDArray[np.bool_]
+_CHUNK = 1 << 18
+_PARTS = 16  # keys are sorted in so many pieces, for the memory's sake
+
+
+def _mix(values: UInt64s) -> UInt64s:
+    """Spread every bit over all bits (the finaliser of SplitMix64)."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def block_keys(graph: Graph, progress: Progress) -> UInt64s:
+    """The key [N] of every block: 8 bytes each are all that is held."""
+    titles = np.empty(graph.articles, np.uint64)
+    for start in range(0, graph.articles, _CHUNK):
+        stop = min(start + _CHUNK, graph.articles)
+        titles[start:stop] = _mix(hash_strings(graph.titles, start, stop))
+    keys = np.empty(graph.nodes, np.uint64)
+    with progress.stage("keys", graph.nodes, "blocks") as stage:
+        for start in range(0, graph.nodes, _CHUNK):
+            stop = min(start + _CHUNK, graph.nodes)
+            texts = hash_strings(graph.texts, start, stop)
+            keys[start:stop] = _mix(texts + titles[graph.node_article[start:stop]])
+            stage.advance(stop - start)
+    return keys
+
+
+class Keys:
+    """Keys in ascending order [N] and the blocks [N] they belong to, those of one key in ascending order."""
+
+    def __init__(self, keys: UInt64s, nodes: Int32s) -> None:
+        self.keys, self.nodes = keys, nodes
+
+    @classmethod
+    def write(cls, folder: Path, keys: UInt64s) -> "Keys":
+        """Sort ``keys[node]`` into two files, in pieces of the key's range."""
+        key_file = ArrayWriter(folder / "keys.npy", np.uint64)
+        node_file = ArrayWriter(folder / "nodes.npy", np.int32)
+        shift = np.uint64(64 - (_PARTS - 1).bit_length())
+        for part in range(_PARTS):
+            nodes = np.flatnonzero((keys >> shift) == part)
+            found = keys[nodes]
+            order = np.argsort(found, kind="stable")
+            key_file.append(found[order])
+            node_file.append(nodes[order])
+        key_file.close()
+        node_file.close()
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, folder: Path) -> "Keys":
+        """Map what ``write`` wrote."""
+        keys, nodes = map_array(folder / "keys.npy"), map_array(folder / "nodes.npy")
+        if keys.dtype != np.uint64 or nodes.dtype != np.int32 or keys.shape != nodes.shape or keys.ndim != 1:
+            raise ValueError("keys.npy and nodes.npy do not belong together")
+        return cls(keys, nodes)
+
+    def blocks(self, keys: UInt64s) -> tuple[Int32s, NDArray[np.int64]]:
+        """The blocks of some keys, and for each block which of the keys it is of; an unknown key has none."""
+        begin = np.searchsorted(self.keys, keys, "left")
+        counts = np.searchsorted(self.keys, keys, "right") - begin
+        which = np.repeat(np.arange(len(keys)), counts)
+        within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
+        return self.nodes[begin[which] + within], which
+
+    def missing_from(self, other: "Keys") -> tuple[UInt64s, Int32s]:
+        """Every key that ``other`` does not have, once, with its first block."""
+        keys, nodes = [np.zeros(0, np.uint64)], [np.zeros(0, np.int32)]
+        for start in range(0, len(self.keys), _CHUNK):
+            found = self.keys[start : start + _CHUNK]
+            first = np.ones(len(found), np.bool_)
+            first[1:] = found[1:] != found[:-1]
+            first[0] = start == 0 or found[0] != self.keys[start - 1]
+            at = np.searchsorted(other.keys, found)
+            if len(other.keys):
+                first &= other.keys[np.minimum(at, len(other.keys) - 1)] != found
+            keys.append(found[first])
+            nodes.append(self.nodes[start : start + _CHUNK][first])
+        return np.concatenate(keys), np.concatenate(nodes)
+
+    @property
+    def distinct(self) -> int:
+        """How many different keys there are."""
+        return int(np.count_nonzero(self.keys[1:] != self.keys[:-1])) + bool(len(self.keys))
+
+
+NO_KEYS = Keys(np.zeros(0, np.uint64), np.zeros(0, np.int32))

@@ -1,0 +1,53 @@
+"""Which words a text has: small letters, no accents, stems of one language. Blocks and queries are read alike."""
+
+from typing import Any
+
+from linkwalk.errors import InputError
+
+ENGLISH, NONE, CJK = "english", "none", "cjk"
+LANGUAGES = (
+    *"arabic danish dutch english finnish french german greek hungarian italian norwegian portuguese romanian".split(),
+    *"russian spanish swedish tamil turkish".split(),
+)
+"""Languages that tantivy has a (Snowball) stemmer for."""
+STEMS = (*LANGUAGES, CJK, NONE)
+_LONGEST = 40  # bytes; what is longer is no word but an address or a formula
+# Letters of scripts without blanks stand alone, other letters and digits make words.
+_ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_CHARACTERS = rf"[{_ALONE}]|[\p{{L}}\p{{N}}\p{{M}}--[{_ALONE}]]+"
+
+
+def engine() -> Any:
+    """The search engine, or what to install."""
+    try:
+        import tantivy
+    except ImportError:
+        raise InputError("tantivy is not installed: pip install 'linkwalk[find]'") from None
+    return tantivy
+
+
+def check_stem(stem: str) -> str:
+    """A language that can be stemmed, ``cjk`` or ``none``; anything else is an error that lists them."""
+    if stem not in STEMS:
+        raise InputError(f"no stems of {stem!r}: choose one of {', '.join(STEMS)}")
+    return stem
+
+
+def analyser(stem: str) -> Any:
+    """What cuts a text into words.
+
+    ``none`` leaves words as they are; ``cjk`` is for scripts that write no blanks, where ``none`` would take a whole
+    clause for one word: each of their characters is a word, other scripts' words stay whole.
+    """
+    found = engine()
+    fold, lower = found.Filter.ascii_fold(), found.Filter.lowercase()
+    cut = found.Tokenizer.regex(_CHARACTERS) if stem == CJK else found.Tokenizer.simple()
+    builder = found.TextAnalyzerBuilder(cut).filter(found.Filter.remove_long(_LONGEST)).filter(lower)
+    if stem in (CJK, NONE):
+        return builder.filter(fold).build()
+    stems = found.Filter.stemmer(stem)
+    # English has its accents from elsewhere ("résumés" is "resumes"); other languages' rules of stemming need theirs.
+    steps = (fold, stems) if stem == ENGLISH else (stems, fold)
+    for step in steps:
+        builder = builder.filter(step)
+    return builder.build()

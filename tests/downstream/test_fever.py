@@ -20,13 +20,14 @@ from linkwalk import demo
 from linkwalk.downstream.align import as_pages
 from linkwalk.downstream.asked import Asked
 from linkwalk.downstream.fever import (
-    Prediction,
+    Submitted,
     read_claim_file,
     read_claims,
     sentence_ids,
     sweep,
     write_submission,
 )
+from linkwalk.downstream.fever_score import read_predictions, score
 from linkwalk.downstream.wiki_pages import WikiPages, match_title, names_of, page_title, split_lines
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
@@ -406,7 +407,7 @@ def test_there_and_back_over_the_whole_encyclopedia(graph: Graph, tmp_path: Path
     assert same > 0.995 * len(truth)
 
 
-def test_sentences_back_to_their_numbers(graph: Graph, tmp_path: Path) -> None:
+def test_sentences_back_to_their_numbers(graph: Graph) -> None:
     titles = ["Shark", "Graph theory", "Octopus", "Piano"]
     known = names_of(graph, titles)
     assert known["Graph theory"] == ["Graph theory", "Seven Bridges of Königsberg"]
@@ -426,25 +427,39 @@ def test_sentences_back_to_their_numbers(graph: Graph, tmp_path: Path) -> None:
         ("Shark", 0),
     ]
     assert sentence_ids(wiki, found)[2] is None  # its page has another name there
-    evidence = [one for one in sentence_ids(wiki, found, names=known) if one]
+
+
+def test_a_submission_is_what_the_scorer_reads(tmp_path: Path) -> None:
+    claims, _ = read_claim_file(HERE / "claims.jsonl")
+    evidence = {"103": [("Octopus", 2), ("Copper", 1)], "110": [("Shark", 0), (KOENIGSBERG, 0)]}
     path = tmp_path / "predictions.jsonl"
     write_submission(
-        path, [Prediction("101", "SUPPORTS", evidence), Prediction("102", "NOT ENOUGH INFO", ())]
+        path,
+        [
+            Submitted(
+                claim.id,
+                evidence.get(claim.id, ()),
+                claim.label or "",
+                [0.9, 0.5][: 2 * (claim.id in evidence)],
+            )
+            for claim in claims
+        ],
     )
-    assert [json.loads(line) for line in path.read_text().splitlines()] == [
-        {
-            "id": 101,
-            "predicted_label": "SUPPORTS",
-            "predicted_evidence": [["Octopus", 3], [KOENIGSBERG, 0], ["Shark", 0]],
-        },
-        {"id": 102, "predicted_label": "NOT ENOUGH INFO", "predicted_evidence": []},
-    ]
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert lines[0] == {"id": 101, "predicted_label": "SUPPORTS", "predicted_evidence": []}
+    assert lines[2]["predicted_evidence"] == [["Octopus", 2], ["Copper", 1]]
+    predictions = read_predictions(path, HERE / "claims.jsonl")
+    assert predictions[2].scores == (0.9, 0.5)
+    result = score(predictions)
+    assert result.label_accuracy == 1
+    assert result.recall == pytest.approx(2 / 10)
+    assert result.precision == pytest.approx((8 + 1 + 0.5) / 10)
 
 
 def test_a_submission_is_whole_or_not_there(tmp_path: Path) -> None:
     path = tmp_path / "predictions.jsonl"
     with pytest.raises(InputError, match="claim 2 is labelled 'YES'"):
-        write_submission(path, [Prediction("1", "REFUTES", ()), Prediction("2", "YES", ())])
+        write_submission(path, [Submitted("1", ()), Submitted("2", (), "YES")])
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(InputError, match="cannot write"):
         write_submission(tmp_path / "none" / "x", [])

@@ -132,7 +132,8 @@ def page_disjoint(
     """Split so that no article with evidence, and no text asked, is on both sides: for tuning, and kept from it.
 
     What shares an article (in any alternative) stays together; such clusters are taken in an order drawn from their
-    titles, so it does not depend on the file's, as long as they fit into ``share`` of all that is asked.
+    titles, so it does not depend on the file's, as long as they fit into ``share`` of all that is asked. Split what
+    pages alone give (``level="page"``) and go by the ids: then the sides are the same at any threshold for blocks.
     """
     parent: dict[object, object] = {}
 

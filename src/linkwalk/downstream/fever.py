@@ -388,16 +388,19 @@ def sentence_ids(
     return ids
 
 
-class Prediction(NamedTuple):
+class Submitted(NamedTuple):
     """What is submitted for one claim."""
 
     id: str
-    label: str
     evidence: Sequence[tuple[str, int]]
     """``(page, sentence number)``, the best first; the official scorer looks at five."""
+    label: str = NOT_ENOUGH
+    """The scorer wants one, though precision, recall and F1 of the evidence do not depend on it (table 5)."""
+    scores: Sequence[float] = ()
+    """One for each sentence, for a threshold chosen later; the official scorer ignores them."""
 
 
-def write_submission(path: Path, predictions: Iterable[Prediction]) -> None:
+def write_submission(path: Path, predictions: Iterable[Submitted]) -> None:
     """Predictions as the official scorer reads them, one line each, in the order of the claim file."""
     partial = path.with_name(path.name + ".partial")
     try:
@@ -407,11 +410,13 @@ def write_submission(path: Path, predictions: Iterable[Prediction]) -> None:
                     raise InputError(
                         f"claim {one.id} is labelled {one.label!r}: choose one of {', '.join(LABELS)}"
                     )
-                line = {
+                line: dict[str, Any] = {
                     "id": int(one.id) if one.id.isascii() and one.id.isdigit() else one.id,
                     "predicted_label": one.label,
                     "predicted_evidence": [[page, number] for page, number in one.evidence],
                 }
+                if one.scores:
+                    line["predicted_scores"] = list(one.scores)
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
         os.replace(partial, path)
     except OSError as error:

@@ -267,6 +267,24 @@ def test_evidence_that_names_no_page_cannot_be_found(graph: Graph, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
+    ("missing", "reason"),
+    [
+        (["Octopus", 1], "no text of the sentence"),
+        (["Octopus", None], "no text of the sentence"),
+        (["Octopus", 4], "no block reaches the threshold"),
+        (["Soul_Food_-LRB-film-RRB-", 0], "page not in the wiki"),
+    ],
+)
+def test_a_set_counts_only_if_all_of_it_can_be_found(
+    graph: Graph, tmp_path: Path, missing: list[Any], reason: str
+) -> None:
+    path = write(tmp_path / "a.jsonl", [{**GOOD, "evidence": [[["Octopus", 3], missing]]}])
+    asked, report, _ = read_claims(path, graph, wiki_pages=HERE)
+    assert asked == []
+    assert report["left out"] == {reason: 1}
+
+
+@pytest.mark.parametrize(
     ("page", "title", "how"),
     [
         ("Octopus", "Octopus", "exact"),
@@ -323,6 +341,7 @@ def test_lines_as_published() -> None:
         ("0\tin\n1984\tlink\tLink\n1\tB", {0: "in 1984", 1: "B"}),
         ("0\tA\n2\tC\n3\tD", {0: "A", 2: "C", 3: "D"}),
         ("0\tA\u2028B\n1", {0: "A B", 1: ""}),
+        ("0\tA\u20281\n1\tB", {0: "A 1", 1: "B"}),
         ("lost\n0\tA", {0: "A"}),
         ("0\tA\n0\tB", {0: "A 0"}),
         ("0\tA\n²\tB", {0: "A ²"}),

@@ -1,40 +1,101 @@
-"""``linkwalk index``: BM25 over all blocks."""
+"""``linkwalk index``: BM25 over all blocks and, where asked for, an index of their embeddings."""
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from linkwalk.cli.agents import EmbeddingsName
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
 
 
 def index(
     wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    stem: Annotated[
+        str | None,
+        typer.Option(
+            "--stem",
+            metavar="LANGUAGE",
+            help="Language of the wiki, whose words are cut to their stems; cjk: every Chinese or Japanese "
+            "character is a word; none. [english, or what the index has]",
+        ),
+    ] = None,
+    dense: Annotated[
+        bool,
+        typer.Option(
+            "--dense", help="Index the embeddings, too: dense starts in a wiki of millions of blocks."
+        ),
+    ] = False,
+    embeddings: EmbeddingsName = None,
+    force: Annotated[bool, typer.Option("--force", help="Make everything anew.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Index a wiki's blocks for `linkwalk find`: BM25 on disk, title and text as fields of their own, English stems.
+    """Index a wiki's blocks for `linkwalk find`: BM25 on disk, title and text as fields of their own.
+
+    After the wiki was built from a newer dump, only changed blocks are indexed.
 
     Example: linkwalk index encyclopedia
     """
     import time
 
-    from linkwalk.cli.find import need_search
+    from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
     from linkwalk.progress import Progress
+    from linkwalk.retrieve.bm25 import update
 
-    need_search()
-    from linkwalk.retrieve import index as build_index
+    if embeddings and not dense:
+        raise InputError("--embeddings says which embeddings --dense indexes: give both or neither")
+    graph, began, progress = Graph.open(wiki), time.monotonic(), Progress(quiet=quiet)
+    threads = min(8, os.cpu_count() or 1)
+    table = None
+    if dense:
+        from linkwalk.embed.store import Embeddings
+        from linkwalk.retrieve.dense import WORTH_IT, index_dense, usearch
 
-    graph, began = Graph.open(wiki), time.monotonic()
-    folder = build_index(wiki, graph, threads=min(8, os.cpu_count() or 1), progress=Progress(quiet=quiet))
-    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
-    seconds = round(time.monotonic() - began, 2)
+        usearch()
+        table = Embeddings.open(wiki, embeddings or "minilm", graph)
+        if graph.nodes < WORTH_IT:
+            progress.warn(f"below {WORTH_IT:,} blocks it is as quick, and exact, to look at all embeddings")
+    made = update(wiki, graph, threads=threads, progress=progress, stem=stem, force=force)
+    facts: dict[str, Any] = {
+        "index": str(made.folder),
+        "blocks": made.blocks,
+        "added": made.added,
+        "removed": made.removed,
+        "whole": made.whole,
+        "bytes": _size(made.folder / "bm25") + _size(made.folder, "*.npy"),
+        "seconds": round(time.monotonic() - began, 2),
+    }
+    if table is not None:
+        began = time.monotonic()
+        folder, added = index_dense(wiki, table, threads=threads, progress=progress, force=force)
+        facts["dense"] = {
+            "index": str(folder),
+            "embeddings": table.name,
+            "added": added,
+            "bytes": _size(folder),
+            "seconds": round(time.monotonic() - began, 2),
+        }
     if json:
-        print_json({"index": str(folder), "blocks": graph.nodes, "bytes": size, "seconds": seconds})
+        print_json(facts)
         return
-    print_table(
-        [("indexed", f"{graph.nodes:,} blocks in {seconds} s"), ("size", f"{size / 1e6:.1f} MB, in {folder}")]
-    )
+    if made.whole:
+        done = f"{made.blocks:,} blocks in {facts['seconds']} s"
+    elif made.changed:
+        done = f"{made.added:,} blocks added, {made.removed:,} removed in {facts['seconds']} s"
+    else:
+        done = f"nothing to do: {made.blocks:,} blocks are indexed as they are"
+    rows = [("indexed", done), ("size", f"{facts['bytes'] / 1e6:.1f} MB, in {made.folder}")]
+    if table is not None:
+        near = facts["dense"]
+        rows.append(
+            ("dense", f"{near['added']:,} embeddings in {near['seconds']} s, {near['bytes'] / 1e6:.1f} MB")
+        )
+    print_table(rows)
     print_next(f'linkwalk find {wiki} "a claim or a question"')
+
+
+def _size(folder: Path, pattern: str = "*") -> int:
+    return sum(file.stat().st_size for file in folder.glob(pattern) if file.is_file())

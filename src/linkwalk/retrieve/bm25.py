@@ -101,11 +101,11 @@ def update(
     ``stem`` is a language, ``cjk`` or ``none`` (see ``words``); None: the index's own, English for a new one. ``force``
     makes the index from nothing. Killed at any time, the index stays what it was.
     """
-    progress = progress or Progress(quiet=True)
+    progress, name = progress or Progress(quiet=True), _engine_name()
     partial, final = workspace / f"{KIND}.partial", workspace / KIND
     was = _updatable(final)
     stem = check_stem(stem or (was or {}).get("bm25", {}).get("stem", ENGLISH))
-    if force or was is None or was["bm25"] != _options(stem) or was["engine"] != _engine_name():
+    if force or was is None or was["bm25"] != _options(stem) or was["engine"] != name:
         was = None
     if was and was["graph"] == graph.fingerprint:
         return Indexed(folder=final, blocks=graph.nodes, added=0, removed=0, whole=False)
@@ -131,7 +131,7 @@ def update(
         "graph": graph.fingerprint,
         "nodes": graph.nodes,
         "stale": stale if was else 0,
-        "engine": _engine_name(),
+        "engine": name,
         "bm25": _options(stem),
     }
     write_json(partial / "manifest.json", manifest)

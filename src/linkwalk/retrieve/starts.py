@@ -1,8 +1,9 @@
 """Where walks begin: BM25's blocks, the nearest by embedding, or both lists fused (sec. 4.3)."""
 
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s
@@ -12,7 +13,11 @@ STARTS = ("bm25", "dense", "hybrid")
 DEPTH = 100
 """How far down both lists are read before they are fused."""
 _RANK = 60  # what softens the lead of first places, as is usual for this fusion
-_ROWS = 1 << 16
+_ROWS = 1 << 14
+_QUERIES = 256
+_EXTRA = 16
+_DIGITS = 6
+_NOISE = 1e-5  # more than single precision errs by in a product of unit vectors
 
 
 class Search(Protocol):
@@ -22,15 +27,72 @@ class Search(Protocol):
         """The best blocks, the best first, and their scores."""
 
 
+@runtime_checkable
+class Near(Protocol):
+    """Anything that finds blocks by meaning without looking at all of them: ``Dense``."""
+
+    def nearest(self, meaning: Float32s, count: int) -> Int32s:
+        """The blocks closest to a vector of unit length, the closest first."""
+
+
 def nearest(vectors: Float32s, meaning: Float32s, count: int) -> Int32s:
     """The blocks [count] closest to a vector of unit length, the closest first; exact, in pieces."""
-    scores = np.concatenate(
-        [vectors[at : at + _ROWS] @ meaning for at in range(0, len(vectors), _ROWS)]
-        or [np.zeros(0, np.float32)]
-    )
-    count = min(count, len(scores))
-    best = np.argpartition(-scores, count - 1)[:count] if count else np.zeros(0, np.int64)
-    return best[np.argsort(-scores[best], kind="stable")].astype(np.int32)
+    found: Int32s = nearest_many(vectors, meaning[None], count)[0]
+    return found
+
+
+def nearest_many(vectors: NDArray[Any], meanings: Float32s, count: int) -> Int32s:
+    """The blocks [Q, count] closest to each vector [Q, D] of unit length, the closest first.
+
+    Exact, in pieces: 16 MB of scores at most, whatever the wiki's size; rows in half precision are widened piece by
+    piece. The last digits of a matrix product depend on its shape, so the best are scored again in double precision,
+    and what is equally close is ranked by number: one by one or many at a time, the answer is the same.
+    """
+    count = min(max(count, 0), len(vectors))
+    found = np.empty((len(meanings), count), np.int32)
+    if not count:
+        return found
+    for at in range(0, len(meanings), _QUERIES):
+        some = np.ascontiguousarray(meanings[at : at + _QUERIES], np.float32)
+        best = _candidates(vectors, some, min(count + _EXTRA, len(vectors)))
+        for number, (meaning, nodes) in enumerate(zip(some, best, strict=True)):
+            ranked, scores = rank(vectors, meaning, nodes)
+            while (
+                len(ranked) < len(vectors) and scores[count - 1] - scores[-1] < _NOISE
+            ):  # who else is as close?
+                wider = min(4 * len(ranked), len(vectors))
+                ranked, scores = rank(vectors, meaning, _candidates(vectors, meaning[None], wider)[0])
+            found[at + number] = ranked[:count]
+    return found
+
+
+def _candidates(vectors: NDArray[Any], meanings: Float32s, count: int) -> NDArray[np.int64]:
+    """The blocks [Q, count] of the highest scores, in no order."""
+    nodes = np.zeros((len(meanings), 0), np.int64)
+    scores = np.zeros((len(meanings), 0), np.float32)
+    for at in range(0, len(vectors), _ROWS):
+        piece = meanings @ vectors[at : at + _ROWS].astype(np.float32, copy=False).T
+        new = np.broadcast_to(np.arange(at, at + piece.shape[1]), piece.shape)
+        if piece.shape[1] > count:
+            top = np.argpartition(piece, -count, axis=1)[:, piece.shape[1] - count :]
+            piece, new = np.take_along_axis(piece, top, 1), top + at
+        nodes, scores = np.concatenate((nodes, new), 1), np.concatenate((scores, piece), 1)
+        if nodes.shape[1] > 2 * count:
+            nodes, scores = _top(nodes, scores, count)
+    return _top(nodes, scores, count)[0]
+
+
+def _top(nodes: NDArray[np.int64], scores: Float32s, count: int) -> tuple[NDArray[np.int64], Float32s]:
+    """The best of each row, low numbers first where scores are equal at the end."""
+    top = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+    return np.take_along_axis(nodes, top, 1), np.take_along_axis(scores, top, 1)
+
+
+def rank(vectors: NDArray[Any], meaning: Float32s, nodes: NDArray[Any]) -> tuple[Int32s, NDArray[np.float64]]:
+    """Some blocks by how close their rows are to a vector, the closest first, equal ones by number; and how close."""
+    scores = np.round((vectors[nodes].astype(np.float64) * meaning.astype(np.float64)).sum(1), _DIGITS)
+    order = np.lexsort((nodes, -scores))
+    return nodes[order].astype(np.int32), scores[order]
 
 
 def fuse(*lists: Int32s, count: int) -> Int32s:
@@ -44,9 +106,17 @@ def fuse(*lists: Int32s, count: int) -> Int32s:
 
 
 def find_starts(
-    how: str, count: int, search: Search, query: str, vectors: Float32s | None, meaning: Float32s | None
+    how: str,
+    count: int,
+    search: Search,
+    query: str,
+    vectors: Float32s | Near | None,
+    meaning: Float32s | None,
 ) -> tuple[Int32s, str]:
-    """Blocks to begin at, and how they were found: BM25 without a hit falls back to the nearest."""
+    """Blocks to begin at, and how they were found: BM25 without a hit falls back to the nearest.
+
+    ``vectors`` are rows [N, D] of unit length, looked at one and all, or an index of them.
+    """
     words = np.zeros(0, np.int32)
     if how != "dense":
         words = search.search(query, DEPTH if how == "hybrid" else count)[0]
@@ -56,7 +126,8 @@ def find_starts(
         if how != "bm25":
             raise InputError(f"{how} starts need embeddings: run `linkwalk embed WIKI`, or begin by bm25")
         return words, "bm25"
-    near = nearest(vectors, meaning, DEPTH if how == "hybrid" else count)
+    depth = DEPTH if how == "hybrid" else count
+    near = vectors.nearest(meaning, depth) if isinstance(vectors, Near) else nearest(vectors, meaning, depth)
     if how == "hybrid" and len(words):
         return fuse(words, near, count=count), "hybrid"
     return near[:count], "dense"

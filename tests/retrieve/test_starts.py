@@ -1,0 +1,95 @@
+"""The nearest blocks, exact: many at a time as one by one; starts by an index of embeddings."""
+
+import numpy as np
+import pytest
+
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Int32s
+from linkwalk.navigate.cosine import unit_rows
+from linkwalk.navigate.journeys import Float32s
+from linkwalk.retrieve.starts import DEPTH, find_starts, fuse, nearest, nearest_many
+
+
+def units(rows: int, width: int = 6, seed: int = 0) -> Float32s:
+    return unit_rows(np.random.default_rng(seed).standard_normal((rows, width)))
+
+
+@pytest.mark.parametrize("rows", [1, 7, 500, 40_000])
+@pytest.mark.parametrize("half", [False, True])
+def test_many_are_found_as_one_by_one(rows: int, half: bool) -> None:
+    vectors, meanings = units(rows), units(300, seed=1)
+    table = vectors.astype(np.float16) if half else vectors
+    exact = table.astype(np.float64) @ meanings.astype(np.float64).T
+    found = nearest_many(table, meanings, 9)
+    assert found.shape == (300, min(9, rows))
+    for query in range(0, 300, 23):
+        wanted = np.lexsort((np.arange(rows), -np.round(exact[:, query], 6)))[:9]
+        assert found[query].tolist() == wanted.tolist()
+        assert nearest(table, meanings[query], 9).tolist() == wanted.tolist()
+
+
+def test_equally_close_blocks_go_by_number() -> None:
+    vectors = np.repeat(units(50), 900, axis=0)  # every row 900 times, over the edges of all pieces
+    vectors = vectors[np.random.default_rng(2).permutation(len(vectors))]
+    for count in (5, 950):
+        found = nearest_many(vectors, units(20, seed=3), count)
+        for query, meaning in enumerate(units(20, seed=3)):
+            scores = np.round(vectors.astype(np.float64) @ meaning.astype(np.float64), 6)
+            assert found[query].tolist() == np.lexsort((np.arange(len(vectors)), -scores))[:count].tolist()
+            assert nearest(vectors, meaning, count).tolist() == found[query].tolist()
+
+
+def test_none_are_near_where_there_are_none() -> None:
+    assert nearest(units(0), units(1)[0], 5).tolist() == []
+    assert nearest(units(3), units(1)[0], 0).tolist() == []
+    assert nearest_many(units(3), units(0), 2).shape == (0, 2)
+    assert sorted(nearest(np.zeros((40, 6), np.float32), units(1)[0], 30).tolist()) == list(range(30))
+
+
+class Words:
+    """Knows the word "iron" only."""
+
+    def search(self, query: str, count: int) -> tuple[Int32s, list[float]]:
+        found = np.array([4, 2, 9], np.int32)[: count if query == "iron" else 0]
+        return found, [3.0, 2.0, 1.0][: len(found)]
+
+
+class Index:
+    """An index of embeddings that notes how much it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def nearest(self, meaning: Float32s, count: int) -> Int32s:
+        self.asked.append(count)
+        return np.array([7, 2, 5], np.int32)[:count]
+
+
+def test_starts_by_an_index_of_embeddings() -> None:
+    near, meaning = Index(), units(1)[0]
+    found, how = find_starts("dense", 2, Words(), "iron", near, meaning)
+    assert (found.tolist(), how) == ([7, 2], "dense")
+    found, how = find_starts("hybrid", 2, Words(), "iron", near, meaning)
+    assert (found.tolist()[0], how) == (2, "hybrid")
+    found, how = find_starts("bm25", 2, Words(), "iron", near, meaning)
+    assert (found.tolist(), how) == ([4, 2], "bm25")
+    assert near.asked == [2, DEPTH], "BM25's own starts need no embeddings"
+    found, how = find_starts("bm25", 3, Words(), "zzz", near, meaning)
+    assert (found.tolist(), how) == ([7, 2, 5], "dense")
+
+
+def test_starts_by_all_embeddings() -> None:
+    vectors = units(20)
+    found, how = find_starts("dense", 3, Words(), "iron", vectors, vectors[11])
+    assert (found.tolist(), how) == (nearest(vectors, vectors[11], 3).tolist(), "dense")
+    assert found[0] == 11
+    with pytest.raises(InputError, match="need embeddings"):
+        find_starts("hybrid", 3, Words(), "iron", None, None)
+    found, how = find_starts("bm25", 3, Words(), "zzz", None, None)
+    assert (found.tolist(), how) == ([], "bm25")
+
+
+def test_fused_lists_count_ranks_alone() -> None:
+    lists = [np.array(rows, np.int32) for rows in ([1, 2, 3], [3, 4], [])]
+    assert fuse(*lists, count=2).tolist() == [3, 1]
+    assert fuse(count=3).tolist() == []

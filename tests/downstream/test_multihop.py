@@ -2,6 +2,7 @@
 
 import copy
 import json
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.shard import ExtractConfig
 from tests.conftest import prose
 
+ARCHIVE = Path(__file__).parents[3] / "shared" / "data" / "multihop-qa.tar.xz"
 RIVER = [
     "Tamsel is a river of the Orla hills.",
     " It rises near Hexby and was first charted by Ida Korhonen.",
@@ -230,3 +232,21 @@ def test_a_wiki_that_cannot_be_written(tmp_path: Path) -> None:
     path.write_text(json.dumps(hotpot()))
     with pytest.raises(InputError, match="cannot write"):
         write_wiki(path, tmp_path)
+
+
+@pytest.mark.skipif(not ARCHIVE.exists(), reason="needs the multi-hop questions in ../shared/data")
+@pytest.mark.parametrize(
+    ("name", "supporting", "linked"), [("hotpotqa_train.json", 200, 0.5), ("musique_train.json", 237, 0.1)]
+)
+def test_every_supporting_paragraph_of_published_questions_is_found(
+    tmp_path: Path, name: str, supporting: int, linked: float
+) -> None:
+    """And the builder's entity links connect a good part of the evidence."""
+    with tarfile.open(ARCHIVE) as archive:
+        member = archive.extractfile(next(m for m in archive.getmembers() if Path(m.name).name == name))
+        assert member is not None
+        path, graph = wiki(tmp_path, json.load(member))
+    asked, report, damage = read_multihop(path, graph)
+    assert (len(asked), damage) == (100, [])
+    assert report["paragraphs"]["matched"] == report["paragraphs"]["supporting"] == supporting
+    assert connections(graph, asked).connected > linked * len(asked)

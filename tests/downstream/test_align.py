@@ -116,8 +116,8 @@ def articles_of(graph: Graph, asked: list[Asked]) -> set[int]:
     return {int(graph.node_article[node]) for one in asked for nodes in one.gold for node in nodes}
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.5, 1.0])
-def test_no_page_is_on_both_sides(graph: Graph, share: float) -> None:
+@pytest.mark.parametrize("parts", [1, 2, 5])
+def test_no_page_is_on_both_sides(graph: Graph, parts: int) -> None:
     rng = np.random.default_rng(3)
     asked = [
         Asked(
@@ -128,29 +128,30 @@ def test_no_page_is_on_both_sides(graph: Graph, share: float) -> None:
                 for _ in range(1 + int(rng.random() < 0.2))
             ),
         )
-        for i in range(120)
+        for i in range(40)
     ]
-    tune, kept = page_disjoint(asked, graph, share=share, seed=1)
+    tune, kept = page_disjoint(asked, graph, parts=parts)
     assert not articles_of(graph, tune) & articles_of(graph, kept)
     assert not {one.text for one in tune} & {one.text for one in kept}
     assert sorted(tune + kept, key=lambda one: int(one.id)) == asked
-    assert len(tune) <= share * len(asked)
+    assert bool(tune) == (parts > 1)
+    assert kept
     shuffled = [asked[i] for i in rng.permutation(len(asked))]
-    again, _ = page_disjoint(shuffled, graph, share=share, seed=1)
+    again, _ = page_disjoint(shuffled, graph, parts=parts)
     assert {one.id for one in again} == {one.id for one in tune}
-    if share in (0.3, 0.5):
-        assert {one.id for one in page_disjoint(asked, graph, share=share, seed=2)[0]} != {o.id for o in tune}
 
 
 def test_claims_on_one_page_each_split_evenly(graph: Graph) -> None:
     asked = [
         Asked(id=str(node), text=f"claim {node}", gold=(frozenset({node}),)) for node in range(graph.nodes)
     ]
-    tune, kept = page_disjoint(asked, graph)
-    assert abs(len(tune) - len(kept)) <= 20
+    tune, _ = page_disjoint(asked, graph)
+    assert 0.4 < len(tune) / len(asked) < 0.6
 
 
 def test_unaligned_texts_can_be_split_too(graph: Graph) -> None:
     asked = [Asked(id=str(i), text=f"? {i}" if i % 2 else "?!" * (i + 1)) for i in range(10)]
     tune, kept = page_disjoint(asked, graph)
-    assert (len(tune), len(kept)) == (5, 5)
+    assert len(tune) + len(kept) == 10
+    assert tune
+    assert kept

@@ -3,7 +3,7 @@
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
+from hashlib import md5
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -126,14 +126,12 @@ def as_pages(graph: Graph, ranked: Sequence[int]) -> list[int]:
     return [int(graph.article_node[graph.node_article[node]]) for node in ranked]
 
 
-def page_disjoint(
-    asked: Sequence[Asked], graph: Graph, *, share: float = 0.5, seed: int = 0
-) -> tuple[list[Asked], list[Asked]]:
+def page_disjoint(asked: Sequence[Asked], graph: Graph, *, parts: int = 2) -> tuple[list[Asked], list[Asked]]:
     """Split so that no article with evidence, and no text asked, is on both sides: for tuning, and kept from it.
 
-    What shares an article (in any alternative) stays together; such clusters are taken in an order drawn from their
-    titles, so it does not depend on the file's, as long as they fit into ``share`` of all that is asked. Split what
-    pages alone give (``level="page"``) and go by the ids: then the sides are the same at any threshold for blocks.
+    One title in ``parts`` is kept, by a hash of its letters, so that neither the file's order nor the threshold for
+    blocks matters. What shares an article (in any alternative) or its words stays together, and is kept only if all
+    of its articles are: what is near anything that was tuned on counts as tuned on.
     """
     parent: dict[object, object] = {}
 
@@ -143,25 +141,23 @@ def page_disjoint(
             key = up
         return key
 
+    titles: list[set[str]] = []
     for one in asked:
         text = plain(one.text) or one.text
-        for nodes in one.gold:
-            for node in nodes:
-                parent[root(int(graph.node_article[node]))] = root(text)
-    clusters: dict[object, list[int]] = defaultdict(list)
-    for number, one in enumerate(asked):
-        clusters[root(plain(one.text) or one.text)].append(number)
-
-    def draw(members: list[int]) -> bytes:
-        names = {graph.title(node) for i in members for nodes in asked[i].gold for node in nodes}
-        name = min(names, default="") or min(asked[i].text for i in members)
-        return blake2b(f"{seed} {name}".encode(), digest_size=16).digest()
-
-    tune: set[int] = set()
-    for members in sorted(clusters.values(), key=draw):
-        if len(tune) + len(members) <= share * len(asked):
-            tune.update(members)
+        nodes = [node for alternative in one.gold for node in alternative]
+        titles.append({graph.title(node) for node in nodes} or {one.text})
+        for node in nodes:
+            parent[root(int(graph.node_article[node]))] = root(text)
+    roots = [root(plain(one.text) or one.text) for one in asked]
+    tuned = {
+        own for own, names in zip(roots, titles, strict=True) if not all(_kept(name, parts) for name in names)
+    }
     return (
-        [one for number, one in enumerate(asked) if number in tune],
-        [one for number, one in enumerate(asked) if number not in tune],
+        [one for own, one in zip(roots, asked, strict=True) if own in tuned],
+        [one for own, one in zip(roots, asked, strict=True) if own not in tuned],
     )
+
+
+def _kept(title: str, parts: int) -> bool:
+    digest = md5(title.encode(), usedforsecurity=False).digest()
+    return int.from_bytes(digest, "big") % parts == parts - 1

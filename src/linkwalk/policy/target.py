@@ -63,10 +63,7 @@ class TargetModel(nn.Module):
     def __init__(self, model: nn.Module, config: AdapterConfig, *, tanh: bool = False) -> None:
         super().__init__()
         self.config, self.tanh = config, tanh
-        self.model = model.requires_grad_(False)
-        for name, layer in linear_layers(model).items():
-            parent, _, own = name.rpartition(".")
-            setattr(model.get_submodule(parent), own, LowRank(layer, config.rank))
+        self.model = adapt(model, config.rank)
         width: int = model.config.hidden_size  # type: ignore[union-attr,assignment]
         device = next(model.parameters()).device
         self.turn = nn.Parameter(torch.zeros(width, width, device=device)) if config.turn else None
@@ -78,13 +75,27 @@ class TargetModel(nn.Module):
 
     def adapter(self) -> dict[str, Tensor]:
         """The adapter's weights alone, by the names of the layers they change."""
-        found = {
-            f"{name}.{part}": getattr(module, part).detach()
-            for name, module in self.model.named_modules()
-            if isinstance(module, LowRank)
-            for part in ("down", "up")
-        }
+        found = adapter_of(self.model)
         return found if self.turn is None else found | {_TURN: self.turn.detach()}
+
+
+def adapt(model: nn.Module, rank: int) -> nn.Module:
+    """Fix a transformer's weights and give each of its linear layers a change of low rank, in place."""
+    model.requires_grad_(False)
+    for name, layer in linear_layers(model).items():
+        parent, _, own = name.rpartition(".")
+        setattr(model.get_submodule(parent), own, LowRank(layer, rank))
+    return model
+
+
+def adapter_of(model: nn.Module) -> dict[str, Tensor]:
+    """The low-rank changes of an adapted transformer, by the names of the layers they change."""
+    return {
+        f"{name}.{part}": getattr(module, part).detach()
+        for name, module in model.named_modules()
+        if isinstance(module, LowRank)
+        for part in ("down", "up")
+    }
 
 
 def scaled(adapter: dict[str, Tensor], trust: float) -> dict[str, Tensor]:

@@ -1,0 +1,176 @@
+"""Trains the cross-encoder: of each list of sentences the one that bears on the query must come first (sec. 4.3).
+
+A list is a query, sentences that are evidence, and hard negatives: what TF-IDF and BM25 would have put first. In each
+visit one piece of evidence stands against ``negatives`` others, and the loss is the softmax's over their scores.
+Shapes: Q lists of a batch, K sentences each.
+"""
+
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from linkwalk.downstream.lines import read_records
+from linkwalk.embed.encoder import open_encoder
+from linkwalk.errors import InputError
+from linkwalk.progress import Progress
+from linkwalk.retrieve.cross import CrossConfig, CrossModel, Pairs, passage
+
+_LOG_EVERY = 25
+
+
+class Ranked(NamedTuple):
+    """A query with what should come first and what should not; sentences as (title, text)."""
+
+    query: str
+    positives: list[tuple[str, str]]
+    negatives: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossTraining:
+    """How a cross-encoder is trained."""
+
+    updates: int = 1000
+    lists: int = 4
+    """Q: queries of a batch."""
+    negatives: int = 7
+    """K - 1: what each piece of evidence stands against."""
+    learning_rate: float = 1e-3
+    """At its highest, after the warm-up; then along a cosine to zero."""
+    warmup: int = 50
+    weight_decay: float = 0.01
+    max_tokens: int = 96
+    """Of a pair, while training."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        for name in ("updates", "lists", "negatives"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name}={getattr(self, name)}: choose 1 or more")
+
+
+def read_lists(path: Path) -> list[Ranked]:
+    """Lists as JSON lines: ``query``, ``positives`` and ``negatives``, each sentence as [title, text]."""
+    found = []
+    for number, record in read_records(path).records:
+        try:
+            found.append(
+                Ranked(
+                    str(record["query"]),
+                    [(str(t), str(s)) for t, s in record["positives"]],
+                    [(str(t), str(s)) for t, s in record["negatives"]],
+                )
+            )
+        except (KeyError, TypeError, ValueError):
+            raise InputError(f"{path}, line {number}: no query with positives and negatives") from None
+    return found
+
+
+def train_cross(
+    lists: Sequence[Ranked],
+    config: CrossConfig,
+    training: CrossTraining,
+    *,
+    device: str = "cpu",
+    metrics: Path | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Tensor]:
+    """Train on lists and return the weights; losses go to ``metrics`` as JSON lines."""
+    progress = progress or Progress(quiet=True)
+    lists = [x for x in lists if x.positives and len(x.negatives) >= training.negatives]
+    if not lists:
+        raise InputError(f"no list has evidence and {training.negatives} negatives: give more of either")
+    torch.manual_seed(training.seed)
+    rng = np.random.default_rng(training.seed)
+    plain = open_encoder(config.encoder, device=device)
+    other = open_encoder(config.encoder, device=device)
+    model = CrossModel(other.model, config.rank).to(plain.device)
+    model.train()
+    pairs = Pairs(other.tokenizer, training.max_tokens, other.batch_tokens)
+    weights = [p for p in model.parameters() if p.requires_grad]
+    optimiser = torch.optim.AdamW(weights, lr=training.learning_rate, weight_decay=training.weight_decay)
+    order: list[int] = []
+    began = time.monotonic()
+    recent: list[tuple[float, float, float]] = []
+    log = metrics.open("w", encoding="utf-8") if metrics else None
+    try:
+        with progress.stage("train", training.updates, "updates") as stage:
+            for update in range(1, training.updates + 1):
+                while len(order) < training.lists:
+                    order += rng.permutation(len(lists)).tolist()
+                chosen, order = [lists[i] for i in order[: training.lists]], order[training.lists :]
+                queries, texts = _draw(chosen, training.negatives, rng)
+                ids, types = pairs.tokenize(queries, texts)
+                cosine_P = torch.from_numpy(_cosines(plain, queries, texts)).to(plain.device)
+                score_P = model(*pairs.tensors(ids, types, plain.device), cosine_P)
+                score_QK = score_P.view(len(chosen), -1)
+                first = torch.zeros(len(chosen), dtype=torch.long, device=plain.device)
+                loss = nn.functional.cross_entropy(score_QK, first)
+                for group in optimiser.param_groups:
+                    group["lr"] = _rate(training, update)
+                optimiser.zero_grad(set_to_none=True)
+                loss.backward()  # type: ignore[no-untyped-call]
+                nn.utils.clip_grad_norm_(weights, 1.0)
+                optimiser.step()
+                plainly = cosine_P.view(len(chosen), -1).argmax(1)
+                recent.append(
+                    (
+                        loss.item(),
+                        (score_QK.argmax(1) == 0).float().mean().item(),
+                        (plainly == 0).float().mean().item(),
+                    )
+                )
+                if log and (update % _LOG_EVERY == 0 or update == training.updates):
+                    loss_mean, right, cosine_right = np.mean(recent, 0).tolist()
+                    recent = []
+                    row = {
+                        "update": update,
+                        "loss": loss_mean,
+                        "first": right,
+                        "first_by_cosine": cosine_right,
+                        "scale": model.scale.item(),
+                        "seconds": round(time.monotonic() - began, 1),
+                    }
+                    log.write(json.dumps(row) + "\n")
+                    log.flush()
+                stage.advance()
+    finally:
+        if log:
+            log.close()
+    return model.weights()
+
+
+def _draw(chosen: Sequence[Ranked], negatives: int, rng: np.random.Generator) -> tuple[list[str], list[str]]:
+    """For each list one piece of evidence and then negatives, with the query beside each."""
+    queries, texts = [], []
+    for ranked in chosen:
+        good = ranked.positives[rng.integers(len(ranked.positives))]
+        bad = [ranked.negatives[i] for i in rng.choice(len(ranked.negatives), negatives, replace=False)]
+        texts += [passage(*sentence) for sentence in (good, *bad)]
+        queries += [ranked.query] * (1 + negatives)
+    return queries, texts
+
+
+def _cosines(plain: Any, queries: list[str], texts: list[str]) -> Any:
+    each = list(dict.fromkeys(queries))
+    vectors = plain.encode(each + texts)
+    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+    number = {query: i for i, query in enumerate(each)}
+    return (vectors[[number[query] for query in queries]] * vectors[len(each) :]).sum(1)
+
+
+def _rate(training: CrossTraining, update: int) -> float:
+    """The learning rate of an update, counted from 1: up in a line, down along half a cosine."""
+    if update <= training.warmup:
+        return training.learning_rate * update / training.warmup
+    share = (update - training.warmup - 1) / max(1, training.updates - training.warmup)
+    return training.learning_rate * 0.5 * (1 + math.cos(math.pi * share))

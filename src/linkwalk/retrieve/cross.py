@@ -1,0 +1,243 @@
+"""A cross-encoder: one transformer reads query and sentence together and says how well they go together (sec. 4.3).
+
+Ours begins as the cosine. A pair's score is
+
+    scale * cosine(phi(query), phi(title. sentence)) + w . mean over tokens of psi(query, title. sentence) + b
+
+with phi the encoder as it is, psi a low-rank adapter of it (``linkwalk.policy.target``) and w = 0 before training: what
+is learned from few labels is a correction of what the encoder knows already. On disk that is an adapter of a
+megabyte. Any sequence classifier in Hugging Face's form works in its place, BigBird and its like included.
+
+Shapes: P pairs, L tokens padded, D width.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from linkwalk.artifact import FORMAT, write_json
+from linkwalk.device import choose_device
+from linkwalk.embed.batches import by_length, pad
+from linkwalk.embed.encoder import TransformerEncoder, forward, open_encoder
+from linkwalk.errors import ArtifactError, InputError
+from linkwalk.navigate.journeys import Float32s
+from linkwalk.policy.target import adapt, adapter_of, merge
+
+KIND = "cross"
+WEIGHTS, MANIFEST = "cross.safetensors", "cross.json"
+MAX_TOKENS = 160
+"""Of a pair; longer sentences are cut."""
+_HEAD = ("weight", "bias", "scale")
+_HUB = "config.json"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossConfig:
+    """What a cross-encoder is made of."""
+
+    encoder: str = "minilm"
+    """The transformer that it adapts, as ``linkwalk embed --encoder`` names it."""
+    rank: int = 16
+    """Of the adapter."""
+    max_tokens: int = MAX_TOKENS
+
+
+def passage(title: str, sentence: str) -> str:
+    """A sentence as rerankers read it: behind its article's title, which it often leaves unsaid."""
+    return f"{title}. {sentence}" if title else sentence
+
+
+class CrossModel(nn.Module):
+    """The correction, trainable: psi with its adapter, w and b; and the cosine's scale."""
+
+    def __init__(self, model: nn.Module, rank: int) -> None:
+        super().__init__()
+        self.model = adapt(model, rank)
+        width: int = model.config.hidden_size  # type: ignore[union-attr,assignment]
+        self.head = nn.Linear(width, 1)
+        nn.init.zeros_(self.head.weight)
+        nn.init.zeros_(self.head.bias)
+        self.scale = nn.Parameter(torch.tensor(10.0))
+
+    def forward(self, ids_PL: Tensor, mask_PL: Tensor, types_PL: Tensor, cosine_P: Tensor) -> Tensor:
+        """Scores [P] of pairs whose cosines are known."""
+        mean_PD = forward(self.model, ids_PL, mask_PL, False, types_PL)
+        score_P: Tensor = self.head(mean_PD).squeeze(-1) + self.scale * cosine_P
+        return score_P
+
+    def weights(self) -> dict[str, Tensor]:
+        """All that was trained, by name."""
+        head = {"weight": self.head.weight, "bias": self.head.bias, "scale": self.scale}
+        return adapter_of(self.model) | {name: value.detach() for name, value in head.items()}
+
+
+class Pairs:
+    """Tokenises pairs for a model and batches them by length."""
+
+    def __init__(self, tokenizer: Any, max_tokens: int, batch_tokens: int) -> None:
+        self.tokenizer, self.max_tokens, self.batch_tokens = tokenizer, max_tokens, batch_tokens
+        self.padding: int = tokenizer.pad_token_id or 0
+
+    def tokenize(
+        self, queries: Sequence[str], passages: Sequence[str]
+    ) -> tuple[list[list[int]], list[list[int]]]:
+        """Token ids and types of each pair; what is too long loses the end of its longer part."""
+        found = self.tokenizer(
+            list(queries),
+            list(passages),
+            truncation="longest_first",
+            max_length=self.max_tokens,
+            padding=False,
+            return_token_type_ids=True,
+            return_attention_mask=False,
+        )
+        return found["input_ids"], found["token_type_ids"]
+
+    def tensors(
+        self, ids: list[list[int]], types: list[list[int]], device: torch.device
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Ids, mask and types [P, L] of some pairs."""
+        padded, mask = pad(ids, self.padding)
+        kinds, _ = pad(types, 0)
+        ids_PL, mask_PL, types_PL = (torch.from_numpy(x).to(device) for x in (padded, mask, kinds))
+        return ids_PL, mask_PL, types_PL
+
+
+class CrossEncoder:
+    """Ours, for use: adapter merged; a reranker, for one query or many at once."""
+
+    def __init__(self, plain: TransformerEncoder, weights: dict[str, Tensor], config: CrossConfig) -> None:
+        """``plain`` gives the cosine; the model that reads pairs is another copy of it."""
+        self.plain, self.config = plain, config
+        other = open_encoder(config.encoder, device=str(plain.device))
+        merge(other.model, {name: value for name, value in weights.items() if name not in _HEAD})
+        self.model, self.device = other.model, plain.device
+        self.weight, self.bias, self.scale = (weights[name].float().to(self.device) for name in _HEAD)
+        self.pairs = Pairs(other.tokenizer, config.max_tokens, other.batch_tokens)
+
+    def __call__(self, query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
+        """One score for each sentence."""
+        return self.many([query], [titles], [sentences])[0]
+
+    def many(
+        self, queries: Sequence[str], titles: Sequence[Sequence[str]], sentences: Sequence[Sequence[str]]
+    ) -> list[Float32s]:
+        """The scores of several queries' sentences, in batches across queries."""
+        counts = [len(own) for own in sentences]
+        owner = np.repeat(np.arange(len(queries)), counts)
+        texts = [
+            passage(t, s)
+            for ts, ss in zip(titles, sentences, strict=True)
+            for t, s in zip(ts, ss, strict=True)
+        ]
+        if not texts:
+            return [np.zeros(0, np.float32) for _ in queries]
+        cosines = self._cosines(list(queries), texts, owner)
+        ids, types = self.pairs.tokenize([queries[i] for i in owner], texts)
+        scores = np.empty(len(texts), np.float32)
+        with torch.inference_mode():
+            for batch in by_length([len(row) for row in ids], self.pairs.batch_tokens):
+                tensors = self.pairs.tensors([ids[i] for i in batch], [types[i] for i in batch], self.device)
+                ids_PL, mask_PL, types_PL = tensors
+                mean_PD = forward(self.model, ids_PL, mask_PL, False, types_PL)
+                cosine_P = torch.from_numpy(cosines[batch]).to(self.device)
+                scores[batch] = (mean_PD @ self.weight[0] + self.bias + self.scale * cosine_P).cpu().numpy()
+        return np.split(scores, np.cumsum(counts)[:-1])
+
+    def _cosines(self, queries: list[str], texts: list[str], owner: Any) -> Float32s:
+        vectors = self.plain.encode(queries + texts)
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        cosines: Float32s = (vectors[: len(queries)][owner] * vectors[len(queries) :]).sum(1)
+        return cosines
+
+
+class Classifier:
+    """Any sequence classifier of Hugging Face's form as a reranker: its one logit, or that of its last label."""
+
+    def __init__(self, folder: Path, *, device: str = "auto", max_tokens: int = MAX_TOKENS) -> None:
+        from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+        self.device = choose_device(device)
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            model = AutoModelForSequenceClassification.from_pretrained(
+                folder, local_files_only=True, use_safetensors=True
+            )
+        except Exception as error:  # whatever a foreign folder makes of it: the user chose the folder
+            reason = (str(error).strip().splitlines() or [""])[0][:200]
+            raise InputError(
+                f"cannot load the reranker in {folder} ({type(error).__name__}: {reason})"
+            ) from None
+        self.model = model.to(self.device).eval()
+        limit = min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 1 << 30))
+        self.pairs = Pairs(tokenizer, min(max_tokens, limit), 4096)
+        self.types = getattr(model.config, "type_vocab_size", 0) > 1
+
+    def __call__(self, query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
+        """One score for each sentence."""
+        texts = [passage(title, sentence) for title, sentence in zip(titles, sentences, strict=True)]
+        scores = np.zeros(len(texts), np.float32)
+        ids, types = self.pairs.tokenize([query] * len(texts), texts) if texts else ([], [])
+        with torch.inference_mode():
+            for batch in by_length([len(row) for row in ids], self.pairs.batch_tokens):
+                tensors = self.pairs.tensors([ids[i] for i in batch], [types[i] for i in batch], self.device)
+                named = dict(zip(("input_ids", "attention_mask", "token_type_ids"), tensors, strict=True))
+                if not self.types:
+                    del named["token_type_ids"]
+                scores[batch] = self.model(**named).logits[:, -1].float().cpu().numpy()
+        return scores
+
+
+def save_cross(
+    folder: Path, weights: dict[str, Tensor], config: CrossConfig, encoder: str, manifest: dict[str, Any]
+) -> None:
+    """Write a cross-encoder, in half precision; ``encoder`` is the fingerprint of the weights it adapts."""
+    from safetensors.torch import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({name: value.half().cpu().contiguous() for name, value in weights.items()}, folder / WEIGHTS)
+    write_json(
+        folder / MANIFEST,
+        {"artifact": KIND, "format": FORMAT, "model": encoder, "config": asdict(config), **manifest},
+    )
+
+
+def load_cross(folder: Path, *, device: str = "auto") -> "CrossEncoder | Classifier":
+    """The reranker in a folder: ours, or a sequence classifier."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
+
+    if not (folder / MANIFEST).is_file():
+        if (folder / _HUB).is_file():
+            return Classifier(folder, device=device)
+        raise InputError(
+            f"{folder} holds no reranker: give a folder with {MANIFEST} or a sequence classifier's {_HUB}"
+        )
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+        weights = load_file(folder / WEIGHTS)
+        if (manifest["artifact"], manifest["format"]) != (KIND, FORMAT):
+            raise ValueError(f"{MANIFEST} is of another format")
+        config = CrossConfig(**manifest["config"])
+        if not all(torch.isfinite(value).all() for value in weights.values()):
+            raise ValueError("weights that are not numbers")
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ArtifactError(f"the reranker in {folder} is damaged ({first})") from None
+    plain = open_encoder(config.encoder, device=device)
+    from linkwalk.embed.model import find_model
+
+    if find_model(config.encoder).fingerprint != manifest["model"]:
+        raise ArtifactError(
+            f"the reranker in {folder} adapts other weights than those of {config.encoder!r} here"
+        )
+    try:
+        return CrossEncoder(plain, weights, config)
+    except (ValueError, KeyError, RuntimeError) as error:
+        raise ArtifactError(f"the reranker in {folder} is damaged ({error})") from None

@@ -1,6 +1,6 @@
 """Runs every benchmark and writes dated results to bench/results.
 
-python bench/run.py [NAME...]        all of them, or: scanner build coverage linker memory store paths shortest walks
+python bench/run.py [NAME...]     all of them, or: scanner build coverage linker memory store paths shortest walks index
 
 The data are real dumps in ../shared/data, beside the project; a benchmark whose data is not there is passed over.
 What needs a GPU is apart, in bench/gpu.py.
@@ -50,6 +50,7 @@ def main() -> None:
             "paths": ("paths.py", [], []),
             "shortest": ("shortest.py", [], []),
             "walks": ("walks.py", [], []),
+            "index": ("index.py", [wiki], [SCHOOLS]),
         }
         for name, (script, options, needs) in runs.items():
             if arguments.names and name not in arguments.names:

@@ -23,16 +23,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from linkwalk.artifact import FORMAT, finish, read_manifest, write_json
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
-from linkwalk.retrieve.keys import NO_KEYS, Keys, block_keys
+from linkwalk.retrieve.keys import NO_KEYS, Keys, UInt64s, block_keys
 from linkwalk.retrieve.words import ENGLISH, analyser, check_stem, engine
 
 KIND = "index"
+Bools = NDArray[np.bool_]
 LAYOUT = 2
 """Of the folder; an older one is made anew."""
 K1, B = 1.2, 0.75
@@ -111,33 +113,41 @@ def update(
         return Indexed(folder=final, blocks=graph.nodes, added=0, removed=0, whole=False)
     shutil.rmtree(partial, ignore_errors=True)
     (partial / "bm25").mkdir(parents=True)
-    keys = Keys.write(partial, block_keys(graph, progress))
-    old = Keys.open(final) if was else NO_KEYS
-    came, new = keys.missing_from(old)
-    gone, _ = old.missing_from(keys)
-    stale = len(came) + len(gone) + (was["stale"] if was else 0)
-    if was and stale > MOST_STALE * max(graph.nodes, 1):
-        was, old = None, NO_KEYS
-        came, new = keys.missing_from(old)
-        gone = gone[:0]
+    of_node = block_keys(graph, progress)
+    keys = Keys.write(partial, of_node)
+    came, gone = _changes(keys, Keys.open(final) if was else NO_KEYS)
+    added = np.count_nonzero(came)
+    stale = added + len(gone) + (was["stale"] if was else 0)
+    if was and stale > MOST_STALE * graph.nodes:
+        was, (came, gone) = None, _changes(keys, NO_KEYS)
+        added = np.count_nonzero(came)
     if was:
         _link(final / "bm25", partial / "bm25")
-    if len(came) or len(gone) or not was:
-        _write(partial / "bm25", graph, analyser(stem), (came, new), gone, threads, progress)
+    if added or len(gone) or not was:
+        _write(partial / "bm25", graph, analyser(stem), of_node, came, gone, threads, progress)
     manifest = {
         "artifact": KIND,
         "format": FORMAT,
         "layout": LAYOUT,
         "graph": graph.fingerprint,
         "nodes": graph.nodes,
-        "stale": stale if was else 0,
+        "stale": int(stale) if was else 0,
         "engine": name,
         "bm25": _options(stem),
     }
     write_json(partial / "manifest.json", manifest)
     _keep_dense(final, partial, graph)
     finish(partial, final)
-    return Indexed(folder=final, blocks=graph.nodes, added=len(came), removed=len(gone), whole=not was)
+    return Indexed(folder=final, blocks=graph.nodes, added=int(added), removed=len(gone), whole=not was)
+
+
+def _changes(keys: Keys, old: Keys) -> tuple[Bools, UInt64s]:
+    """Which blocks [N] are to be indexed, one for each key that is new, and the keys that went."""
+    came = np.zeros(len(keys.nodes), np.bool_)
+    for _, nodes in keys.missing_from(old):
+        came[nodes] = True
+    gone = [found for found, _ in old.missing_from(keys)]
+    return came, np.concatenate([np.zeros(0, np.uint64), *gone])
 
 
 def _options(stem: str) -> dict[str, Any]:
@@ -190,8 +200,9 @@ def _write(
     folder: Path,
     graph: Graph,
     words: Any,
-    came: tuple[np.ndarray, np.ndarray],
-    gone: np.ndarray,
+    keys: UInt64s,
+    came: Bools,
+    gone: UInt64s,
     threads: int,
     progress: Progress,
 ) -> None:
@@ -200,19 +211,17 @@ def _write(
     made = tantivy.Index(_schema(), path=str(folder))
     made.register_tokenizer(_WORDS, words)
     writer = made.writer(heap_size=_HEAP, num_threads=max(1, threads))
-    order = np.argsort(came[1])
-    # The engine's integers have a sign.
-    keys, nodes = came[0].view(np.int64)[order], came[1][order]
-    for key in gone.view(np.int64).tolist():
+    for key in gone.view(np.int64).tolist():  # the engine's integers have a sign
         writer.delete_documents_by_term("key", key)
-    with progress.stage("index", len(nodes), "blocks") as stage:
-        for at in range(0, len(nodes), _BLOCKS):
-            some = nodes[at : at + _BLOCKS]
-            titles = graph.titles.take(graph.node_article[some])
-            texts = graph.texts.take(some)
-            for key, title, text in zip(keys[at : at + _BLOCKS].tolist(), titles, texts, strict=True):
+    with progress.stage("index", int(np.count_nonzero(came)), "blocks") as stage:
+        for at in range(0, len(came), _BLOCKS):
+            nodes = at + np.flatnonzero(came[at : at + _BLOCKS])
+            if not len(nodes):
+                continue
+            titles, texts = graph.titles.take(graph.node_article[nodes]), graph.texts.take(nodes)
+            for key, title, text in zip(keys.view(np.int64)[nodes].tolist(), titles, texts, strict=True):
                 writer.add_document(tantivy.Document(title=title, text=text, key=key))
-            stage.advance(len(some))
+            stage.advance(len(nodes))
         writer.commit()
         writer.wait_merging_threads()
 

@@ -5,6 +5,7 @@ changed blocks only. Blocks of the same title and text share a key. That two dif
 chance of 1 in 25,000; then one of the two would be found by the other's words.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,6 @@ from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 
 UInt64s = NDArray[np.uint64]
-Bools = NDArray[np.bool_]
 _CHUNK = 1 << 18
 _PARTS = 16  # keys are sorted in so many pieces, for the memory's sake
 
@@ -83,25 +83,17 @@ class Keys:
         within = np.arange(len(which)) - np.repeat(np.cumsum(counts) - counts, counts)
         return self.nodes[begin[which] + within], which
 
-    def missing_from(self, other: "Keys") -> tuple[UInt64s, Int32s]:
-        """Every key that ``other`` does not have, once, with its first block."""
-        keys, nodes = [np.zeros(0, np.uint64)], [np.zeros(0, np.int32)]
+    def missing_from(self, other: "Keys") -> Iterator[tuple[UInt64s, Int32s]]:
+        """Every key that ``other`` does not have, once, with its first block; in pieces."""
         for start in range(0, len(self.keys), _CHUNK):
             found = self.keys[start : start + _CHUNK]
-            first = np.ones(len(found), np.bool_)
-            first[1:] = found[1:] != found[:-1]
-            first[0] = start == 0 or found[0] != self.keys[start - 1]
-            at = np.searchsorted(other.keys, found)
+            new = np.ones(len(found), np.bool_)
+            new[1:] = found[1:] != found[:-1]
+            new[0] = start == 0 or found[0] != self.keys[start - 1]
             if len(other.keys):
-                first &= other.keys[np.minimum(at, len(other.keys) - 1)] != found
-            keys.append(found[first])
-            nodes.append(self.nodes[start : start + _CHUNK][first])
-        return np.concatenate(keys), np.concatenate(nodes)
-
-    @property
-    def distinct(self) -> int:
-        """How many different keys there are."""
-        return int(np.count_nonzero(self.keys[1:] != self.keys[:-1])) + bool(len(self.keys))
+                at = np.searchsorted(other.keys, found)
+                new &= other.keys[np.minimum(at, len(other.keys) - 1)] != found
+            yield found[new], self.nodes[start : start + _CHUNK][new]
 
 
 NO_KEYS = Keys(np.zeros(0, np.uint64), np.zeros(0, np.int32))

@@ -28,6 +28,11 @@ def policy_path() -> Path:
     return _HERE / "policy"
 
 
+def reranker_path() -> Path:
+    """The folder of the cross-encoder that ships."""
+    return _HERE / "reranker"
+
+
 def claims() -> list[dict[str, Any]]:
     """Statements about the first edition: claim, label (SUPPORTS or REFUTES), and the sentence that settles it."""
     return _read("claims.jsonl")

@@ -2,6 +2,6 @@
 
 from linkwalk.retrieve.bm25 import Bm25, index
 from linkwalk.retrieve.finder import Evidence, FindConfig, Finder, Found
-from linkwalk.retrieve.rerank import Reranker, tfidf
+from linkwalk.retrieve.rerank import Cascade, Reranker, tfidf
 
-__all__ = ["Bm25", "Evidence", "FindConfig", "Finder", "Found", "Reranker", "index", "tfidf"]
+__all__ = ["Bm25", "Cascade", "Evidence", "FindConfig", "Finder", "Found", "Reranker", "index", "tfidf"]

@@ -139,7 +139,7 @@ class CrossEncoder:
         if not texts:
             return [np.zeros(0, np.float32) for _ in queries]
         cosines = self._cosines(list(queries), texts, owner)
-        ids, types = self.pairs.tokenize([queries[i] for i in owner], texts)
+        ids, types = self.pairs.tokenize([queries[i] for i in owner.tolist()], texts)
         scores = np.empty(len(texts), np.float32)
         with torch.inference_mode():
             for batch in by_length([len(row) for row in ids], self.pairs.batch_tokens):

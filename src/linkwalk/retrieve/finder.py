@@ -1,12 +1,14 @@
-"""Ask, and get sentences with the click path that led to them: starts, walks, a reranker (sec. 4.3).
+"""Ask, and get sentences with the click path that led to them: starts, navigation, a reranker (sec. 4.3).
 
-From each start the agent walks towards what the query means, all starts at once; every sentence of every block it stood
-on is a candidate, and the reranker picks. Instead of walking, every block one link away from a start can be read (the
-scheme the paper compares with), or the starts alone.
+Many queries at once: search gives each its starts, navigation decides which blocks are read, every sentence of a block
+that was read is a candidate, and the reranker picks. What is read, and from where, is a ``Reading``; there is one
+function for each way of reading below, and all are held to the same number of blocks.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,27 +16,35 @@ from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Agent, Episodes, Journeys, Step, click_path
+from linkwalk.navigate.guided import Guide
 from linkwalk.navigate.journeys import Float32s
-from linkwalk.retrieve.rerank import Reranker, tfidf
-from linkwalk.retrieve.starts import STARTS, Search, find_starts
+from linkwalk.navigate.tabs import Hits, TabsConfig, read_tabs
+from linkwalk.retrieve.rerank import Many, Reranker, tfidf
+from linkwalk.retrieve.starts import DEPTH, STARTS, Near, Search, Starts, find_starts
 
+NAVIGATION = ("tabs", "walk", "expand", "lead", "none")
 _NO_GOAL = -1  # no page has that number, so the agent walks all its steps
+_QUERIES = 1024  # at a time
+_CACHED = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class FindConfig:
-    """Where to begin, and how much to read."""
+    """Where to begin, how to go on, and how much to read."""
 
     start: str = "bm25"
     """``bm25``, ``dense`` (the nearest embeddings) or ``hybrid`` (both lists fused)."""
+    navigation: str = "tabs"
+    """``tabs``: the best link of all pages read, or the next hit (ours); ``walk``: the agent walks from each start
+    (the paper); ``expand``: every block one link away from a start; ``lead``: the first block of each start's
+    article; ``none``: the starts alone."""
     starts: int = 5
-    """Blocks to begin at: the appendix's five (section 4.3 says ten)."""
-    steps: int = 10
-    """Clicks from each; 0: no navigation."""
-    expand: bool = False
-    """Read every block one link away from a start, instead of walking."""
-    candidates: int = 0
-    """At most that many blocks are read, the starts first, then what was seen soonest; 0: all."""
+    """Blocks that walks and ``expand`` begin at: the appendix's five (section 4.3 says ten)."""
+    steps: int = 20
+    """Clicks from each of them, if the agent walks."""
+    candidates: int = 20
+    """At most that many blocks are read, the soonest seen; 0: all (with ``walk`` and ``expand``)."""
+    tabs: TabsConfig = field(default_factory=TabsConfig)
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
@@ -45,6 +55,19 @@ class FindConfig:
             )
         if self.start not in STARTS:
             raise InputError(f"no starts named {self.start!r}: choose one of {', '.join(STARTS)}")
+        if self.navigation not in NAVIGATION:
+            raise InputError(
+                f"no navigation named {self.navigation!r}: choose one of {', '.join(NAVIGATION)}"
+            )
+        if not self.candidates and self.navigation not in ("walk", "expand"):
+            raise InputError(f"candidates=0 with {self.navigation}: choose how many blocks are to be read")
+
+    @property
+    def hits(self) -> int:
+        """How many search results are asked for."""
+        if self.navigation in ("walk", "expand"):
+            return min(self.starts, self.candidates) if self.candidates else self.starts
+        return self.candidates if self.navigation == "none" else max(DEPTH, self.candidates)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,83 +104,203 @@ class Found:
     evidence: tuple[Evidence, ...]
     start: str
     """How the starts were found in the end: ``dense`` if BM25 was asked and knows none of the words."""
-    blocks: int
-    """How many blocks were read."""
+    read: tuple[int, ...]
+    """The blocks read, in that order."""
+    ranked: tuple[int, ...]
+    """The same blocks by their best sentence."""
+
+
+class Reading(NamedTuple):
+    """Which blocks are read for a query, and how each was reached."""
+
+    nodes: list[int]
+    """In the order they were seen."""
+    path: Callable[[int], tuple[int, tuple[Step, ...]]]
+    """The start, and the clicks from there, to the block at a place in that order."""
 
 
 class Finder:
-    """Answers queries on one wiki; without an agent nothing is walked."""
+    """Answers queries on one wiki."""
 
     def __init__(
         self,
         graph: Graph,
         search: Search,
-        agent: Agent | None = None,
         config: FindConfig = FindConfig(),  # noqa: B008 (frozen)
-        rerank: Reranker | None = tfidf,
         *,
+        agent: Agent | None = None,
+        guide: Guide | None = None,
+        rerank: Reranker | None = tfidf,
         vectors: Float32s | None = None,
+        near: Near | None = None,
+        workers: int = 1,
     ) -> None:
-        """``vectors`` [N, D] of unit length are for dense starts; ``rerank`` None: blocks as they were seen."""
-        self.graph, self.search, self.agent, self.config = graph, search, agent, config
-        self.rerank, self.vectors = rerank, vectors
+        """``agent`` is for ``walk``; ``vectors`` [N, D] of unit length for ``tabs`` and dense starts.
+
+        ``guide`` turns what a query means into the direction that ``tabs`` look in; without one it is the direction.
+        ``near`` finds dense starts where looking at all vectors takes too long. ``rerank`` None: sentences as seen.
+        """
+        self.graph, self.search, self.config, self.agent, self.guide = graph, search, config, agent, guide
+        self.rerank, self.vectors, self.near, self.workers = rerank, vectors, near, workers
+        if config.navigation == "walk" and agent is None:
+            raise InputError("nobody walks: give an agent, or another way of navigation")
+        if config.navigation == "tabs" and vectors is None:
+            raise InputError("tabs need embeddings: run `linkwalk embed WIKI`, or do without navigation")
+        self.sentences = lru_cache(_CACHED)(lambda node: goal_sentences(graph, node))
 
     def find(self, query: str, count: int = 5, *, meaning: Float32s | None = None) -> Found:
-        """The best sentences for a query; ``meaning`` [D], of unit length, is where the agent walks to."""
-        config = self.config
-        starts, how = find_starts(config.start, config.starts, self.search, query, self.vectors, meaning)
-        ways = self._ways(starts.tolist(), meaning)
-        read = list(ways)[: config.candidates or None]
-        nodes, sentences = [], []
-        for node in read:
-            for sentence in goal_sentences(self.graph, node):
-                nodes.append(node)
-                sentences.append(sentence)
-        titles = [self.graph.title(node) for node in nodes]
-        scores = -np.arange(len(nodes), dtype=np.float32)
-        if self.rerank is not None and nodes:
-            scores = self.rerank(query, titles, sentences)
-        best = np.argsort(-scores, kind="stable")[:count].tolist()
-        evidence = tuple(
-            Evidence(
-                score=float(scores[i]),
-                sentence=sentences[i],
-                title=titles[i],
-                block=int(self.graph.node_block[nodes[i]]),
-                node=nodes[i],
-                start=ways[nodes[i]][0],
-                path=ways[nodes[i]][1],
+        """The best sentences for a query; ``meaning`` [D], of unit length, is what is walked towards."""
+        return self.find_many([query], count, meanings=None if meaning is None else meaning[None])[0]
+
+    def find_many(
+        self, queries: Sequence[str], count: int = 5, *, meanings: Float32s | None = None
+    ) -> list[Found]:
+        """The same for many queries; ``meanings`` [Q, D]."""
+        found = []
+        for at in range(0, len(queries), _QUERIES):
+            some = (
+                None if meanings is None else np.ascontiguousarray(meanings[at : at + _QUERIES], np.float32)
             )
-            for i in best
+            found += self._find(queries[at : at + _QUERIES], count, some)
+        return found
+
+    def _find(self, queries: Sequence[str], count: int, meanings: Float32s | None) -> list[Found]:
+        starts = find_starts(
+            self.config.start, self.config.hits, self.search, queries, self.near or self.vectors, meanings
         )
-        return Found(evidence=evidence, start=how, blocks=len(read))
+        readings = self.read(starts, meanings)
+        nodes = [[n for n in r.nodes for _ in self.sentences(n)] for r in readings]
+        sentences = [[s for n in r.nodes for s in self.sentences(n)] for r in readings]
+        titles = [[self.graph.title(n) for n in own] for own in nodes]
+        scores = self._scores(queries, titles, sentences)
+        each = zip(starts, readings, nodes, sentences, scores, strict=True)
+        return [self._found(*own, count) for own in each]
 
-    def _ways(self, starts: list[int], meaning: Float32s | None) -> dict[int, tuple[int, tuple[Step, ...]]]:
-        """How each block is reached: the start and the clicks, the soonest first; starts by no click at all."""
-        ways: dict[int, tuple[int, tuple[Step, ...]]] = {node: (node, ()) for node in starts}
-        if self.config.expand:
-            paths = [(start, path) for start in starts for path in self._neighbours(start)]
-        elif self.agent is not None and meaning is not None and self.config.steps and starts:
-            queries = np.repeat(meaning[None].astype(np.float32), len(starts), 0)
-            episodes = Episodes.of(starts, [_NO_GOAL] * len(starts))._replace(queries=queries)
-            journeys = self.agent.run(episodes, budget=self.config.steps)
-            paths = [
-                (start, tuple(click_path(self.graph, journeys, episode)))
-                for episode, start in enumerate(starts)
-            ]
-        else:
-            paths = []
-        for number in range(1, max((len(path) for _, path in paths), default=0) + 1):
-            for start, path in paths:
-                if number <= len(path):
-                    ways.setdefault(path[number - 1].node, (start, path[:number]))
-        return ways
+    def read(self, starts: list[Starts], meanings: Float32s | None) -> list[Reading]:
+        """What is read for each query, its starts given."""
+        way = self.config.navigation
+        if way == "tabs" and meanings is not None:
+            return self._tabs(starts, meanings)
+        if way == "walk" and meanings is not None:
+            return self._walks(starts, meanings)
+        if way == "expand":
+            return [self._expand(own.nodes.tolist()) for own in starts]
+        if way == "lead":
+            articles = [dict.fromkeys(self.graph.node_article[own.nodes].tolist()) for own in starts]
+            return [self._alone(int(self.graph.article_blocks(a)[0]) for a in own) for own in articles]
+        return [self._alone(own.nodes.tolist()) for own in starts]
 
-    def _neighbours(self, start: int) -> list[tuple[Step, ...]]:
-        """One click along each link of a block."""
-        targets = self.graph.forward.row(start)
-        journeys = Journeys.blank(len(targets), 1)
-        journeys.nodes[:, 0], journeys.nodes[:, 1] = start, targets
-        journeys.choices[:, 0] = np.arange(len(targets))
-        journeys.probabilities[:], journeys.steps[:] = 1, 1
-        return [tuple(click_path(self.graph, journeys, link)) for link in range(len(targets))]
+    def _alone(self, nodes: Iterable[int]) -> Reading:
+        """Blocks that are read as they are."""
+        own = list(nodes)[: self.config.candidates]
+        return Reading(own, lambda place: (own[place], ()))
+
+    def _tabs(self, starts: list[Starts], meanings: Float32s) -> list[Reading]:
+        """The best link of all pages read, or the next hit."""
+        assert self.vectors is not None, "the constructor sees to it"
+        directions = meanings if self.guide is None else self.guide.directions(meanings)
+        directions = directions / np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-12)
+        tabs = read_tabs(
+            self.graph.forward,
+            self.vectors,
+            directions.astype(np.float32),
+            Hits.of([(own.nodes, own.scores) for own in starts]),
+            self.config.candidates,
+            self.config.tabs,
+            workers=self.workers,
+        )
+
+        def reading(query: int) -> Reading:
+            def path(place: int) -> tuple[int, tuple[Step, ...]]:
+                pages, links = tabs.path(query, place)
+                return pages[0], self._steps(pages, links)
+
+            nodes = tabs.nodes[query]
+            return Reading(nodes[nodes >= 0].tolist(), path)
+
+        return [reading(query) for query in range(len(starts))]
+
+    def _walks(self, starts: list[Starts], meanings: Float32s) -> list[Reading]:
+        """The agent walks from each start, all at once; the starts come first, then all first steps, and so on."""
+        assert self.agent is not None, "the constructor sees to it"
+        begin = [node for own in starts for node in own.nodes.tolist()]
+        counts = [len(own.nodes) for own in starts]
+        episodes = Episodes.of(begin, [_NO_GOAL] * len(begin))
+        episodes = episodes._replace(queries=np.repeat(meanings, counts, 0))
+        journeys = self.agent.run(episodes, budget=self.config.steps)
+        ends = np.cumsum([0, *counts]).tolist()
+        return [self._soonest(journeys, ends[i], ends[i + 1]) for i in range(len(starts))]
+
+    def _soonest(self, journeys: Journeys, begin: int, stop: int) -> Reading:
+        """Blocks of some journeys by when they were first stood on."""
+        seen: dict[int, tuple[int, int]] = {}
+        for step in range(journeys.nodes.shape[1]):
+            for journey in range(begin, stop):
+                if step <= journeys.steps[journey]:
+                    seen.setdefault(int(journeys.nodes[journey, step]), (journey, step))
+        nodes = list(seen)[: self.config.candidates or None]
+
+        def path(place: int) -> tuple[int, tuple[Step, ...]]:
+            journey, step = seen[nodes[place]]
+            steps = click_path(self.graph, journeys, journey)[:step]
+            return int(journeys.nodes[journey, 0]), tuple(steps)
+
+        return Reading(nodes, path)
+
+    def _expand(self, starts: list[int]) -> Reading:
+        """The starts, then every block that one of them links to."""
+        seen: dict[int, tuple[int, int | None]] = {node: (node, None) for node in starts}
+        for start in starts:
+            for link, node in enumerate(self.graph.forward.row(start).tolist()):
+                seen.setdefault(node, (start, link))
+        nodes = list(seen)[: self.config.candidates or None]
+
+        def path(place: int) -> tuple[int, tuple[Step, ...]]:
+            start, link = seen[nodes[place]]
+            return start, () if link is None else self._steps([start, nodes[place]], [link])
+
+        return Reading(nodes, path)
+
+    def _steps(self, pages: list[int], links: list[int]) -> tuple[Step, ...]:
+        """Clicks along given links."""
+        journeys = Journeys.blank(1, len(links))
+        journeys.nodes[0], journeys.choices[0] = pages, links
+        journeys.probabilities[0], journeys.steps[0] = 1, len(links)
+        return tuple(click_path(self.graph, journeys))
+
+    def _scores(
+        self, queries: Sequence[str], titles: list[list[str]], sentences: list[list[str]]
+    ) -> list[Float32s]:
+        if self.rerank is None:
+            return [-np.arange(len(own), dtype=np.float32) for own in sentences]
+        if isinstance(self.rerank, Many):
+            return self.rerank.many(queries, titles, sentences)
+        return [self.rerank(*each) for each in zip(queries, titles, sentences, strict=True)]
+
+    def _found(
+        self,
+        starts: Starts,
+        reading: Reading,
+        nodes: list[int],
+        sentences: list[str],
+        scores: Float32s,
+        count: int,
+    ) -> Found:
+        order = np.argsort(-scores, kind="stable").tolist()
+        places = {node: place for place, node in enumerate(reading.nodes)}
+        evidence = []
+        for i in order[:count]:
+            start, path = reading.path(places[nodes[i]])
+            evidence.append(
+                Evidence(
+                    score=float(scores[i]),
+                    sentence=sentences[i],
+                    title=self.graph.title(nodes[i]),
+                    block=int(self.graph.node_block[nodes[i]]),
+                    node=nodes[i],
+                    start=start,
+                    path=path,
+                )
+            )
+        ranked = tuple(dict.fromkeys(nodes[i] for i in order))
+        return Found(evidence=tuple(evidence), start=starts.how, read=tuple(reading.nodes), ranked=ranked)

@@ -1,6 +1,8 @@
 """Where walks begin: BM25's blocks, the nearest by embedding, or both lists fused (sec. 4.3)."""
 
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,16 +25,16 @@ _NOISE = 1e-5  # more than single precision errs by in a product of unit vectors
 class Search(Protocol):
     """Anything that finds blocks by words: ``Bm25``."""
 
-    def search(self, query: str, count: int) -> tuple[Int32s, list[float]]:
-        """The best blocks, the best first, and their scores."""
+    def search_many(self, queries: Sequence[str], count: int) -> list[tuple[Int32s, list[float]]]:
+        """For each query the best blocks, the best first, and their scores."""
 
 
 @runtime_checkable
 class Near(Protocol):
     """Anything that finds blocks by meaning without looking at all of them: ``Dense``."""
 
-    def nearest(self, meaning: Float32s, count: int) -> Int32s:
-        """The blocks closest to a vector of unit length, the closest first."""
+    def nearest_many(self, meanings: Float32s, count: int) -> Sequence[Int32s]:
+        """For each vector of unit length the blocks closest to it, the closest first."""
 
 
 def nearest(vectors: Float32s, meaning: Float32s, count: int) -> Int32s:
@@ -95,39 +97,68 @@ def rank(vectors: NDArray[Any], meaning: Float32s, nodes: NDArray[Any]) -> tuple
     return nodes[order].astype(np.int32), scores[order]
 
 
-def fuse(*lists: Int32s, count: int) -> Int32s:
+def fuse(*lists: Int32s, count: int) -> tuple[Int32s, Float32s]:
     """The best of several ranked lists, by the sum of 1 / (60 + rank): ranks compare where scores do not."""
     totals: dict[int, float] = {}
     for found in lists:
         for rank, node in enumerate(found.tolist(), 1):
             totals[node] = totals.get(node, 0.0) + 1 / (_RANK + rank)
-    order = sorted(totals, key=lambda node: -totals[node])
-    return np.array(order[:count], np.int32)
+    order = sorted(totals, key=lambda node: -totals[node])[:count]
+    return np.array(order, np.int32), np.array([totals[node] for node in order], np.float32)
+
+
+class Starts(NamedTuple):
+    """Where to begin for one query."""
+
+    nodes: Int32s
+    """The best first."""
+    scores: Float32s
+    """From 0 to 1, of the best."""
+    how: str
+    """How they were found: ``dense`` where BM25 was asked and knows none of the words."""
 
 
 def find_starts(
     how: str,
     count: int,
     search: Search,
-    query: str,
+    queries: Sequence[str],
     vectors: Float32s | Near | None,
-    meaning: Float32s | None,
-) -> tuple[Int32s, str]:
-    """Blocks to begin at, and how they were found: BM25 without a hit falls back to the nearest.
+    meanings: Float32s | None,
+) -> list[Starts]:
+    """Blocks to begin at for each query: BM25 without a hit falls back to the nearest.
 
-    ``vectors`` are rows [N, D] of unit length, looked at one and all, or an index of them.
+    ``vectors`` are rows [N, D] of unit length, looked at one and all, or an index of them; ``meanings`` [Q, D].
     """
-    words = np.zeros(0, np.int32)
-    if how != "dense":
-        words = search.search(query, DEPTH if how == "hybrid" else count)[0]
-        if how == "bm25" and len(words):
-            return words, "bm25"
-    if vectors is None or meaning is None:
-        if how != "bm25":
-            raise InputError(f"{how} starts need embeddings: run `linkwalk embed WIKI`, or begin by bm25")
-        return words, "bm25"
+    none = np.zeros(0, np.int32), np.zeros(0, np.float32)
+    blind = vectors is None or meanings is None
+    if blind and how != "bm25":
+        raise InputError(f"{how} starts need embeddings: run `linkwalk embed WIKI`, or begin by bm25")
     depth = DEPTH if how == "hybrid" else count
-    near = vectors.nearest(meaning, depth) if isinstance(vectors, Near) else nearest(vectors, meaning, depth)
-    if how == "hybrid" and len(words):
-        return fuse(words, near, count=count), "hybrid"
-    return near[:count], "dense"
+    words: list[tuple[Int32s, Float32s]] = [none] * len(queries)
+    if how != "dense":
+        found = search.search_many(queries, depth)
+        words = [(nodes, np.asarray(scores, np.float32)) for nodes, scores in found]
+    starts = [Starts(nodes, _shares(scores), "bm25") for nodes, scores in words]
+    far = [i for i, (nodes, _) in enumerate(words) if how != "bm25" or not len(nodes)]
+    if blind or not far:
+        return starts
+    assert vectors is not None
+    assert meanings is not None
+    near = vectors.nearest_many if isinstance(vectors, Near) else partial(nearest_many, vectors)
+    for i, nodes in zip(far, near(meanings[far], depth), strict=True):
+        if how == "hybrid" and len(words[i][0]):
+            both, scores = fuse(words[i][0], nodes, count=count)
+            starts[i] = Starts(both, _shares(scores), "hybrid")
+        else:
+            # Ranks again: how close the nearest are to one another says little about which is right.
+            ranked, scores = fuse(nodes, count=count)
+            starts[i] = Starts(ranked, _shares(scores), "dense")
+    return starts
+
+
+def _shares(scores: Float32s) -> Float32s:
+    """Scores as shares of the best."""
+    best = scores.max(initial=0)
+    shares: Float32s = np.clip(scores / best, 0, 1) if best > 0 else np.zeros_like(scores)
+    return shares

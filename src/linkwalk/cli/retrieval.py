@@ -1,0 +1,230 @@
+"""How evidence is looked for, as the command line says it: the options that ``find`` and ``score`` share."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from linkwalk.cli.agents import (
+    Ways,
+    check_agents,
+    open_agent,
+    open_encoders,
+    open_vectors,
+    policy_folder,
+    threads,
+)
+from linkwalk.demo import POLICY, reranker_path
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from linkwalk.embed import Embeddings, Encoder
+    from linkwalk.graph.store import Graph
+    from linkwalk.navigate.guided import Guide
+    from linkwalk.navigate.journeys import Float32s
+    from linkwalk.retrieve import Finder, Found, Reranker
+
+Start = Annotated[
+    str,
+    typer.Option(
+        "--start", metavar="HOW", help="Where to begin: bm25, dense (the nearest embeddings) or hybrid."
+    ),
+]
+StartCount = Annotated[
+    int,
+    typer.Option("--starts", min=1, max=1000, metavar="N", help="Blocks that --walk and --expand begin at."),
+]
+StepCount = Annotated[
+    int, typer.Option("--steps", min=1, max=1000, metavar="N", help="Clicks from each of them, with --walk.")
+]
+NoNavigation = Annotated[
+    bool,
+    typer.Option("--no-navigation", help="Read search results alone; by BM25 this needs no embeddings."),
+]
+Expand = Annotated[
+    bool,
+    typer.Option(
+        "--expand", help="Read every block one link away from a start, as far as --candidates goes."
+    ),
+]
+Walk = Annotated[
+    bool,
+    typer.Option("--walk", help="The paper's way: the agent walks from each start on its own."),
+]
+Lead = Annotated[
+    bool, typer.Option("--lead", help="Read the first block of each article that the search hits.")
+]
+Candidates = Annotated[
+    int,
+    typer.Option(
+        "--candidates", min=0, max=100_000, metavar="N", help="Blocks to read. [0 with --walk, --expand: all]"
+    ),
+]
+Rerank = Annotated[
+    str | None,
+    typer.Option(
+        "--rerank",
+        metavar="HOW",
+        help="Who ranks the sentences: cross (TF-IDF, then the cross-encoder that ships on the best 20), tfidf, none "
+        "(as they were read), or the folder of a reranker: one that `linkwalk train --reranker` made, or any sequence "
+        "classifier in Hugging Face's form. [default: cross, or tfidf without torch]",
+    ),
+]
+AgentName = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        metavar="A",
+        help="Who navigates: compass (the policy that ships), a baseline or a policy. Without --walk it says where to "
+        "look, so it is a compass or greedy.",
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retrieval:
+    """What was asked for."""
+
+    start: str = "bm25"
+    starts: int = 5
+    steps: int = 20
+    no_navigation: bool = False
+    expand: bool = False
+    walk: bool = False
+    lead: bool = False
+    candidates: int = 20
+    rerank: str | None = None
+    agent: str = POLICY
+    embeddings: str | None = None
+
+    @property
+    def navigation(self) -> str:
+        """The way of navigation that was chosen."""
+        from linkwalk.errors import InputError
+
+        ways = {"none": self.no_navigation, "expand": self.expand, "walk": self.walk, "lead": self.lead}
+        chosen = [way for way, wanted in ways.items() if wanted]
+        if len(chosen) > 1:
+            names = ["--no-navigation" if way == "none" else f"--{way}" for way in chosen]
+            raise InputError(f"{' and '.join(names)}: choose one of them")
+        return chosen[0] if chosen else "tabs"
+
+
+class Opened:
+    """A finder with what it takes to read queries."""
+
+    def __init__(self, finder: "Finder", encoder: "Encoder | None", reranker: str) -> None:
+        self.finder, self.encoder, self.reranker = finder, encoder, reranker
+
+    def meanings(self, queries: "Sequence[str]") -> "Float32s | None":
+        """What the queries mean to the agent [Q, D]; None where nobody wants to know."""
+        from linkwalk.navigate import unit_rows
+
+        return None if self.encoder is None else unit_rows(self.encoder.encode(list(queries)))
+
+    def find(self, queries: "Sequence[str]", count: int) -> "list[Found]":
+        """What is found for each query."""
+        return self.finder.find_many(queries, count, meanings=self.meanings(queries))
+
+
+def open_finder(wiki: Path, graph: "Graph", asked: Retrieval) -> Opened:
+    """All that a way of retrieval needs, opened; nothing that it does not need."""
+    need_search()
+    from linkwalk.errors import InputError
+    from linkwalk.retrieve import Bm25, FindConfig, Finder
+
+    config = FindConfig(
+        start=asked.start,
+        navigation=asked.navigation,
+        starts=asked.starts,
+        steps=asked.steps,
+        candidates=asked.candidates,
+    )
+    bm25 = Bm25.open(wiki, graph)
+    agents = check_agents([asked.agent], wiki)
+    if len(agents) != 1:
+        raise InputError("one agent navigates at a time: name one with --agent")
+    rerank, name = open_reranker(asked.rerank)
+    walker = vectors = encoder = guide = near = None
+    if config.navigation in ("tabs", "walk") or config.start != "bm25":
+        from linkwalk.embed import Embeddings
+
+        vectors = open_vectors(wiki, graph, agents, asked.embeddings)
+        table = Embeddings.open(wiki, asked.embeddings or "minilm", graph)
+        (encoder,) = open_encoders(wiki, agents, table).values()
+        if config.navigation == "walk":
+            walker = open_agent(agents[0], wiki, graph, vectors, Ways(), asked.embeddings)
+        elif config.navigation == "tabs":
+            guide = _guide(agents[0], wiki, table)
+        near = _near(wiki, graph, table)
+    finder = Finder(
+        graph,
+        bm25,
+        config,
+        agent=walker,
+        guide=guide,
+        rerank=rerank,
+        vectors=vectors,
+        near=near,
+        workers=threads(),
+    )
+    return Opened(finder, encoder, name)
+
+
+def open_reranker(asked: str | None) -> "tuple[Reranker | None, str]":
+    """The reranker that was asked for, or the best there is, and its name."""
+    from importlib.util import find_spec
+
+    from linkwalk.errors import InputError
+    from linkwalk.retrieve import Cascade, tfidf
+
+    if asked is None:
+        asked = "cross" if find_spec("torch") and find_spec("transformers") else "tfidf"
+    if asked in ("tfidf", "none"):
+        return (tfidf if asked == "tfidf" else None), asked
+    folder = reranker_path() if asked == "cross" else Path(asked)
+    if not folder.is_dir():
+        raise InputError(f"no reranker {asked!r}: choose none, tfidf, cross, or give a reranker's folder")
+    from linkwalk.device import choose_device
+
+    choose_device("auto")  # without torch, this says what to install
+    from linkwalk.retrieve.cross import load_cross
+
+    return Cascade(load_cross(folder)), asked
+
+
+def _guide(agent: str, wiki: Path, table: "Embeddings") -> "Guide | None":
+    """Where the agent looks: a compass's direction, or straight on for the greedy ones."""
+    from linkwalk.errors import InputError
+    from linkwalk.policy.checkpoint import is_compass, load_direction, read_policy
+
+    folder = policy_folder(wiki, agent)
+    if agent.startswith("greedy") and folder is None:
+        return None
+    if folder is None or not is_compass(read_policy(folder)):
+        raise InputError(
+            f"{agent} walks, but does not say where to look: add --walk, or name compass, greedy or a compass of yours"
+        )
+    return load_direction(folder, table.fingerprint)
+
+
+def _near(wiki: Path, graph: "Graph", table: "Embeddings") -> Any:
+    """The index of embeddings, where looking at all of them takes too long."""
+    from linkwalk.retrieve.dense import WORTH_IT, Dense
+
+    if graph.nodes < WORTH_IT or not (wiki / "index" / "dense" / "manifest.json").exists():
+        return None
+    return Dense.open(wiki, table)
+
+
+def need_search() -> None:
+    """Say what to install where the search engine or the reranker's library is missing."""
+    from importlib.util import find_spec
+
+    from linkwalk.errors import InputError
+
+    for package, name in (("tantivy", "tantivy"), ("sklearn", "scikit-learn")):
+        if find_spec(package) is None:
+            raise InputError(f"{name} is not installed: pip install 'linkwalk[find]'")

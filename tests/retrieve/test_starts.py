@@ -1,5 +1,7 @@
 """The nearest blocks, exact: many at a time as one by one; starts by an index of embeddings."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -49,47 +51,47 @@ def test_none_are_near_where_there_are_none() -> None:
 class Words:
     """Knows the word "iron" only."""
 
-    def search(self, query: str, count: int) -> tuple[Int32s, list[float]]:
-        found = np.array([4, 2, 9], np.int32)[: count if query == "iron" else 0]
-        return found, [3.0, 2.0, 1.0][: len(found)]
+    def search_many(self, queries: Sequence[str], count: int) -> list[tuple[Int32s, list[float]]]:
+        known = np.array([4, 2, 9], np.int32)[:count]
+        return [(known, [4.0, 2.0, 1.0][: len(known)]) if q == "iron" else (known[:0], []) for q in queries]
 
 
 class Index:
     """An index of embeddings that notes how much it was asked for."""
 
     def __init__(self) -> None:
-        self.asked: list[int] = []
+        self.asked: list[tuple[int, int]] = []
 
-    def nearest(self, meaning: Float32s, count: int) -> Int32s:
-        self.asked.append(count)
-        return np.array([7, 2, 5], np.int32)[:count]
+    def nearest_many(self, meanings: Float32s, count: int) -> list[Int32s]:
+        self.asked.append((len(meanings), count))
+        return [np.array([7, 2, 5], np.int32)[:count] for _ in meanings]
 
 
 def test_starts_by_an_index_of_embeddings() -> None:
-    near, meaning = Index(), units(1)[0]
-    found, how = find_starts("dense", 2, Words(), "iron", near, meaning)
-    assert (found.tolist(), how) == ([7, 2], "dense")
-    found, how = find_starts("hybrid", 2, Words(), "iron", near, meaning)
-    assert (found.tolist()[0], how) == (2, "hybrid")
-    found, how = find_starts("bm25", 2, Words(), "iron", near, meaning)
-    assert (found.tolist(), how) == ([4, 2], "bm25")
-    assert near.asked == [2, DEPTH], "BM25's own starts need no embeddings"
-    found, how = find_starts("bm25", 3, Words(), "zzz", near, meaning)
-    assert (found.tolist(), how) == ([7, 2, 5], "dense")
+    near, meanings, asked = Index(), units(2), ["iron", "zzz"]
+    found = find_starts("dense", 2, Words(), asked, near, meanings)
+    assert [(one.nodes.tolist(), one.how) for one in found] == [([7, 2], "dense")] * 2
+    found = find_starts("hybrid", 2, Words(), asked, near, meanings)
+    assert found[0].nodes[0] == 2, "what both know comes first"
+    assert [one.how for one in found] == ["hybrid", "dense"]
+    found = find_starts("bm25", 3, Words(), asked, near, meanings)
+    assert [(one.nodes.tolist(), one.how) for one in found] == [([4, 2, 9], "bm25"), ([7, 2, 5], "dense")]
+    assert found[0].scores.tolist() == [1, 0.5, 0.25]
+    assert near.asked == [(2, 2), (2, DEPTH), (1, 3)], "where BM25 knows the words, no embedding is looked at"
 
 
 def test_starts_by_all_embeddings() -> None:
     vectors = units(20)
-    found, how = find_starts("dense", 3, Words(), "iron", vectors, vectors[11])
-    assert (found.tolist(), how) == (nearest(vectors, vectors[11], 3).tolist(), "dense")
-    assert found[0] == 11
+    (found,) = find_starts("dense", 3, Words(), ["iron"], vectors, vectors[11:12])
+    assert (found.nodes.tolist(), found.how) == (nearest(vectors, vectors[11], 3).tolist(), "dense")
+    assert found.nodes[0] == 11
     with pytest.raises(InputError, match="need embeddings"):
-        find_starts("hybrid", 3, Words(), "iron", None, None)
-    found, how = find_starts("bm25", 3, Words(), "zzz", None, None)
-    assert (found.tolist(), how) == ([], "bm25")
+        find_starts("hybrid", 3, Words(), ["iron"], None, None)
+    (found,) = find_starts("bm25", 3, Words(), ["zzz"], None, None)
+    assert (found.nodes.tolist(), found.how) == ([], "bm25")
 
 
 def test_fused_lists_count_ranks_alone() -> None:
     lists = [np.array(rows, np.int32) for rows in ([1, 2, 3], [3, 4], [])]
-    assert fuse(*lists, count=2).tolist() == [3, 1]
-    assert fuse(count=3).tolist() == []
+    assert fuse(*lists, count=2)[0].tolist() == [3, 1]
+    assert fuse(count=3)[0].tolist() == []

@@ -72,8 +72,10 @@ def _candidates(vectors: NDArray[Any], meanings: Float32s, count: int) -> NDArra
     """The blocks [Q, count] of the highest scores, in no order."""
     nodes = np.zeros((len(meanings), 0), np.int64)
     scores = np.zeros((len(meanings), 0), np.float32)
-    for at in range(0, len(vectors), _ROWS):
-        piece = meanings @ vectors[at : at + _ROWS].astype(np.float32, copy=False).T
+    # As few products as memory allows: on a busy machine each waits for all of its threads. Rows to be widened: few.
+    rows = _ROWS if vectors.dtype != np.float32 else max(_ROWS, _ROWS * _QUERIES // len(meanings))
+    for at in range(0, len(vectors), rows):
+        piece = meanings @ vectors[at : at + rows].astype(np.float32, copy=False).T
         new = np.broadcast_to(np.arange(at, at + piece.shape[1]), piece.shape)
         if piece.shape[1] > count:
             top = np.argpartition(piece, -count, axis=1)[:, piece.shape[1] - count :]

@@ -1,0 +1,127 @@
+"""How much of the evidence a way of retrieval finds, how many blocks it reads for it, and what sets two ways apart.
+
+The finder is given texts alone; what is gold is looked at when it has answered.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.downstream.asked import DEPTH, Asked
+from linkwalk.graph.store import Graph
+from linkwalk.navigate.journeys import Float32s
+from linkwalk.retrieve import Finder, Found
+
+Float64s = NDArray[np.float64]
+_RESAMPLES = 10_000
+_PIECE = 1 << 22
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What one way of retrieval found; Q questions."""
+
+    recall: Float64s
+    """[Q, 5]: the share of what is needed among the first 1 to 5 blocks."""
+    seen: Float64s
+    """[Q]: the share among all blocks read; no reranker can find more."""
+    blocks: Float64s
+    """[Q]: blocks read, and so scored."""
+    groups: tuple[str, ...]
+
+    @property
+    def names(self) -> list[str]:
+        """All questions, and the groups they fall into."""
+        return ["all", *sorted(set(self.groups) - {"all"})]
+
+    def part(self, group: str) -> NDArray[np.bool_]:
+        """Which questions a group holds."""
+        return np.array([group in ("all", own) for own in self.groups], bool)
+
+    def to_json(self) -> dict[str, Any]:
+        """Recall@1..5 by group, with what was read."""
+        found = {}
+        for group in self.names:
+            part = self.part(group)
+            if not part.any():
+                continue
+            found[group] = {
+                "questions": int(part.sum()),
+                "recall": [round(float(x), 4) for x in self.recall[part].mean(0)],
+                "seen": round(float(self.seen[part].mean()), 4),
+                "blocks": round(float(self.blocks[part].mean()), 2),
+            }
+        return found
+
+
+def measure(
+    finder: Finder,
+    asked: Sequence[Asked],
+    meanings: Float32s | None,
+    *,
+    counts_as: Callable[[Graph, Sequence[int]], list[int]] | None = None,
+) -> Measured:
+    """Ask everything and look at what came back.
+
+    ``counts_as`` turns blocks into what gold is made of, where that is not blocks: ``as_pages``.
+    """
+    return judge(
+        finder.graph,
+        asked,
+        finder.find_many([one.text for one in asked], 0, meanings=meanings),
+        counts_as=counts_as,
+    )
+
+
+def judge(
+    graph: Graph,
+    asked: Sequence[Asked],
+    found: Sequence[Found],
+    *,
+    counts_as: Callable[[Graph, Sequence[int]], list[int]] | None = None,
+) -> Measured:
+    """Answers beside what was needed."""
+    recall, seen = np.zeros((len(asked), DEPTH)), np.zeros(len(asked))
+    for i, (one, answer) in enumerate(zip(asked, found, strict=True)):
+        ranked, read = list(answer.ranked), list(answer.read)
+        if counts_as is not None:
+            ranked, read = list(dict.fromkeys(counts_as(graph, ranked))), counts_as(graph, read)
+        recall[i] = one.recall(graph, ranked)
+        seen[i] = one.recall(graph, read, max(1, len(read)))[-1]
+    blocks = np.array([len(answer.read) for answer in found], np.float64)
+    return Measured(recall, seen, blocks, tuple(one.group for one in asked))
+
+
+def compare(ours: Measured, reference: Measured, *, depth: int = DEPTH, seed: int = 0) -> dict[str, Any]:
+    """Recall@``depth`` of two ways on the same questions, by group: difference and ratio, with paired intervals.
+
+    Questions are drawn again, 10,000 times, and both ways are counted on the same draw.
+    """
+    rng = np.random.default_rng(seed)
+    found = {}
+    for group in ours.names:
+        part = ours.part(group)
+        if not part.any():
+            continue
+        a, b = ours.recall[part, depth - 1], reference.recall[part, depth - 1]
+        means = np.empty((_RESAMPLES, 2))
+        for at in range(0, _RESAMPLES, step := max(1, _PIECE // len(a))):
+            draw = rng.integers(len(a), size=(min(step, _RESAMPLES - at), len(a)))
+            means[at : at + len(draw)] = np.stack((a[draw].mean(1), b[draw].mean(1)), 1)
+        ratios = means[:, 0] / np.maximum(means[:, 1], 1e-12) - 1
+        found[group] = {
+            "ours": round(float(a.mean()), 4),
+            "reference": round(float(b.mean()), 4),
+            "difference": round(float(a.mean() - b.mean()), 4),
+            "difference_ci95": _interval(means[:, 0] - means[:, 1]),
+            "relative": round(float(a.mean() / b.mean() - 1), 4) if b.any() else None,
+            "relative_ci95": _interval(ratios) if (means[:, 1] > 0).all() else None,
+        }
+    return found
+
+
+def _interval(values: Float64s) -> list[float]:
+    return [round(float(x), 4) for x in np.quantile(values, [0.025, 0.975])]

@@ -125,6 +125,23 @@ def test_only_what_changed_is_indexed(tmp_path: Path) -> None:
         assert graph.name(node) in [graph.name(n) for n in best.tolist()]
 
 
+def test_many_updates_come_to_the_same_as_one_index(tmp_path: Path) -> None:
+    rng = np.random.default_rng(12)
+    wiki, put_by = pages(12, 150), {}
+    index(tmp_path / "a", write(tmp_path / "a", wiki))
+    for number in range(4):
+        wiki |= put_by  # what went comes back
+        put_by = {title: wiki.pop(title) for title in rng.choice(list(wiki), 4, replace=False).tolist()}
+        title = str(rng.choice(list(wiki)))
+        wiki[title] = [*wiki[title][1:], f"{WORDS[number]} zeppelin"]
+        graph, again = write(tmp_path / "a", wiki, name=f"{number}"), write(tmp_path / f"{number}", wiki)
+        assert not update(tmp_path / "a", graph, threads=1 + number % 3).whole
+        index(tmp_path / f"{number}", again)
+        updated, whole = Bm25.open(tmp_path / "a", graph), Bm25.open(tmp_path / f"{number}", again)
+        for query in [*QUERIES, "zeppelin"]:
+            assert sorted(updated.search(query, 999)[0]) == sorted(whole.search(query, 999)[0])
+
+
 def test_the_same_blocks_in_another_order(tmp_path: Path) -> None:
     wiki = pages(3)
     graph = write(tmp_path, wiki)

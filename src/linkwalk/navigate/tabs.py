@@ -7,8 +7,9 @@ is
     a.q + trust * s(a) + linked (if some page read links to it)
 
 with vectors of unit length, ``q`` the direction looked in, and ``s(a)`` from 0 to 1 what the search engine thinks of
-it: its score over that of the best hit, 0 if it is none. Each page opened costs one, hit or link, so at equal cost
-this is the search engine's list with some of its entries traded for links.
+it: its score over that of the best hit, 0 if it is none. A hit never loses by a link: a negative ``linked`` counts
+against pages that are no hits. Each page opened costs one, hit or link, so at equal cost this is the search engine's
+list with some of its entries traded for links.
 
 Shapes: Q queries, H hits of all of them, N pages to read, D width.
 """

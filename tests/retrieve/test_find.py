@@ -1,6 +1,8 @@
-"""BM25, walks and the reranker on the bundled encyclopedia: sentences with the path that found them."""
+"""Search, navigation and the reranker on the bundled encyclopedia: sentences with the path that found them."""
 
+import itertools
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +11,18 @@ import pytest
 from linkwalk import demo
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import ArtifactError, InputError
+from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import Baseline, BaselineConfig
-from linkwalk.retrieve import Bm25, FindConfig, Finder, index, tfidf
+from linkwalk.navigate import Baseline, BaselineConfig, unit_rows
+from linkwalk.navigate.journeys import Float32s
+from linkwalk.navigate.tabs import TabsConfig
+from linkwalk.retrieve import Bm25, Cascade, FindConfig, Finder, Found, Reranker, finder, index, tfidf
+from linkwalk.retrieve.finder import NAVIGATION
 from linkwalk.retrieve.starts import fuse, nearest
 from linkwalk.sources.build import build
+
+QUERY = "Which metal carries oxygen in the blood of an octopus?"
+QUERIES = [QUERY, "iron and copper", "zzzzqqq", "Who was born in Vienna?", "zzzz qqqq", QUERY]
 
 
 @pytest.fixture(scope="module")
@@ -24,17 +33,79 @@ def wiki(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_every_block_is_found_by_its_own_words(wiki: Path) -> None:
-    graph = Graph.open(wiki)
-    bm25 = Bm25.open(wiki, graph)
+@pytest.fixture(scope="module")
+def graph(wiki: Path) -> Graph:
+    return Graph.open(wiki)
+
+
+@pytest.fixture(scope="module")
+def bm25(wiki: Path, graph: Graph) -> Bm25:
+    return Bm25.open(wiki, graph)
+
+
+@pytest.fixture(scope="module")
+def vectors(graph: Graph) -> Float32s:
+    """Embeddings that mean nothing: what is tested holds whatever they are."""
+    return unit_rows(np.random.default_rng(0).standard_normal((graph.nodes, 8)))
+
+
+@pytest.fixture(scope="module")
+def meanings() -> Float32s:
+    """What the queries mean; the first and the last are one and the same."""
+    rows = unit_rows(np.random.default_rng(1).standard_normal((len(QUERIES), 8)))
+    rows[-1] = rows[0]
+    return rows
+
+
+def make(
+    graph: Graph,
+    bm25: Bm25,
+    vectors: Float32s,
+    config: FindConfig,
+    *,
+    agent: str = "greedy-unvisited",
+    rerank: Reranker | None = tfidf,
+) -> Finder:
+    """A finder with all that any way of navigation wants."""
+    walker = Baseline(BaselineConfig(name=agent), graph.forward, vectors)
+    return Finder(graph, bm25, config, agent=walker, rerank=rerank, vectors=vectors)
+
+
+def by_length(query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
+    """A reranker that is not lexical, for the slow place of a cascade."""
+    return np.array([len(s) % 17 for s in sentences], np.float32)
+
+
+def check(graph: Graph, found: Found) -> None:
+    """What holds whatever the navigation: real sentences, real paths, blocks once."""
+    assert len(set(found.read)) == len(found.read)
+    assert sorted(found.ranked) == sorted(found.read)
+    assert set(found.read) == {evidence.node for evidence in found.evidence}
+    for evidence in found.evidence:
+        assert evidence.sentence in goal_sentences(graph, evidence.node)
+        assert (evidence.title, evidence.block) == (
+            graph.title(evidence.node),
+            graph.node_block[evidence.node],
+        )
+        at = evidence.start
+        for step in evidence.path:
+            assert step.node in graph.forward.row(at)
+            at = step.node
+        assert at == evidence.node
+    scores = [evidence.score for evidence in found.evidence]
+    assert scores == sorted(scores, reverse=True)
+    assert list(found.ranked) == list(dict.fromkeys(evidence.node for evidence in found.evidence))
+    json.dumps([evidence.to_json() for evidence in found.evidence])
+
+
+def test_every_block_is_found_by_its_own_words(graph: Graph, bm25: Bm25) -> None:
     for node in range(0, graph.nodes, 40):
         nodes, scores = bm25.search(f"{graph.title(node)} {graph.block(node).text}", 3)
         assert node in nodes.tolist()
         assert scores == sorted(scores, reverse=True)
 
 
-def test_the_query_language_is_not_spoken(wiki: Path) -> None:
-    bm25 = Bm25.open(wiki, Graph.open(wiki))
+def test_the_query_language_is_not_spoken(bm25: Bm25) -> None:
     plain, _ = bm25.search("iron and copper", 5)
     odd, _ = bm25.search('IRON AND "copper', 5)
     assert odd.tolist() == plain.tolist()
@@ -54,71 +125,245 @@ def test_an_index_of_another_graph_is_refused(wiki: Path, tmp_path: Path) -> Non
         Bm25.open(other, Graph.open(other))
 
 
-def test_walks_add_sentences_and_every_one_has_its_path(wiki: Path) -> None:
-    graph = Graph.open(wiki)
-    bm25 = Bm25.open(wiki, graph)
-    vectors = np.random.default_rng(0).standard_normal((graph.nodes, 8)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    agent = Baseline(BaselineConfig(name="greedy-map"), graph.forward, vectors)
-    query = "Which metal carries oxygen in the blood of an octopus?"
-    config = FindConfig(starts=3, steps=4)
-    found = Finder(graph, bm25, agent, config).find(query, 1000, meaning=vectors[0]).evidence
-    alone = Finder(graph, bm25, None, config).find(query, 1000).evidence
-    starts = bm25.search(query, 3)[0].tolist()
-    assert {e.node for e in alone} <= set(starts) < {e.node for e in found}
-    for evidence in found:
-        assert evidence.start in starts
-        assert evidence.sentence in goal_sentences(graph, evidence.node)
-        at = evidence.start
-        for step in evidence.path:
-            assert step.node in graph.forward.row(at)
-            at = step.node
-        assert at == evidence.node
-        assert len(evidence.path) <= config.steps
-    scores = [e.score for e in found]
-    assert scores == sorted(scores, reverse=True)
-    json.dumps([e.to_json() for e in found])
+@pytest.mark.parametrize("candidates", [1, 4, 20, 150])
+@pytest.mark.parametrize("way", NAVIGATION)
+def test_what_each_way_reads(
+    way: str, candidates: int, graph: Graph, bm25: Bm25, vectors: Float32s, meanings: Float32s
+) -> None:
+    config = FindConfig(navigation=way, candidates=candidates, starts=3, steps=6)
+    found = make(graph, bm25, vectors, config).find(QUERY, 10_000, meaning=meanings[0])
+    check(graph, found)
+    assert (found.start, len(found.read) <= candidates) == ("bm25", True)
+    hits = bm25.search(QUERY, 1000)[0].tolist()
+    paths = {evidence.node: (evidence.start, evidence.path) for evidence in found.evidence}
+    if way in ("walk", "expand"):
+        assert found.read[:3] == tuple(hits[: min(3, candidates)]), "the starts come first"
+        assert {start for start, _ in paths.values()} <= set(hits[:3])
+        assert max(len(path) for _, path in paths.values()) <= (6 if way == "walk" else 1)
+    elif way == "none":
+        assert list(found.read) == hits[:candidates]
+    elif way == "lead":
+        articles = graph.node_article[hits[: max(100, candidates)]]
+        leads = dict.fromkeys(int(graph.article_blocks(article)[0]) for article in articles)
+        assert list(found.read) == list(leads)[:candidates]
+    else:
+        assert len(found.read) == candidates
+        assert {start for start, _ in paths.values()} <= set(hits[: max(100, candidates)])
+        assert paths[found.read[0]] == (found.read[0], ())
+    if way in ("tabs", "walk", "expand") and candidates > 4:
+        assert any(path for _, path in paths.values()), "links were followed"
 
 
-def test_evidence_of_the_claims_is_found(wiki: Path) -> None:
-    graph = Graph.open(wiki)
-    finder = Finder(graph, Bm25.open(wiki, graph), None, FindConfig(starts=10, steps=0))
+def test_expand_reads_every_link_of_the_starts(graph: Graph, bm25: Bm25) -> None:
+    config = FindConfig(navigation="expand", candidates=0, starts=2)
+    found = Finder(graph, bm25, config).find(QUERY, 10_000)
+    check(graph, found)
+    hits = bm25.search(QUERY, 2)[0]
+    targets = [graph.forward.row(hit).tolist() for hit in hits]
+    assert list(found.read) == list(dict.fromkeys([*hits.tolist(), *targets[0], *targets[1]]))
+
+
+def test_walks_read_all_that_was_stood_on(
+    graph: Graph, bm25: Bm25, vectors: Float32s, meanings: Float32s
+) -> None:
+    few, all_of_it = (
+        make(
+            graph, bm25, vectors, FindConfig(navigation="walk", candidates=n, starts=3, steps=6), rerank=None
+        ).find(QUERY, 10_000, meaning=meanings[0])
+        for n in (5, 0)
+    )
+    assert few.read == all_of_it.read[:5], "the soonest seen"
+    assert len(all_of_it.read) > 9
+    lengths = [len(evidence.path) for evidence in all_of_it.evidence]
+    assert lengths == sorted(lengths), "unranked, they come as they were seen"
+
+
+def test_tabs_that_trust_the_search_alone_read_its_list(
+    graph: Graph, bm25: Bm25, vectors: Float32s, meanings: Float32s
+) -> None:
+    trusting = FindConfig(tabs=TabsConfig(trust=1e9, linked=-1e9), candidates=12)
+    found = make(graph, bm25, vectors, trusting).find_many(QUERIES, meanings=meanings)
+    alone = make(graph, bm25, vectors, FindConfig(navigation="none", candidates=12))
+    for one, other in zip(found, alone.find_many(QUERIES, meanings=meanings), strict=True):
+        assert one == other
+    blind = FindConfig(tabs=TabsConfig(trust=0, linked=0), candidates=1)
+    first = make(graph, bm25, vectors, blind).find(QUERY, meaning=meanings[0]).read
+    hits = bm25.search(QUERY, 100)[0]
+    assert first == (hits[np.argmax(vectors[hits] @ meanings[0])],)
+
+
+class Turned:
+    """Looks the other way, with no regard to length."""
+
+    def directions(self, goals: Float32s) -> Float32s:
+        return -3 * goals
+
+
+def test_the_guide_says_where_tabs_look(
+    graph: Graph, bm25: Bm25, vectors: Float32s, meanings: Float32s
+) -> None:
+    guided = Finder(graph, bm25, guide=Turned(), vectors=vectors).find_many(QUERIES, meanings=meanings)
+    turned = Finder(graph, bm25, vectors=vectors).find_many(QUERIES, meanings=-meanings)
+    straight = Finder(graph, bm25, vectors=vectors).find_many(QUERIES, meanings=meanings)
+    assert [f.read for f in guided[:2]] == [f.read for f in turned[:2]]
+    assert [f.read for f in guided[:2]] != [f.read for f in straight[:2]]
+    assert straight[2].start == guided[2].start == "dense"
+    assert guided[2].read != turned[2].read, "the guide has no say in where to begin"
+
+
+RERANKERS: dict[str, Reranker | None] = {
+    "none": None,
+    "tfidf": tfidf,
+    "cascade": Cascade(by_length, top=7),
+}
+
+
+@pytest.mark.parametrize("rerank", RERANKERS)
+@pytest.mark.parametrize(
+    ("way", "agent"),
+    [*((way, "greedy-unvisited") for way in NAVIGATION), ("walk", "random"), ("walk", "greedy-map")],
+)
+def test_many_at_once_as_one_by_one(
+    way: str,
+    agent: str,
+    rerank: str,
+    graph: Graph,
+    bm25: Bm25,
+    vectors: Float32s,
+    meanings: Float32s,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = FindConfig(navigation=way, candidates=12, starts=3, steps=4)
+    asked = make(graph, bm25, vectors, config, agent=agent, rerank=RERANKERS[rerank])
+    many = asked.find_many(QUERIES, 40, meanings=meanings)
+    assert many == [
+        asked.find(query, 40, meaning=meaning) for query, meaning in zip(QUERIES, meanings, strict=True)
+    ]
+    assert many[0] == many[-1]
+    assert [found.start for found in many] == ["bm25", "bm25", "dense", "bm25", "dense", "bm25"]
+    assert all(len(found.evidence) > 5 for found in many)
+    monkeypatch.setattr(finder, "_QUERIES", 4)
+    assert asked.find_many(QUERIES, 40, meanings=meanings) == many
+    assert asked.find_many([], 40, meanings=meanings[:0]) == []
+
+
+def test_unranked_sentences_come_as_they_were_read(
+    graph: Graph, bm25: Bm25, vectors: Float32s, meanings: Float32s
+) -> None:
+    found = make(graph, bm25, vectors, FindConfig(), rerank=None).find(QUERY, 10_000, meaning=meanings[0])
+    assert found.ranked == found.read
+    assert [(e.node, e.sentence) for e in found.evidence] == [
+        (node, sentence) for node in found.read for sentence in goal_sentences(graph, node)
+    ]
+    ranked = make(graph, bm25, vectors, FindConfig()).find(QUERY, 10_000, meaning=meanings[0])
+    assert ranked.read == found.read, "the reranker has no say in what is read"
+    assert ranked.ranked != found.read
+    few = make(graph, bm25, vectors, FindConfig()).find(QUERY, 3, meaning=meanings[0])
+    assert (few.evidence, few.ranked) == (ranked.evidence[:3], ranked.ranked)
+    assert (
+        make(graph, bm25, vectors, FindConfig()).find(QUERY, 0, meaning=meanings[0]).ranked == ranked.ranked
+    )
+
+
+@pytest.mark.parametrize("way", NAVIGATION)
+def test_starts_by_meaning(way: str, graph: Graph, bm25: Bm25, vectors: Float32s, meanings: Float32s) -> None:
+    config = FindConfig(navigation=way, start="dense", candidates=5)
+    close = nearest(vectors, meanings[0], 200).tolist()
+    found = make(graph, bm25, vectors, config).find("?!", meaning=meanings[0])
+    assert found.start == "dense", "words are not asked for"
+    if way == "lead":
+        assert found.read[0] == graph.article_blocks(graph.node_article[close[0]])[0]
+    else:
+        assert found.read[0] == close[0]
+    unknown = make(graph, bm25, vectors, FindConfig(navigation=way, candidates=5))
+    assert unknown.find("zzzzqqq", meaning=meanings[0]).read == found.read
+
+
+def test_hybrid_starts_read_as_much_as_is_wanted(
+    graph: Graph, bm25: Bm25, vectors: Float32s, meanings: Float32s
+) -> None:
+    config = FindConfig(navigation="none", start="hybrid", candidates=500)
+    found = make(graph, bm25, vectors, config).find("the iron and the water", 0, meaning=meanings[0])
+    assert (found.start, len(found.read)) == ("hybrid", 500)
+    lists = bm25.search("the iron and the water", 500)[0], nearest(vectors, meanings[0], 500)
+    assert list(found.read) == fuse(*lists, count=500)[0].tolist()
+
+
+class Counting:
+    """An index of embeddings; asked often enough, it is known to have been asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def nearest_many(self, meanings: Float32s, count: int) -> list[Int32s]:
+        self.asked += len(meanings)
+        return [np.arange(count, dtype=np.int32) for _ in meanings]
+
+
+def test_an_index_of_embeddings_in_their_place(graph: Graph, bm25: Bm25, meanings: Float32s) -> None:
+    near = Counting()
+    config = FindConfig(navigation="none", candidates=4)
+    found = Finder(graph, bm25, config, near=near).find_many(QUERIES, meanings=meanings)
+    assert [f.start for f in found].count("dense") == near.asked == 2
+    assert found[2].read == (0, 1, 2, 3)
+
+
+@pytest.mark.parametrize("way", ["none", "lead", "expand"])
+def test_search_alone_needs_no_embeddings(way: str, graph: Graph, bm25: Bm25) -> None:
+    plain = Finder(graph, bm25, FindConfig(navigation=way))
+    found, unknown = plain.find_many([QUERY, "zzzzqqq"], 10_000)
+    check(graph, found)
+    assert found.evidence
+    assert (unknown.evidence, unknown.read, unknown.ranked, unknown.start) == ((), (), (), "bm25")
+    for start, given in itertools.product(("dense", "hybrid"), (None, np.ones((1, 8), np.float32))):
+        blind = Finder(graph, bm25, FindConfig(navigation=way, start=start))
+        with pytest.raises(
+            InputError, match=f"{start} starts need embeddings: run `linkwalk embed WIKI`, or"
+        ):
+            blind.find_many([QUERY], meanings=given)
+
+
+def test_navigation_that_lacks_something(graph: Graph, bm25: Bm25, vectors: Float32s) -> None:
+    with pytest.raises(InputError, match="tabs need embeddings: run `linkwalk embed WIKI`, or"):
+        Finder(graph, bm25)
+    with pytest.raises(InputError, match="nobody walks: give an agent, or"):
+        Finder(graph, bm25, FindConfig(navigation="walk"), vectors=vectors)
+    for way in ("tabs", "walk"):
+        with pytest.raises(InputError, match=f"{way} without meanings"):
+            make(graph, bm25, vectors, FindConfig(navigation=way)).find(QUERY)
+
+
+def test_walks_from_nowhere(graph: Graph, bm25: Bm25, vectors: Float32s, meanings: Float32s) -> None:
+    walker = Baseline(BaselineConfig(name="random"), graph.forward)
+    lost = Finder(graph, bm25, FindConfig(navigation="walk"), agent=walker)
+    found = lost.find_many(["zzzzqqq", "qqqqzzz"], meanings=meanings[:2])
+    assert [(f.read, f.evidence, f.start) for f in found] == [((), (), "bm25")] * 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"starts": 0}, "starts=0"),
+        ({"steps": -1}, "steps=-1"),
+        ({"candidates": -1}, "candidates=-1"),
+        ({"start": "sparse"}, "no starts named 'sparse': choose one of bm25, dense, hybrid"),
+        ({"navigation": "fly"}, "no navigation named 'fly': choose one of tabs, "),
+        ({"candidates": 0}, "candidates=0 with tabs: choose how many"),
+        ({"candidates": 0, "navigation": "none"}, "candidates=0 with none: choose how many"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options: dict[str, str | int], words: str) -> None:
+    with pytest.raises(InputError) as refused:
+        FindConfig(**options)  # type: ignore[arg-type]
+    assert words in str(refused.value)
+
+
+def test_evidence_of_the_claims_is_found(graph: Graph, bm25: Bm25) -> None:
+    plain = Finder(graph, bm25, FindConfig(navigation="none", candidates=10))
     claims = list(demo.claims())[:40]
+    found = plain.find_many([claim["claim"] for claim in claims], 5)
     hits = [
-        any(e.title == claim["article"] for e in finder.find(claim["claim"], 5).evidence) for claim in claims
+        any(evidence.title == claim["article"] for evidence in own.evidence)
+        for own, claim in zip(found, claims, strict=True)
     ]
     assert np.mean(hits) > 0.7
-
-
-def test_tfidf_prefers_what_shares_words() -> None:
-    scores = tfidf("blue whales sing", ["Whale", "Moon"], ["The blue whale sings.", "The moon shines."])
-    assert scores[0] > scores[1] >= 0
-    assert tfidf("a", ["?"], ["!"]).tolist() == [0.0]
-
-
-def test_the_nearest_are_the_nearest() -> None:
-    rng = np.random.default_rng(1)
-    vectors = rng.standard_normal((500, 6)).astype(np.float32)
-    wanted = np.argsort(-(vectors @ vectors[7]), kind="stable")[:9]
-    assert nearest(vectors, vectors[7], 9).tolist() == wanted.tolist()
-    assert len(nearest(vectors, vectors[7], 900)) == 500
-
-
-def test_fused_lists_prefer_what_both_have() -> None:
-    a, b = np.array([1, 2, 3], np.int32), np.array([4, 3, 5], np.int32)
-    assert fuse(a, b, count=2).tolist()[0] == 3
-    assert sorted(fuse(a, b, count=9).tolist()) == [1, 2, 3, 4, 5]
-
-
-def test_candidates_are_those_seen_soonest(wiki: Path) -> None:
-    graph = Graph.open(wiki)
-    bm25 = Bm25.open(wiki, graph)
-    vectors = np.random.default_rng(0).standard_normal((graph.nodes, 8)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    agent = Baseline(BaselineConfig(name="greedy-unvisited"), graph.forward, vectors)
-    for limit in (2, 3, 5, 40):
-        config = FindConfig(starts=3, steps=6, candidates=limit)
-        found = Finder(graph, bm25, agent, config, None).find("iron and copper", 1000, meaning=vectors[3])
-        assert found.blocks <= limit
-        lengths = [len(e.path) for e in found.evidence]
-        assert lengths == sorted(lengths), "unranked, they come as they were seen"

@@ -93,5 +93,36 @@ def test_starts_by_all_embeddings() -> None:
 
 def test_fused_lists_count_ranks_alone() -> None:
     lists = [np.array(rows, np.int32) for rows in ([1, 2, 3], [3, 4], [])]
-    assert fuse(*lists, count=2)[0].tolist() == [3, 1]
-    assert fuse(count=3)[0].tolist() == []
+    nodes, scores = fuse(*lists, count=2)
+    assert nodes.tolist() == [3, 1]
+    assert scores.tolist() == pytest.approx([1 / 63 + 1 / 61, 1 / 61])
+    assert sorted(fuse(*lists, count=9)[0].tolist()) == [1, 2, 3, 4]
+    assert fuse(count=3)[0].tolist() == fuse(count=3)[1].tolist() == []
+
+
+@pytest.mark.parametrize("how", ["bm25", "dense", "hybrid"])
+def test_starts_of_many_queries_as_of_one(how: str) -> None:
+    vectors, meanings = units(500), units(5, seed=1)
+    asked = ["iron", "zzz", "iron", "yyy", "iron"]
+    many = find_starts(how, 300, Words(), asked, vectors, meanings)
+    for query, meaning, found in zip(asked, meanings, many, strict=True):
+        (alone,) = find_starts(how, 300, Words(), [query], vectors, meaning[None])
+        assert (found.nodes.tolist(), found.how) == (alone.nodes.tolist(), alone.how)
+        assert found.scores.tolist() == alone.scores.tolist()
+        assert found.scores[0] == 1
+        assert (np.diff(found.scores) <= 0).all()
+        if how == "hybrid" or query != "iron":
+            assert len(found.nodes) == 300, "as many as are wanted, however many that is"
+    assert find_starts(how, 3, Words(), [], vectors, meanings[:0]) == []
+
+
+class Odd:
+    """Scores that are no shares of anything."""
+
+    def search_many(self, queries: Sequence[str], count: int) -> list[tuple[Int32s, list[float]]]:
+        return [(np.array([1, 2], np.int32), [0.0, -1.0]) for _ in queries]
+
+
+def test_scores_without_a_best() -> None:
+    (found,) = find_starts("bm25", 2, Odd(), ["iron"], None, None)
+    assert found.scores.tolist() == [0, 0]

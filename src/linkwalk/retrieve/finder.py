@@ -179,10 +179,10 @@ class Finder:
     def read(self, starts: list[Starts], meanings: Float32s | None) -> list[Reading]:
         """What is read for each query, its starts given."""
         way = self.config.navigation
-        if way == "tabs" and meanings is not None:
-            return self._tabs(starts, meanings)
-        if way == "walk" and meanings is not None:
-            return self._walks(starts, meanings)
+        if way in ("tabs", "walk"):
+            if meanings is None:
+                raise InputError(f"{way} without meanings: say what the queries mean to the agent")
+            return (self._tabs if way == "tabs" else self._walks)(starts, meanings)
         if way == "expand":
             return [self._expand(own.nodes.tolist()) for own in starts]
         if way == "lead":
@@ -225,8 +225,10 @@ class Finder:
         assert self.agent is not None, "the constructor sees to it"
         begin = [node for own in starts for node in own.nodes.tolist()]
         counts = [len(own.nodes) for own in starts]
+        # Numbered within each query, so that an agent's chance does not depend on what else is asked.
+        numbers = np.array([number for count in counts for number in range(count)], np.int64)
         episodes = Episodes.of(begin, [_NO_GOAL] * len(begin))
-        episodes = episodes._replace(queries=np.repeat(meanings, counts, 0))
+        episodes = episodes._replace(numbers=numbers, queries=np.repeat(meanings, counts, 0))
         journeys = self.agent.run(episodes, budget=self.config.steps)
         ends = np.cumsum([0, *counts]).tolist()
         return [self._soonest(journeys, ends[i], ends[i + 1]) for i in range(len(starts))]

@@ -13,7 +13,7 @@ from linkwalk.navigate.journeys import Float32s
 
 STARTS = ("bm25", "dense", "hybrid")
 DEPTH = 100
-"""How far down both lists are read before they are fused."""
+"""How far down both lists are read at least before they are fused."""
 _RANK = 60  # what softens the lead of first places, as is usual for this fusion
 _ROWS = 1 << 14
 _QUERIES = 256
@@ -136,7 +136,7 @@ def find_starts(
     blind = vectors is None or meanings is None
     if blind and how != "bm25":
         raise InputError(f"{how} starts need embeddings: run `linkwalk embed WIKI`, or begin by bm25")
-    depth = DEPTH if how == "hybrid" else count
+    depth = max(DEPTH, count) if how == "hybrid" else count
     words: list[tuple[Int32s, Float32s]] = [none] * len(queries)
     if how != "dense":
         found = search.search_many(queries, depth)

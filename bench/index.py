@@ -306,6 +306,7 @@ def main() -> None:
         os.environ["PYTHONPATH"] = f"{args.peers}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
         sys.path.append(str(args.peers))
     results: dict[str, Any] = {}
+    load = round(os.getloadavg()[0], 1)  # what else the machine was doing
     with tempfile.TemporaryDirectory(prefix="linkwalk-bench-") as folder:
         results |= real(args.wiki, Path(folder) / "real", args.queries)
         if args.blocks:
@@ -314,7 +315,13 @@ def main() -> None:
             results |= embedded(args.embedded, Path(folder) / "dense", args.queries)
     wiki = Graph.open(args.wiki)
     sizes = {"wiki": wiki.snapshot, "wiki_blocks": wiki.nodes, "made_up_blocks": args.blocks}
-    sizes |= {"queries": args.queries, "query_words": QUERY_WORDS, "top": TOP, "changed": CHANGED}
+    sizes |= {
+        "queries": args.queries,
+        "query_words": QUERY_WORDS,
+        "top": TOP,
+        "changed": CHANGED,
+        "load_before": load,
+    }
     print(f"index: {wiki.nodes:,} blocks of {wiki.snapshot}, {args.blocks:,} made up")
     report("index", sizes, results, args.json)
 

@@ -1,11 +1,16 @@
 """A small graph of real prose, and the one real encoder, loaded once."""
 
+import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from linkwalk.embed.encoder import TransformerEncoder, open_encoder
+from linkwalk.embed.model import find_model
 from linkwalk.graph.store import Graph
 from tests.graph.conftest import Page, write_graph
 
@@ -32,6 +37,21 @@ def pages(count: int = 10) -> dict[str, list[Page]]:
         f"Article {i} é": [Page(f"{TEXTS[i % 4]} Number {i}."), Page(f"{TEXTS[5 + i % 7]} Again {i}.")]
         for i in range(count)
     }
+
+
+def tiny_bert(folder: Path, kind: str = "BertModel", *, seed: int = 0, **config: Any) -> Path:
+    """One thin layer of random weights that reads MiniLM's tokens: a model folder like any other."""
+    import transformers
+
+    torch.manual_seed(seed)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
+    model = getattr(transformers, kind)(transformers.BertConfig(**sizes, **config))
+    folder.mkdir(parents=True)
+    save_file(model.state_dict(), folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(model.config.to_dict()))
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(find_model("minilm").path / name, folder / name)
+    return folder
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The transformer encoder against a plain loop over single texts."""
 
-import json
-import shutil
 import socket
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from linkwalk.embed.encoder import MAX_TOKENS, TransformerEncoder, open_encoder
 from linkwalk.errors import InputError
-from tests.embed.conftest import TEXTS
+from tests.embed.conftest import TEXTS, tiny_bert
 
 
 def alone(encoder: TransformerEncoder, text: str, max_tokens: int = MAX_TOKENS) -> NDArray[np.float32]:
@@ -88,27 +86,8 @@ def test_no_texts_and_progress(minilm: TransformerEncoder) -> None:
 
 
 @pytest.fixture
-def tiny(tmp_path: Path, minilm: TransformerEncoder) -> Path:
-    """MiniLM cut to one thin layer with random weights: a model folder like any other."""
-    from transformers import BertConfig, BertModel
-
-    folder = tmp_path / "tiny-bert"
-    torch.manual_seed(0)
-    model = BertModel(
-        BertConfig(
-            hidden_size=16,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            intermediate_size=32,
-            max_position_embeddings=64,
-        )
-    )
-    folder.mkdir()
-    save_file(model.state_dict(), folder / "model.safetensors")
-    (folder / "config.json").write_text(json.dumps(model.config.to_dict()))
-    for name in ("tokenizer.json", "tokenizer_config.json"):
-        shutil.copy(minilm.folder / name, folder / name)
-    return folder
+def tiny(tmp_path: Path) -> Path:
+    return tiny_bert(tmp_path / "tiny-bert", max_position_embeddings=64)
 
 
 def test_any_folder_without_the_network(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

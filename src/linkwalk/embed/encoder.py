@@ -152,7 +152,7 @@ def _load(folder: Path, device: "torch.device") -> tuple[Any, Any]:
     except ImportError:
         raise InputError(f"transformers is not installed: {INSTALL}") from None
     try:
-        with _silence():
+        with silence():
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
             model, found = AutoModel.from_pretrained(
                 folder,
@@ -177,7 +177,7 @@ def _load(folder: Path, device: "torch.device") -> tuple[Any, Any]:
 
 
 @contextmanager
-def _silence() -> Iterator[None]:
+def silence() -> Iterator[None]:
     """No bars and reports of the library's while it loads."""
     from transformers.utils import logging
 

@@ -22,9 +22,9 @@ import torch
 from torch import Tensor, nn
 
 from linkwalk.artifact import FORMAT, write_json
-from linkwalk.device import choose_device
+from linkwalk.device import choose_device, compute_dtype
 from linkwalk.embed.batches import by_length, pad
-from linkwalk.embed.encoder import TransformerEncoder, forward, open_encoder
+from linkwalk.embed.encoder import TransformerEncoder, forward, open_encoder, silence
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.policy.target import adapt, adapter_of, merge
@@ -115,10 +115,12 @@ class CrossEncoder:
     def __init__(self, plain: TransformerEncoder, weights: dict[str, Tensor], config: CrossConfig) -> None:
         """``plain`` gives the cosine; the model that reads pairs is another copy of it."""
         self.plain, self.config = plain, config
-        other = open_encoder(config.encoder, device=str(plain.device))
+        other = open_encoder(config.encoder, device=str(plain.device), max_tokens=config.max_tokens)
         merge(other.model, {name: value for name, value in weights.items() if name not in _HEAD})
         self.model, self.device = other.model, plain.device
         self.weight, self.bias, self.scale = (weights[name].float().to(self.device) for name in _HEAD)
+        if (self.weight.shape, self.bias.shape, self.scale.shape) != ((1, plain.width), (1,), ()):
+            raise ValueError("the head is of another model")
         self.pairs = Pairs(other.tokenizer, config.max_tokens, other.batch_tokens)
 
     def __call__(self, query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
@@ -165,16 +167,26 @@ class Classifier:
 
         self.device = choose_device(device)
         try:
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            model = AutoModelForSequenceClassification.from_pretrained(
-                folder, local_files_only=True, use_safetensors=True
-            )
+            with silence():
+                tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+                model, found = AutoModelForSequenceClassification.from_pretrained(
+                    folder,
+                    local_files_only=True,
+                    use_safetensors=True,
+                    dtype=compute_dtype(self.device),
+                    output_loading_info=True,
+                )
         except Exception as error:  # whatever a foreign folder makes of it: the user chose the folder
             reason = (str(error).strip().splitlines() or [""])[0][:200]
             raise InputError(
                 f"cannot load the reranker in {folder} ({type(error).__name__}: {reason})"
             ) from None
-        self.model = model.to(self.device).eval()
+        # The library fills what is missing with random weights, a plain encoder's head above all.
+        if missing := sorted(found["missing_keys"]):
+            raise InputError(
+                f"the reranker in {folder} lacks weights ({missing[0]}, ...): it is no sequence classifier"
+            )
+        self.folder, self.model = folder, model.to(self.device).eval()
         limit = min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 1 << 30))
         self.pairs = Pairs(tokenizer, min(max_tokens, limit), 4096)
         self.types = getattr(model.config, "type_vocab_size", 0) > 1
@@ -191,6 +203,10 @@ class Classifier:
                 if not self.types:
                     del named["token_type_ids"]
                 scores[batch] = self.model(**named).logits[:, -1].float().cpu().numpy()
+        if not np.isfinite(scores).all():
+            raise InputError(
+                f"the reranker in {self.folder} gives scores that are not numbers: it is damaged"
+            )
         return scores
 
 
@@ -224,7 +240,7 @@ def load_cross(folder: Path, *, device: str = "auto") -> "CrossEncoder | Classif
         weights = load_file(folder / WEIGHTS)
         if (manifest["artifact"], manifest["format"]) != (KIND, FORMAT):
             raise ValueError(f"{MANIFEST} is of another format")
-        config = CrossConfig(**manifest["config"])
+        config, model = CrossConfig(**manifest["config"]), manifest["model"]
         if not all(torch.isfinite(value).all() for value in weights.values()):
             raise ValueError("weights that are not numbers")
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
@@ -233,11 +249,11 @@ def load_cross(folder: Path, *, device: str = "auto") -> "CrossEncoder | Classif
     plain = open_encoder(config.encoder, device=device)
     from linkwalk.embed.model import find_model
 
-    if find_model(config.encoder).fingerprint != manifest["model"]:
+    if find_model(config.encoder).fingerprint != model:
         raise ArtifactError(
             f"the reranker in {folder} adapts other weights than those of {config.encoder!r} here"
         )
     try:
         return CrossEncoder(plain, weights, config)
-    except (ValueError, KeyError, RuntimeError) as error:
+    except (ValueError, KeyError, TypeError, RuntimeError) as error:
         raise ArtifactError(f"the reranker in {folder} is damaged ({error})") from None

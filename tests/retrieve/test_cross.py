@@ -1,0 +1,349 @@
+"""The cross-encoder on a tiny random BERT: the cosine before training, the same in batches, refused where damaged."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from linkwalk.embed.encoder import TransformerEncoder, open_encoder
+from linkwalk.embed.model import find_model
+from linkwalk.errors import ArtifactError, InputError
+from linkwalk.retrieve.cross import (
+    MANIFEST,
+    WEIGHTS,
+    Classifier,
+    CrossConfig,
+    CrossEncoder,
+    CrossModel,
+    load_cross,
+    passage,
+    save_cross,
+)
+from linkwalk.retrieve.rerank import Many
+from tests.embed.conftest import TEXTS, tiny_bert
+
+QUERIES = ["Where does the Danube rise?", "copper", "Who was Kepler? " * 60]
+TITLES = [["Danube"] * len(TEXTS), [""], [f"Title {i}" for i in range(7)]]
+SENTENCES = [TEXTS, ["Copper conducts heat."], TEXTS[:7]]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    torch.set_num_threads(1)  # models this small gain nothing from more
+    return tiny_bert(tmp_path_factory.mktemp("cross") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def plain(base: Path) -> TransformerEncoder:
+    return open_encoder(str(base), device="cpu")
+
+
+@pytest.fixture(scope="module")
+def config(base: Path) -> CrossConfig:
+    return CrossConfig(encoder=str(base), rank=2)
+
+
+def model_of(config: CrossConfig, *, shaken: bool) -> CrossModel:
+    """As it begins, or as training leaves it: no weight is zero."""
+    torch.manual_seed(1)
+    model = CrossModel(open_encoder(config.encoder, device="cpu").model, config.rank)
+    with torch.no_grad():
+        for weight in model.parameters():
+            if shaken and weight.requires_grad:
+                weight += 0.3 * torch.randn(weight.shape)
+    return model.eval()
+
+
+@pytest.fixture(scope="module")
+def shaken(config: CrossConfig) -> dict[str, Tensor]:
+    return model_of(config, shaken=True).weights()
+
+
+@pytest.fixture
+def saved(tmp_path: Path, config: CrossConfig, shaken: dict[str, Tensor]) -> Path:
+    save_cross(tmp_path / "cross", shaken, config, find_model(config.encoder).fingerprint, {"updates": 3})
+    return tmp_path / "cross"
+
+
+def cosines(plain: TransformerEncoder, query: str, texts: list[str]) -> np.ndarray:
+    """One by one."""
+    rows = np.concatenate([plain.encode([text]) for text in [query, *texts]]).astype(np.float64)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows[1:] @ rows[0]
+
+
+@torch.no_grad()
+def by_hand(model: CrossModel, plain: TransformerEncoder, query: str, text: str) -> float:
+    """One pair, without a batch, padding or mask."""
+    tokens = plain.tokenizer(query, text, return_tensors="pt", truncation=True, max_length=160)
+    cosine = torch.tensor(cosines(plain, query, [text]), dtype=torch.float32)
+    states = model.model(**tokens).last_hidden_state.mean(1)
+    return float(model.head(states)[0, 0] + model.scale * cosine[0])
+
+
+def test_untrained_it_is_the_cosine(plain: TransformerEncoder, config: CrossConfig) -> None:
+    model = model_of(config, shaken=False)
+    ids = torch.randint(5, 999, (4, 9), generator=torch.Generator().manual_seed(0))
+    given = torch.tensor([0.5, -1.0, 0.123456, 0.0])
+    scores = model(ids, torch.ones_like(ids), torch.zeros_like(ids), given)
+    assert torch.equal(scores, 10 * given)
+    found = CrossEncoder(plain, model.weights(), config)(QUERIES[0], TITLES[0], SENTENCES[0])
+    texts = [passage(*pair) for pair in zip(TITLES[0], SENTENCES[0], strict=True)]
+    assert np.allclose(found, 10 * cosines(plain, QUERIES[0], texts), atol=1e-5)
+    assert np.ptp(found) > 1e-3
+
+
+def test_only_the_correction_learns(config: CrossConfig) -> None:
+    model = model_of(config, shaken=False)
+    learning = {name for name, weight in model.named_parameters() if weight.requires_grad}
+    assert all(
+        name.endswith((".up", ".down")) or name in ("head.weight", "head.bias", "scale") for name in learning
+    )
+    assert len(learning) == len(model.weights()) == 2 * 6 + 3
+
+
+def test_in_use_it_computes_what_was_trained(
+    plain: TransformerEncoder, config: CrossConfig, shaken: dict[str, Tensor]
+) -> None:
+    model = model_of(config, shaken=True)
+    found = CrossEncoder(plain, shaken, config)(QUERIES[0], TITLES[0], SENTENCES[0])
+    expected = [
+        by_hand(model, plain, QUERIES[0], passage(*pair))
+        for pair in zip(TITLES[0], SENTENCES[0], strict=True)
+    ]
+    assert np.allclose(found, expected, atol=1e-4)
+    texts = [passage(*pair) for pair in zip(TITLES[0], SENTENCES[0], strict=True)]
+    scale = float(shaken["scale"])
+    assert np.abs(found - scale * cosines(plain, QUERIES[0], texts)).max() > 0.1, "the correction has a say"
+
+
+def test_the_order_of_the_pair_and_the_title_matter(
+    plain: TransformerEncoder, config: CrossConfig, shaken: dict[str, Tensor]
+) -> None:
+    cross = CrossEncoder(plain, shaken, config)
+    there, back = cross("copper", [""], ["tin and zinc"]), cross("tin and zinc", [""], ["copper"])
+    assert abs(float(there[0] - back[0])) > 1e-3, "the two parts are told apart"
+    assert cross("copper", ["Tin"], ["It melts."])[0] != cross("copper", [""], ["It melts."])[0]
+    assert passage("Tin", "It melts.") == "Tin. It melts."
+    assert passage("", "It melts.") == "It melts."
+
+
+def test_neither_batches_nor_queries_beside_it_matter(
+    plain: TransformerEncoder, config: CrossConfig, shaken: dict[str, Tensor]
+) -> None:
+    cross = CrossEncoder(plain, shaken, config)
+    assert isinstance(cross, Many)
+    many = cross.many(QUERIES, TITLES, SENTENCES)
+    for found, *each in zip(many, QUERIES, TITLES, SENTENCES, strict=True):
+        assert np.allclose(found, cross(*each), atol=1e-5)
+    for budget in (1, 300):
+        cross.pairs.batch_tokens = budget
+        for found, other in zip(cross.many(QUERIES, TITLES, SENTENCES), many, strict=True):
+            assert np.allclose(found, other, atol=1e-5)
+    holes = cross.many(["a", QUERIES[1], "b"], [[], TITLES[1], []], [[], SENTENCES[1], []])
+    assert [len(own) for own in holes] == [0, 1, 0]
+    assert holes[1] == pytest.approx(many[1], abs=1e-5)
+    assert cross.many([], [], []) == []
+    assert [len(own) for own in cross.many(["a", "b"], [[], []], [[], []])] == [0, 0]
+
+
+def test_long_texts_are_cut(
+    plain: TransformerEncoder, config: CrossConfig, shaken: dict[str, Tensor]
+) -> None:
+    cross = CrossEncoder(plain, shaken, config)
+    long = "Copper conducts heat and silver does so better. " * 200
+    ids, types = cross.pairs.tokenize(["copper", long, long], [long, "copper", long])
+    assert [len(row) for row in ids] == [len(row) for row in types] == [160] * 3
+    assert 1 in types[1], "the shorter part is kept"
+    assert np.isfinite(cross(long, ["T", "T"], [long, ""])).all()
+    once, again = cross("copper", ["T", "T"], [long, long + " Whales."])
+    assert once == pytest.approx(again, abs=1e-5), "what stands behind the cut is not read"
+
+
+def test_saved_and_opened_again(
+    saved: Path, plain: TransformerEncoder, config: CrossConfig, shaken: dict[str, Tensor]
+) -> None:
+    opened = load_cross(saved, device="cpu")
+    assert isinstance(opened, CrossEncoder)
+    assert opened.config == config
+    assert json.loads((saved / MANIFEST).read_text())["updates"] == 3
+    before = CrossEncoder(plain, shaken, config).many(QUERIES, TITLES, SENTENCES)
+    after = opened.many(QUERIES, TITLES, SENTENCES)
+    for one, other in zip(before, after, strict=True):
+        assert np.allclose(one, other, atol=2e-2)
+    halves = {name: value.half().float() for name, value in shaken.items()}
+    for one, other in zip(
+        CrossEncoder(plain, halves, config).many(QUERIES, TITLES, SENTENCES), after, strict=True
+    ):
+        assert np.allclose(one, other, atol=1e-6), "half precision is all that is lost"
+
+
+def change(**changes: Any) -> Callable[[Path], None]:
+    """Writes other things into the manifest; None takes one away."""
+
+    def damage(folder: Path) -> None:
+        manifest = json.loads((folder / MANIFEST).read_text()) | changes
+        manifest = {name: value for name, value in manifest.items() if value is not None}
+        (folder / MANIFEST).write_text(json.dumps(manifest))
+
+    return damage
+
+
+def reweigh(change: Callable[[dict[str, Tensor]], Any]) -> Callable[[Path], None]:
+    """Does something to the weights."""
+
+    def damage(folder: Path) -> None:
+        weights = load_file(folder / WEIGHTS)
+        change(weights)
+        save_file(weights, folder / WEIGHTS)
+
+    return damage
+
+
+def first(weights: dict[str, Tensor]) -> Tensor:
+    return next(value for name, value in weights.items() if name.endswith(".up"))
+
+
+DAMAGE: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no weights": (lambda f: (f / WEIGHTS).unlink(), "is damaged"),
+    "half the weights": (lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:999]), "is damaged"),
+    "no JSON": (lambda f: (f / MANIFEST).write_text("{"), "is damaged"),
+    "a list": (lambda f: (f / MANIFEST).write_text("[]"), "is damaged"),
+    "bytes": (lambda f: (f / MANIFEST).write_bytes(b"\xff\xfe\x00"), "is damaged"),
+    "another artefact": (change(artifact="target"), "of another format"),
+    "another format": (change(format=99), "of another format"),
+    "no model": (change(model=None), "is damaged"),
+    "no config": (change(config=None), "is damaged"),
+    "an unknown option": (change(config={"depth": 3}), "is damaged"),
+    "NaN": (reweigh(lambda w: first(w).fill_(float("nan"))), "weights that are not numbers"),
+    "infinite": (reweigh(lambda w: w["scale"].fill_(float("inf"))), "weights that are not numbers"),
+    "no head": (reweigh(lambda w: w.pop("weight")), "is damaged"),
+    "a head of another width": (reweigh(lambda w: w.update(weight=torch.ones(1, 5))), "head is of another"),
+    "half an adapter": (reweigh(lambda w: w.pop(next(n for n in w if n.endswith(".up")))), "is damaged"),
+    "a layer too many": (reweigh(lambda w: w.update({"x.up": torch.ones(1)})), "of another model"),
+    "another rank": (
+        reweigh(lambda w: w.update({next(n for n in w if n.endswith(".up")): torch.ones(16, 9)})),
+        "is damaged",
+    ),
+    "other base weights": (change(model="0" * 16), "adapts other weights than those of"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_damaged_folders_are_refused(what: str, saved: Path) -> None:
+    damage, words = DAMAGE[what]
+    damage(saved)
+    with pytest.raises(ArtifactError) as refused:
+        load_cross(saved, device="cpu")
+    line = str(refused.value)
+    assert words in line
+    assert str(saved) in line
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize("tokens", ["many", 2, 100_000])
+def test_more_tokens_than_the_encoder_reads(tokens: Any, saved: Path, config: CrossConfig) -> None:
+    change(config={"encoder": config.encoder, "rank": 2, "max_tokens": tokens})(saved)
+    with pytest.raises((ArtifactError, InputError)) as refused:
+        load_cross(saved, device="cpu")
+    assert "\n" not in str(refused.value)
+
+
+def test_the_base_has_changed(tmp_path: Path) -> None:
+    base = tiny_bert(tmp_path / "base")
+    config = CrossConfig(encoder=str(base), rank=2)
+    weights = model_of(config, shaken=True).weights()
+    save_cross(tmp_path / "cross", weights, config, find_model(str(base)).fingerprint, {})
+    load_cross(tmp_path / "cross", device="cpu")
+    shutil.rmtree(base)
+    tiny_bert(base, seed=1)
+    with pytest.raises(ArtifactError, match="adapts other weights"):
+        load_cross(tmp_path / "cross", device="cpu")
+    shutil.rmtree(base)
+    with pytest.raises(InputError, match="no encoder"):
+        load_cross(tmp_path / "cross", device="cpu")
+
+
+@pytest.mark.parametrize("labels", [1, 2])
+def test_any_sequence_classifier(labels: int, tmp_path: Path) -> None:
+    options = {"num_labels": labels, "initializer_range": 0.5}  # so much that texts are told apart
+    folder = tiny_bert(tmp_path / "hub", "BertForSequenceClassification", **options)
+    found = load_cross(folder, device="cpu")
+    assert isinstance(found, Classifier)
+    assert not isinstance(found, Many)
+    scores = found(QUERIES[0], TITLES[0], SENTENCES[0])
+    assert np.ptp(scores) > 0.1
+    for pair, score in zip(zip(TITLES[0], SENTENCES[0], strict=True), scores, strict=True):
+        tokens = found.pairs.tokenizer(
+            QUERIES[0], passage(*pair), return_tensors="pt", truncation=True, max_length=160
+        )
+        with torch.no_grad():
+            logits = found.model(**tokens).logits
+        assert logits.shape == (1, labels)
+        assert float(logits[0, -1]) == pytest.approx(float(score), abs=1e-5)
+    assert found(QUERIES[0], [], []).tolist() == []
+    found.pairs.batch_tokens = 1
+    assert np.allclose(found(QUERIES[0], TITLES[0], SENTENCES[0]), scores, atol=1e-5)
+    long = "Copper conducts heat and silver does so better. " * 200
+    assert np.isfinite(found(long, ["T"], [long])).all()
+
+
+def test_a_classifier_that_reads_little(tmp_path: Path) -> None:
+    folder = tiny_bert(
+        tmp_path / "hub", "BertForSequenceClassification", num_labels=1, max_position_embeddings=20
+    )
+    scores = load_cross(folder, device="cpu")(TEXTS[4], ["T", "T"], [TEXTS[4], "x"])
+    assert np.isfinite(scores).all()
+
+
+def test_a_classifier_in_half_precision_is_computed_in_single(tmp_path: Path) -> None:
+    folder = tiny_bert(tmp_path / "hub", "BertForSequenceClassification", num_labels=1)
+    weights = load_file(folder / "model.safetensors")
+    save_file({name: value.half() for name, value in weights.items()}, folder / "model.safetensors")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"dtype": "float16"}))
+    found = load_cross(folder, device="cpu")
+    assert isinstance(found, Classifier)
+    assert {value.dtype for value in found.model.parameters()} == {torch.float32}
+
+
+def test_folders_that_are_no_reranker(tmp_path: Path, base: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    config = tmp_path / "config"
+    config.mkdir()
+    (config / "config.json").write_text("{}")
+    bare = tiny_bert(tmp_path / "bare", "BertForSequenceClassification", num_labels=1)
+    (bare / "model.safetensors").unlink()
+    broken = tiny_bert(tmp_path / "broken", "BertForSequenceClassification", num_labels=1)
+    (broken / "model.safetensors").write_bytes(b"\xff" * 100)
+    for folder, words in {
+        empty: "holds no reranker: give a folder with cross.json or",
+        tmp_path / "nowhere": "holds no reranker",
+        config: "cannot load the reranker",
+        bare: "cannot load the reranker",
+        broken: "cannot load the reranker",
+        base: "is no sequence classifier",
+    }.items():
+        with pytest.raises(InputError) as refused:
+            load_cross(folder, device="cpu")
+        assert words in str(refused.value)
+        assert str(folder) in str(refused.value)
+        assert "\n" not in str(refused.value)
+    assert capfd.readouterr() == ("", ""), "the one line is all there is"
+
+
+def test_a_classifier_whose_weights_are_no_numbers(tmp_path: Path) -> None:
+    folder = tiny_bert(tmp_path / "hub", "BertForSequenceClassification", num_labels=1)
+    weights = load_file(folder / "model.safetensors")
+    weights["classifier.weight"].fill_(float("nan"))
+    save_file(weights, folder / "model.safetensors")
+    with pytest.raises(InputError, match="not numbers: it is damaged"):
+        load_cross(folder, device="cpu")("copper", ["T"], ["It melts."])

@@ -1,0 +1,114 @@
+"""TF-IDF, and a quick reranker before a slow one: what was read slowly comes first, nothing is lost."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from linkwalk.navigate.journeys import Float32s
+from linkwalk.retrieve import Cascade, tfidf
+from linkwalk.retrieve.rerank import TOP, Many
+
+
+def test_tfidf_prefers_what_shares_words() -> None:
+    scores = tfidf("blue whales sing", ["Whale", "Moon"], ["The blue whale sings.", "The moon shines."])
+    assert scores[0] > scores[1] >= 0
+    assert tfidf("a", ["?"], ["!"]).tolist() == [0.0]
+
+
+def test_tfidf_reads_the_title_and_pairs_of_words() -> None:
+    titles, sentences = ["Iron", "Copper"], ["It is a metal.", "It is a metal."]
+    assert np.argmax(tfidf("copper", titles, sentences)) == 1
+    order = tfidf("new york", ["x", "x"], ["york is not new", "new york is not"])
+    assert order[1] > order[0]
+    assert tfidf("iron", [], []).tolist() == []
+
+
+class Length:
+    """A slow reranker that keeps what it was given to read; the shortest sentence is best."""
+
+    def __init__(self) -> None:
+        self.read: list[tuple[str, tuple[str, ...], tuple[str, ...]]] = []
+
+    def __call__(self, query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
+        self.read.append((query, tuple(titles), tuple(sentences)))
+        return np.array([-7.0 - len(sentence) for sentence in sentences], np.float32)
+
+
+class Lengths(Length):
+    """The same, many at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def many(
+        self, queries: Sequence[str], titles: Sequence[Sequence[str]], sentences: Sequence[Sequence[str]]
+    ) -> list[Float32s]:
+        self.calls += 1
+        return [self(*each) for each in zip(queries, titles, sentences, strict=True)]
+
+
+def digits(query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
+    """A quick reranker that reads the number in the title."""
+    return np.array([float(title) for title in titles], np.float32)
+
+
+def order(scores: Float32s) -> list[int]:
+    found: list[int] = np.argsort(-scores, kind="stable").tolist()
+    return found
+
+
+lists = st.lists(st.tuples(st.integers(-20, 20), st.text("x", max_size=9)), max_size=12)
+
+
+@given(lists, st.integers(0, 14), st.booleans())
+def test_the_slow_ones_first_then_the_quick_ones_order(
+    own: list[tuple[int, str]], top: int, many: bool
+) -> None:
+    titles, sentences = [str(n) for n, _ in own], [s for _, s in own]
+    slow = Lengths() if many else Length()
+    scores = Cascade(slow, digits, top=top)("q", titles, sentences)
+    assert (scores.dtype, scores.shape) == (np.float32, (len(own),))
+    quick = sorted(range(len(own)), key=lambda i: -own[i][0])
+    read = sorted(quick[:top], key=lambda i: (len(sentences[i]), i))
+    assert order(scores) == read + quick[top:]
+    if read:
+        assert slow.read == [
+            ("q", tuple(titles[i] for i in quick[:top]), tuple(sentences[i] for i in quick[:top]))
+        ]
+        assert [scores[i] for i in read] == [-7 - len(sentences[i]) for i in read], (
+            "scores as they were given"
+        )
+        assert all(scores[i] < scores[read[-1]] for i in quick[top:])
+
+
+@pytest.mark.parametrize("slow", [Length(), Lengths()])
+def test_many_queries_as_one_by_one(slow: Length) -> None:
+    rng = np.random.default_rng(0)
+    cascade = Cascade(slow, digits, top=3)
+    titles = [[str(n) for n in rng.integers(9, size=size)] for size in (5, 0, 2, 40, 1)]
+    sentences = [["x" * n for n in rng.integers(30, size=len(own))] for own in titles]
+    queries = [f"query {i}" for i in range(5)]
+    many = cascade.many(queries, titles, sentences)
+    assert [len(own) for own in many] == [5, 0, 2, 40, 1]
+    for found, *each in zip(many, queries, titles, sentences, strict=True):
+        assert found.tolist() == cascade(*each).tolist()
+    assert {query for query, _, read in slow.read if read} == set(queries) - {"query 1"}
+    assert isinstance(slow, Many) == isinstance(slow, Lengths)
+    if isinstance(slow, Lengths):
+        assert slow.calls == 1 + 5, "one call for all of them, and one each"
+    assert cascade.many([], [], []) == []
+
+
+def test_as_it_comes() -> None:
+    slow = Length()
+    cascade = Cascade(slow)
+    sentences = [f"copper {'and tin ' * i}" for i in range(30)]
+    scores = cascade("copper", ["Bronze"] * 30, sentences)
+    assert isinstance(cascade, Many)
+    assert len(slow.read[0][2]) == TOP
+    assert set(order(scores)[:TOP]) == set(order(tfidf("copper", ["Bronze"] * 30, sentences))[:TOP])
+    assert order(scores)[TOP:] == order(tfidf("copper", ["Bronze"] * 30, sentences))[TOP:]

@@ -33,6 +33,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Baseline, BaselineConfig
 from linkwalk.retrieve import Bm25, FindConfig, Finder, index
+from linkwalk.retrieve.finder import NAVIGATION
 from linkwalk.sources.build import build
 
 HERE = Path(__file__).parent / "fixtures" / "fever"
@@ -494,11 +495,13 @@ def test_what_is_found_does_not_depend_on_the_gold(wiki: Path, graph: Graph) -> 
     random.Random(0).shuffle(golds)
     shuffled = [replace(one, gold=gold, group="?") for one, gold in zip(asked, golds, strict=True)]
     assert [one.gold for one in shuffled] != [one.gold for one in asked]
-    for config in (FindConfig(), FindConfig(expand=True), FindConfig(candidates=3)):
-        finder = Finder(graph, Bm25.open(wiki, graph), agent, config)
+    for way in NAVIGATION:
+        finder = Finder(
+            graph, Bm25.open(wiki, graph), FindConfig(navigation=way), agent=agent, vectors=vectors
+        )
         found = [
-            [finder.find(claim.text, meaning=vectors[len(claim.text)]) for claim in claims]
-            for claims in (asked, shuffled)
+            finder.find_many(texts, meanings=vectors[[len(text) for text in texts]])
+            for texts in ([claim.text for claim in claims] for claims in (asked, shuffled))
         ]
         assert found[0] == found[1]
         assert all(one.evidence for one in found[0])
@@ -506,7 +509,9 @@ def test_what_is_found_does_not_depend_on_the_gold(wiki: Path, graph: Graph) -> 
 
 def told(source: str) -> list[str]:
     """Calls of something that searches, with gold, labels, answers or evidence among the arguments."""
-    searching = {"find", "search", "find_starts", "nearest", "rerank", "tfidf", "run"}
+    searching = set(
+        "find find_many search search_many find_starts nearest nearest_many rerank tfidf run".split()
+    )
     found = []
     for call in ast.walk(ast.parse(source)):
         if isinstance(call, ast.Call):
@@ -521,6 +526,7 @@ def told(source: str) -> list[str]:
 
 def test_nothing_that_retrieves_is_given_gold() -> None:
     assert set(inspect.signature(Finder.find).parameters) == {"self", "query", "count", "meaning"}
+    assert set(inspect.signature(Finder.find_many).parameters) == {"self", "queries", "count", "meanings"}
     assert told("finder.find(one.text, meaning=embed(sorted(one.gold)))") == ["line 1: find"]
     assert told("one.recall(one.gold)\nfinder.find(one.text)") == []
     for path in Path(linkwalk.downstream.__path__[0]).glob("*.py"):

@@ -60,18 +60,30 @@ class CrossTraining:
 
 def read_lists(path: Path) -> list[Ranked]:
     """Lists as JSON lines: ``query``, ``positives`` and ``negatives``, each sentence as [title, text]."""
+    records, damage = read_records(path)
+    if damage:
+        raise InputError(f"{path}, line {damage[0].line}: {damage[0].reason}")
     found = []
-    for number, record in read_records(path).records:
+    for number, record in records:
         try:
-            found.append(
-                Ranked(
-                    str(record["query"]),
-                    [(str(t), str(s)) for t, s in record["positives"]],
-                    [(str(t), str(s)) for t, s in record["negatives"]],
-                )
-            )
-        except (KeyError, TypeError, ValueError):
-            raise InputError(f"{path}, line {number}: no query with positives and negatives") from None
+            query, good, bad = (record[name] for name in Ranked._fields)
+            if not isinstance(query, str):
+                raise ValueError
+            found.append(Ranked(query, _sentences(good), _sentences(bad)))
+        except (KeyError, ValueError):
+            raise InputError(
+                f"{path}, line {number}: no query with positives and negatives as [title, text]"
+            ) from None
+    return found
+
+
+def _sentences(value: Any) -> list[tuple[str, str]]:
+    """Sentences as (title, text); anything else is an error."""
+    found = []
+    for one in value if isinstance(value, list) else [value]:
+        if not isinstance(one, list) or [type(part) for part in one] != [str, str]:
+            raise ValueError
+        found.append((one[0], one[1]))
     return found
 
 

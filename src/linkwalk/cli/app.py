@@ -10,6 +10,7 @@ from linkwalk.cli.evaluate import evaluate
 from linkwalk.cli.find import find
 from linkwalk.cli.index import index
 from linkwalk.cli.reproduce import reproduce
+from linkwalk.cli.score import score
 from linkwalk.cli.split import split
 from linkwalk.cli.stats import stats
 from linkwalk.cli.train import train
@@ -50,4 +51,5 @@ app.command("eval")(evaluate)
 app.command()(walk)
 app.command()(index)
 app.command()(find)
+app.command()(score)
 app.command()(reproduce)

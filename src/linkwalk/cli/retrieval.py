@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -20,11 +20,14 @@ from linkwalk.demo import POLICY, reranker_path
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from linkwalk.downstream.rows import Row
+    from linkwalk.downstream.shared import SideBySide
     from linkwalk.embed import Embeddings, Encoder
     from linkwalk.graph.store import Graph
+    from linkwalk.navigate import Agent
     from linkwalk.navigate.guided import Guide
     from linkwalk.navigate.journeys import Float32s
-    from linkwalk.retrieve import Finder, Found, Reranker
+    from linkwalk.retrieve import Bm25, Finder, Found, Reranker
 
 Start = Annotated[
     str,
@@ -120,20 +123,45 @@ class Opened:
 
     def meanings(self, queries: "Sequence[str]") -> "Float32s | None":
         """What the queries mean to the agent [Q, D]; None where nobody wants to know."""
-        from linkwalk.navigate import unit_rows
-
-        return None if self.encoder is None else unit_rows(self.encoder.encode(list(queries)))
+        return _meanings(self.encoder, queries)
 
     def find(self, queries: "Sequence[str]", count: int) -> "list[Found]":
         """What is found for each query."""
         return self.finder.find_many(queries, count, meanings=self.meanings(queries))
 
 
+def _meanings(encoder: "Encoder | None", queries: "Sequence[str]") -> "Float32s | None":
+    from linkwalk.navigate import unit_rows
+
+    return None if encoder is None else unit_rows(encoder.encode(list(queries)))
+
+
+class Compared:
+    """Several ways of retrieval at once."""
+
+    def __init__(self, ways: "SideBySide", encoder: "Encoder | None", reranker: str) -> None:
+        self.ways, self.encoder, self.reranker = ways, encoder, reranker
+
+    def find(self, queries: "Sequence[str]", count: int) -> "dict[str, list[Found]]":
+        """What each way finds for each query."""
+        return self.ways.find_many(queries, count, _meanings(self.encoder, queries))
+
+
+class _Parts(NamedTuple):
+    """What ways of retrieval are put together from."""
+
+    search: "Bm25"
+    walker: "Agent | None" = None
+    guide: "Guide | None" = None
+    vectors: "Float32s | None" = None
+    near: Any = None
+    encoder: "Encoder | None" = None
+
+
 def open_finder(wiki: Path, graph: "Graph", asked: Retrieval) -> Opened:
     """All that a way of retrieval needs, opened; nothing that it does not need."""
     need_search()
-    from linkwalk.errors import InputError
-    from linkwalk.retrieve import Bm25, FindConfig, Finder
+    from linkwalk.retrieve import FindConfig, Finder
 
     config = FindConfig(
         start=asked.start,
@@ -142,35 +170,69 @@ def open_finder(wiki: Path, graph: "Graph", asked: Retrieval) -> Opened:
         steps=asked.steps,
         candidates=asked.candidates,
     )
+    parts = _open_parts(wiki, graph, asked, {config.navigation}, {config.start})
+    rerank, name = open_reranker(asked.rerank)
+    finder = Finder(
+        graph,
+        parts.search,
+        config,
+        agent=parts.walker,
+        guide=parts.guide,
+        rerank=rerank,
+        vectors=parts.vectors,
+        near=parts.near,
+        workers=threads(),
+    )
+    return Opened(finder, parts.encoder, name)
+
+
+def open_rows(wiki: Path, graph: "Graph", asked: Retrieval, rows: "Sequence[Row]") -> Compared:
+    """Several ways, each held to as many blocks; ``asked`` says who navigates and who is the cross-encoder."""
+    need_search()
+    from linkwalk.downstream.shared import SideBySide
+
+    parts = _open_parts(wiki, graph, asked, {row.navigation for row in rows}, {row.start for row in rows})
+    cross, name = None, "none"
+    if any(row.rerank == "cross" for row in rows):
+        cross, name = open_reranker(asked.rerank)
+    ways = SideBySide(
+        graph,
+        parts.search,
+        rows,
+        asked.candidates,
+        cross=cross,
+        agent=parts.walker,
+        guide=parts.guide,
+        vectors=parts.vectors,
+        near=parts.near,
+        workers=threads(),
+    )
+    return Compared(ways, parts.encoder, name)
+
+
+def _open_parts(
+    wiki: Path, graph: "Graph", asked: Retrieval, navigation: set[str], starts: set[str]
+) -> _Parts:
+    from linkwalk.errors import InputError
+    from linkwalk.retrieve import Bm25
+
     bm25 = Bm25.open(wiki, graph)
     agents = check_agents([asked.agent], wiki)
     if len(agents) != 1:
         raise InputError("one agent navigates at a time: name one with --agent")
-    rerank, name = open_reranker(asked.rerank)
-    walker = vectors = encoder = guide = near = None
-    if config.navigation in ("tabs", "walk") or config.start != "bm25":
-        from linkwalk.embed import Embeddings
+    if not navigation & {"tabs", "walk"} and starts == {"bm25"}:
+        return _Parts(bm25)
+    from linkwalk.embed import Embeddings
 
-        vectors = open_vectors(wiki, graph, agents, asked.embeddings)
-        table = Embeddings.open(wiki, asked.embeddings or "minilm", graph)
-        (encoder,) = open_encoders(wiki, agents, table).values()
-        if config.navigation == "walk":
-            walker = open_agent(agents[0], wiki, graph, vectors, Ways(), asked.embeddings)
-        elif config.navigation == "tabs":
-            guide = _guide(agents[0], wiki, table)
-        near = _near(wiki, graph, table)
-    finder = Finder(
-        graph,
-        bm25,
-        config,
-        agent=walker,
-        guide=guide,
-        rerank=rerank,
-        vectors=vectors,
-        near=near,
-        workers=threads(),
-    )
-    return Opened(finder, encoder, name)
+    vectors = open_vectors(wiki, graph, agents, asked.embeddings)
+    table = Embeddings.open(wiki, asked.embeddings or "minilm", graph)
+    (encoder,) = open_encoders(wiki, agents, table).values()
+    walker = guide = None
+    if "walk" in navigation:
+        walker = open_agent(agents[0], wiki, graph, vectors, Ways(), asked.embeddings)
+    if "tabs" in navigation:
+        guide = _guide(agents[0], wiki, table)
+    return _Parts(bm25, walker, guide, vectors, _near(wiki, graph, table), encoder)
 
 
 def open_reranker(asked: str | None) -> "tuple[Reranker | None, str]":

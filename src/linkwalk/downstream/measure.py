@@ -42,7 +42,7 @@ class Measured:
         return np.array([group in ("all", own) for own in self.groups], bool)
 
     def to_json(self) -> dict[str, Any]:
-        """Recall@1..5 by group, with what was read."""
+        """Recall@1..5 by group, the share of questions with all they need by then, and what was read."""
         found = {}
         for group in self.names:
             part = self.part(group)
@@ -51,6 +51,7 @@ class Measured:
             found[group] = {
                 "questions": int(part.sum()),
                 "recall": [round(float(x), 4) for x in self.recall[part].mean(0)],
+                "complete": [round(float(x), 4) for x in (self.recall[part] >= 1).mean(0)],
                 "seen": round(float(self.seen[part].mean()), 4),
                 "blocks": round(float(self.blocks[part].mean()), 2),
             }

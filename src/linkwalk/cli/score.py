@@ -1,0 +1,529 @@
+"""``linkwalk score``: a benchmark's claims or questions are asked of a wiki, and what is found is counted."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from linkwalk.cli import retrieval
+from linkwalk.cli.agents import EmbeddingsName
+from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_next, print_table
+from linkwalk.demo import POLICY
+
+if TYPE_CHECKING:
+    from linkwalk.downstream.asking import Outcome
+    from linkwalk.downstream.benchmark import Questions
+    from linkwalk.downstream.distances import Distances
+    from linkwalk.downstream.rows import Row
+    from linkwalk.downstream.scored import Scored
+    from linkwalk.graph.store import Graph
+    from linkwalk.progress import Progress
+
+_DAMAGE_SHOWN = 5
+_STARTS = 10
+"""Of BM25, for distances."""
+
+WikiPages = Annotated[
+    Path | None,
+    typer.Option(
+        "--wiki-pages",
+        metavar="DIR",
+        help="FEVER's own Wikipedia (wiki-001.jsonl ...): evidence is matched by its sentences, and scored by FEVER's "
+        "own measures.",
+    ),
+]
+
+Level = Annotated[
+    str,
+    typer.Option(
+        "--level", metavar="L", help="FEVER: what is to be found, block or page (needs no sentences)."
+    ),
+]
+
+
+def score(
+    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="fever, nq or multihop.")],
+    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace, indexed and embedded.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="FEVER's claims; Natural Questions with passages (DPR's files) or answers alone (NQ-open); questions "
+            "of HotpotQA, 2WikiMultihopQA or MuSiQue.",
+        ),
+    ],
+    wiki_pages: WikiPages = None,
+    level: Level = "block",
+    threshold: Annotated[
+        float,
+        typer.Option(
+            "--threshold",
+            min=1,
+            max=100,
+            metavar="N",
+            help="FEVER: token-set ratio from which a block holds a sentence.",
+        ),
+    ] = 80,
+    part: Annotated[
+        str,
+        typer.Option(
+            "--part",
+            metavar="P",
+            help="all, or one of two halves without a common page: tuned (what choices were made on) or kept.",
+        ),
+    ] = "all",
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, metavar="N", help="Ask the first N alone.")
+    ] = None,
+    rows: Annotated[
+        bool,
+        typer.Option(
+            "--rows",
+            help="All ways of retrieval side by side, each reading --candidates blocks, with paired intervals.",
+        ),
+    ] = False,
+    start: retrieval.Start = "bm25",
+    starts: retrieval.StartCount = 5,
+    steps: retrieval.StepCount = 20,
+    no_navigation: retrieval.NoNavigation = False,
+    expand: retrieval.Expand = False,
+    walk: retrieval.Walk = False,
+    lead: retrieval.Lead = False,
+    candidates: retrieval.Candidates = 20,
+    rerank: retrieval.Rerank = None,
+    agent: retrieval.AgentName = POLICY,
+    embeddings: EmbeddingsName = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            "--save",
+            metavar="FILE",
+            help="Write a JSON line for each question: its id, ranked blocks, recall, group.",
+        ),
+    ] = None,
+    submission: Annotated[
+        Path | None,
+        typer.Option(
+            "--submission",
+            metavar="FILE",
+            help="FEVER with --wiki-pages: write what was found as the official scorer reads it.",
+        ),
+    ] = None,
+    plots: Annotated[
+        Path | None,
+        typer.Option(
+            "--plots", metavar="DIR", help="Draw how many links lead from BM25's blocks to the evidence."
+        ),
+    ] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Ask the claims or questions of a benchmark and count how much of their evidence is found.
+
+    Nothing but their text is given to the finder. Recall@k is the share of what is needed among the first k blocks;
+    what the wiki does not hold is not asked, and the report says how much that is. No label is predicted for claims:
+    evidence alone is scored.
+
+    Example: linkwalk score fever WIKI shared_task_dev.jsonl --wiki-pages wiki-pages --rows
+
+    Example: linkwalk score nq WIKI nq-dev.json --start hybrid --json
+    """
+    from linkwalk.downstream.benchmark import read_benchmark
+    from linkwalk.errors import InputError
+    from linkwalk.graph.store import Graph
+    from linkwalk.progress import Progress
+
+    asked = retrieval.Retrieval(
+        start=start,
+        starts=starts,
+        steps=steps,
+        no_navigation=no_navigation,
+        expand=expand,
+        walk=walk,
+        lead=lead,
+        candidates=candidates,
+        rerank=rerank,
+        agent=agent,
+        embeddings=embeddings,
+    )
+    if submission is not None and (benchmark != "fever" or wiki_pages is None or level != "block" or rows):
+        raise InputError("--submission is for FEVER, by one way, with --wiki-pages and --level block")
+    if rows and (asked.navigation != "tabs" or start != "bm25"):
+        raise InputError("--rows runs every start and navigation: leave the options that choose one away")
+    for path in (save, submission):
+        if path is not None and not path.parent.is_dir():
+            raise InputError(f"{path.parent} is no folder: make it first")
+    if plots is not None:
+        from linkwalk.graph.plots import require
+
+        require(plots)
+    progress = Progress(quiet=quiet)
+    graph = Graph.open(wiki)
+    questions = read_benchmark(
+        benchmark,
+        file,
+        graph,
+        wiki_pages=wiki_pages,
+        threshold=threshold,
+        level=level,
+        part=part,
+        limit=limit,
+        unlabelled=submission is not None,
+    )
+    if plots is not None and not any(one.gold for one in questions.judged):
+        raise InputError("--plots needs questions whose gold blocks are known: NQ-open has answers alone")
+    tell_damage(questions, progress)
+    chosen = choose_rows(asked, progress) if rows else []
+    outcome, names = run(wiki, graph, questions, asked, chosen, progress)
+    from linkwalk.downstream.scored import save_answers, score_answers
+
+    scored = score_answers(graph, questions, outcome, wiki_pages)
+    if save is not None:
+        save_answers(save, graph, questions, outcome, scored)
+    if submission is not None:
+        from linkwalk.downstream.fever import write_submission
+
+        write_submission(submission, next(iter(scored.values())).submitted)
+    away = _distances(wiki, graph, questions, plots) if plots is not None else None
+    if json:
+        results = results_json(scored, asked, chosen, names, outcome, len(questions.texts))
+        print_json(
+            {
+                "benchmark": benchmark,
+                **facts(questions, graph),
+                "results": results,
+                "seconds": round(outcome.seconds, 2),
+                **({"distances": away.to_json()} if away else {}),
+            }
+        )
+        return
+    _print(questions, graph, scored, asked, chosen, names, outcome)
+    if away is not None:
+        _print_distances(away, benchmark)
+    for path in (save, submission):
+        if path is not None:
+            print(f"\nwritten: {path}")
+    if not rows:
+        print_next(f"linkwalk score {benchmark} {wiki} {file} --rows")
+
+
+def tell_damage(questions: "Questions", progress: "Progress") -> None:
+    """Say which lines could not be used: how many, and the first of them."""
+    if not questions.damage:
+        return
+    shown = [f"line {line.line}: {line.reason}" for line in questions.damage[:_DAMAGE_SHOWN]]
+    more = len(questions.damage) - len(shown)
+    progress.warn(
+        f"{len(questions.damage):,} damaged in {questions.file}, left out: {'; '.join(shown)}"
+        + (f"; and {more:,} more" if more else "")
+    )
+
+
+def choose_rows(asked: retrieval.Retrieval, progress: "Progress") -> "list[Row]":
+    """The rows that can be run: those with a cross-encoder only where there is one."""
+    from importlib.util import find_spec
+
+    from linkwalk.demo import reranker_path
+    from linkwalk.downstream.rows import ROWS
+
+    cross = asked.rerank not in ("none", "tfidf")
+    if asked.rerank is None and not (reranker_path().is_dir() and find_spec("torch")):
+        cross = False
+        progress.warn("no cross-encoder: its rows are left out; name one with --rerank")
+    return [row for row in ROWS if cross or row.rerank != "cross"]
+
+
+def run(
+    wiki: Path,
+    graph: "Graph",
+    questions: "Questions",
+    asked: retrieval.Retrieval,
+    rows: "list[Row]",
+    progress: "Progress",
+) -> "tuple[Outcome, dict[str, str]]":
+    """Ask everything in the one way asked for, or in all of ``rows``; and who ranks in each."""
+    from linkwalk.downstream.asking import ask
+    from linkwalk.downstream.evidence_score import SENTENCES
+    from linkwalk.downstream.shared import Find
+
+    find: Find
+    if rows:
+        compared = retrieval.open_rows(wiki, graph, asked, rows)
+        find = compared.find
+        names = {row.name: compared.reranker if row.rerank == "cross" else row.rerank for row in rows}
+    else:
+        opened = retrieval.open_finder(wiki, graph, asked)
+        way = {"none": "", "tabs": " + navigation", "walk": " + walks"}.get(
+            asked.navigation, f" + {asked.navigation}"
+        )
+        name = f"{asked.start}{way} + {opened.reranker}"
+
+        def find(queries: Any, count: int) -> Any:
+            return {name: opened.find(queries, count)}
+
+        names = {name: opened.reranker}
+    count = SENTENCES if questions.claims else 0
+    return ask(find, questions.texts, sentences=count, progress=progress), names
+
+
+def facts(questions: "Questions", graph: "Graph") -> dict[str, Any]:
+    """What was asked of which wiki."""
+    return {
+        "file": str(questions.file),
+        "wiki": graph.snapshot,
+        "measure": "answer string (weaker)" if questions.weaker else f"gold {questions.level}",
+        "part": questions.part,
+        "limit": questions.limit,
+        "asked": len(questions.texts),
+        "judged": len(questions.judged),
+        "alignment": questions.report,
+        "damaged": len(questions.damage),
+    }
+
+
+def results_json(
+    scored: "dict[str, Scored]",
+    asked: retrieval.Retrieval,
+    rows: "list[Row]",
+    names: dict[str, str],
+    outcome: "Outcome",
+    count: int,
+) -> list[dict[str, Any]]:
+    """One object for each way."""
+    from linkwalk.downstream.measure import compare
+
+    results = []
+    ways = {row.name: (row.start, row.navigation, row.reference) for row in rows}
+    for name, own in scored.items():
+        start, navigation, reference = ways.get(name, (asked.start, asked.navigation, None))
+        result: dict[str, Any] = {
+            "agent": asked.agent if navigation in ("tabs", "walk") else None,
+            "way": name,
+            "start": start,
+            "navigation": navigation,
+            "rerank": names[name],
+            "candidates": asked.candidates,
+            "metrics": own.metrics(),
+        }
+        if not rows:
+            result["metrics"]["questions_per_second"] = round(count / max(outcome.seconds, 1e-9), 2)
+        if reference in scored:
+            ours, theirs = own.measured, scored[reference].measured
+            result["reference"] = reference
+            if ours is not None and theirs is not None:
+                result["against_reference"] = compare(ours, theirs)
+        results.append(result)
+    return results
+
+
+def _print(
+    questions: "Questions",
+    graph: "Graph",
+    scored: "dict[str, Scored]",
+    asked: retrieval.Retrieval,
+    rows: "list[Row]",
+    names: dict[str, str],
+    outcome: "Outcome",
+) -> None:
+    print(headline(questions, graph))
+    print_table(alignment(questions))
+    if questions.weaker:
+        print(
+            "  The weaker measure: a block counts if it has the answer string, even where it does not answer."
+        )
+    print()
+    who = f"{asked.agent} navigates, " if rows or asked.navigation in ("tabs", "walk") else ""
+    if rows:
+        _print_rows(scored, rows)
+        print(f"\n  {who}each way reads {asked.candidates} blocks; cross-encoder: {_cross(names)}.")
+    else:
+        ((name, own),) = scored.items()
+        print(f"{name}: {who}{asked.candidates or 'all'} blocks\n")
+        if own.measured is not None:
+            _print_groups(own.measured.to_json())
+    _print_fever(scored)
+    rate = len(questions.texts) / max(outcome.seconds, 1e-9)
+    what = f"{len(rows)} ways, " if rows else ""
+    print(f"\n  {what}{rate:,.1f} questions/s")
+
+
+def _cross(names: dict[str, str]) -> str:
+    return next((name for name in names.values() if name not in ("none", "tfidf")), "none")
+
+
+def headline(questions: "Questions", graph: "Graph") -> str:
+    """What was asked of which wiki, in a line."""
+    from linkwalk.downstream.benchmark import NAMES
+
+    part = "" if questions.part == "all" else f", the half {questions.part!r}"
+    first = f", the first {questions.limit:,} alone" if questions.limit else ""
+    judged = "" if len(questions.judged) == len(questions.texts) else f", {len(questions.judged):,} judged"
+    return (
+        f"{NAMES[questions.kind]}: {questions.file.name} on {graph.snapshot}: "
+        f"{len(questions.texts):,} asked{judged}{part}{first}"
+    )
+
+
+def alignment(questions: "Questions") -> list[tuple[str, str]]:
+    """How much of the file the wiki holds, beside what the paper matched (app. C)."""
+    report, lines = questions.report, []
+    if questions.kind == "fever":
+        articles, sentences = report["articles"], report.get("sentences")
+        lines.append(("articles matched", _matched(articles["matched"], articles["named"], 99.5)))
+        if sentences:
+            within = sentences["rate within articles in the wiki"]
+            extra = f"; {100 * within:.1f} % of those of matched articles" if within is not None else ""
+            lines.append(
+                ("sentences matched", _matched(sentences["matched"], sentences["named"], 93.1) + extra)
+            )
+            lines.append(("threshold", f"{sentences['threshold']:g}"))
+        lost = report["left out"]
+    elif questions.kind == "nq":
+        if "articles" in report:
+            articles, passages = report["articles"], report["passages"]
+            lines.append(("articles matched", _matched(articles["matched"], articles["of"], 100.0)))
+            lines.append(("passages matched", _matched(passages["matched"], passages["of"], 99.3)))
+        else:
+            able = report["answerable"]
+            lines.append(("answerable", _matched(able["matched"], able["of"])))
+        lost = report.get("unmatched", {})
+    else:
+        paragraphs = report["paragraphs"]
+        lines.append(("paragraphs matched", _matched(paragraphs["matched"], paragraphs["supporting"])))
+        lost = report["unmatched"]
+    if lost:
+        lines.append(("left out", ", ".join(f"{count:,} {name}" for name, count in lost.items())))
+    if questions.damage:
+        lines.append(("damaged", f"{len(questions.damage):,} (see standard error)"))
+    return lines
+
+
+def _matched(part: int, whole: int, paper: float | None = None) -> str:
+    rate = f"{100 * part / whole:.1f} %" if whole else "none"
+    return f"{part:,} of {whole:,} ({rate}{f'; the paper {paper:g} %' if paper else ''})"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def _print_groups(groups: dict[str, dict[str, Any]]) -> None:
+    """Recall in percent, a group a line."""
+    head = ("in percent", "questions", *(f"recall@{k}" for k in range(1, 6)), "all found@5", "seen", "blocks")
+    lines = [
+        (
+            name,
+            f"{own['questions']:,}",
+            *map(_percent, own["recall"]),
+            _percent(own["complete"][-1]),
+            _percent(own["seen"]),
+            f"{own['blocks']:.1f}",
+        )
+        for name, own in groups.items()
+    ]
+    print_columns([head, *lines])
+    print('  "seen": among all blocks read; no reranker can find more.')
+
+
+def _print_rows(scored: "dict[str, Scored]", rows: "list[Row]") -> None:
+    """A way a line; then recall@5 by group."""
+    from linkwalk.downstream.measure import compare
+
+    head = ("in percent", *(f"recall@{k}" for k in range(1, 6)), "all found@5", "seen", "blocks", "@5 gained")
+    lines: list[tuple[str, ...]] = [head]
+    groups: list[tuple[str, ...]] = []
+    for row in rows:
+        own = scored[row.name].measured
+        if own is None:
+            continue
+        figures = own.to_json()
+        every, gained = figures["all"], ""
+        if row.reference is not None and (other := scored[row.reference].measured) is not None:
+            against = compare(own, other)["all"]
+            low, high = against["difference_ci95"]
+            gained = f"{100 * against['difference']:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+        lines.append(
+            (
+                row.name,
+                *map(_percent, every["recall"]),
+                _percent(every["complete"][-1]),
+                _percent(every["seen"]),
+                f"{every['blocks']:.1f}",
+                gained,
+            )
+        )
+        groups = groups or [("recall@5", *(f"{n} ({f['questions']:,})" for n, f in figures.items()))]
+        groups.append((row.name, *(_percent(f["recall"][-1]) for f in figures.values())))
+    print_columns(lines)
+    print('  "gained": against the same without navigation, with a paired 95 % interval.')
+    if groups and len(groups[0]) > 2:
+        print()
+        print_columns(groups)
+
+
+def _print_fever(scored: "dict[str, Scored]") -> None:
+    """FEVER's own measures, where its sentences are known."""
+    with_scores = {name: own.fever for name, own in scored.items() if own.fever}
+    if not with_scores:
+        return
+    single = len(with_scores) == 1
+    lines: list[tuple[str, ...]] = [
+        ("FEVER's scores", "claims", "P@5", "R@5", "F1@5", "partial", "sentences")
+    ]
+    for name, fever in with_scores.items():
+        chosen = fever["thresholded"]
+        figures = {
+            "five, all claims" if single else name: fever["all"],
+            "five, pages in the wiki": fever["pages_in_wiki"] if single else None,
+            "five, kept half": chosen["kept_fixed"] if chosen and single else None,
+            "thresholded, kept half" if single else f"{name}, thresholded": chosen and chosen["kept"],
+        }
+        lines += [
+            (
+                label,
+                f"{own['verifiable']:,}",
+                *(f"{own[key]:.3f}" for key in ("precision", "recall", "f1")),
+                f"{own['partial']:.3f}" if "partial" in own else "",
+                f"{own['submitted']:.1f}",
+            )
+            for label, own in figures.items()
+            if own
+        ]
+    print()
+    print_columns(lines)
+    print(
+        "  No label is predicted: evidence alone is scored, as in the paper's table 5. Five sentences, or those"
+    )
+    print(
+        "  from a threshold on, chosen on one half and scored on the other (kept), which shares no page with it."
+    )
+    print(
+        "  Recall: a whole set of evidence; partial: the share of one. Silence is a precision of 1, officially."
+    )
+
+
+def _distances(wiki: Path, graph: "Graph", questions: "Questions", folder: Path) -> "Distances":
+    from linkwalk.downstream.benchmark import NAMES
+    from linkwalk.downstream.distances import PAPER_MEANS, plot_distances, start_distances
+    from linkwalk.retrieve import Bm25
+
+    texts = [one.text for one in questions.judged]
+    found = Bm25.open(wiki, graph).search_many(texts, _STARTS)
+    away = start_distances(graph, [nodes for nodes, _ in found], questions.judged)
+    title = f"{NAMES[questions.kind]} on {graph.snapshot}"
+    plot_distances(away, folder / f"distances_{questions.kind}.png", title, PAPER_MEANS.get(questions.kind))
+    return away
+
+
+def _print_distances(away: "Distances", kind: str) -> None:
+    from linkwalk.downstream.distances import PAPER_MEANS
+
+    every = away.groups["all"]
+    means = {top: own.mean for top, own in every.items()}
+    told = ", ".join(
+        f"{mean:.1f} from {'the first' if top == 1 else f'the best of {top}'}"
+        for top, mean in means.items()
+        if mean is not None
+    )
+    paper = f" (the paper: {PAPER_MEANS[kind]:g})" if kind in PAPER_MEANS else ""
+    print(f"\n  links from BM25's blocks to the evidence, on average: {told or 'none leads there'}{paper}")

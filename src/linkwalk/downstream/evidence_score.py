@@ -1,0 +1,112 @@
+"""FEVER by its own sentence numbers: what was found becomes a submission, and that a score (app. C.1, table 5).
+
+The way is one: sentences found -> FEVER's sentences -> submission -> score. Gold comes in at the last step alone.
+Sentences that FEVER's Wikipedia does not have (it ends with the introductions) are passed over, as the paper matches
+what was visited before it ranks. No label is predicted: as in table 5, evidence alone is scored.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from linkwalk.downstream.asking import Sentence
+from linkwalk.downstream.fever import Claim, Submitted, sentence_ids
+from linkwalk.downstream.fever_score import MAX_EVIDENCE, FeverScore, Prediction, score, submit
+from linkwalk.downstream.wiki_pages import WikiPages, names_of
+from linkwalk.errors import InputError
+from linkwalk.graph.store import Graph
+
+SENTENCES = 100
+"""How far down the ranking sentences are looked at to submit five."""
+
+
+class Numbered:
+    """FEVER's numbers of sentences of ours."""
+
+    def __init__(self, wiki: WikiPages, names: dict[str, list[str]]) -> None:
+        self.wiki, self.names = wiki, names
+        self._known: dict[tuple[str, str], tuple[str, int] | None] = {}
+
+    @classmethod
+    def open(cls, folder: Path, graph: Graph, titles: Iterable[str]) -> "Numbered":
+        """Read the pages of these articles, whatever name they have there, in one pass over all files."""
+        names = names_of(graph, dict.fromkeys(titles))
+        return cls(WikiPages.open(folder, [name for own in names.values() for name in own]), names)
+
+    def submitted(
+        self, id: str, sentences: Sequence[Sentence], most: int = MAX_EVIDENCE
+    ) -> Submitted:  # in the order of their scores
+        """The first sentences that FEVER has, each once."""
+        new = [(s.title, s.text) for s in sentences if (s.title, s.text) not in self._known]
+        self._known.update(zip(new, sentence_ids(self.wiki, new, names=self.names), strict=True))
+        best: dict[tuple[str, int], float] = {}
+        for sentence in sentences:
+            own = self._known[sentence.title, sentence.text]
+            if own is not None and len(best) < most:
+                best.setdefault(own, sentence.score)
+        return Submitted(id, tuple(best), scores=tuple(best.values()))
+
+
+def predictions(claims: Sequence[Claim], submitted: Sequence[Submitted]) -> list[Prediction]:
+    """Submissions beside what is true; for claims that have a label."""
+    return [
+        Prediction(
+            label=claim.label,
+            evidence=tuple(tuple((one.page, one.number) for one in group) for group in claim.evidence),
+            predicted_evidence=tuple(own.evidence),
+            scores=tuple(own.scores),
+        )
+        for claim, own in zip(claims, submitted, strict=True)
+        if claim.label is not None
+    ]
+
+
+def fever_scores(
+    claims: Sequence[Claim],
+    submitted: Sequence[Submitted],
+    tuned: frozenset[str],
+    kept: frozenset[str],
+) -> dict[str, Any]:
+    """Precision, recall and F1 of the evidence: five sentences for all claims, and from a threshold on.
+
+    The threshold is chosen on the claims of ``tuned`` and scored on those of ``kept``.
+    """
+    pairs = list(zip(claims, submitted, strict=True))
+
+    def of(ids: frozenset[str]) -> list[Prediction]:
+        some = [pair for pair in pairs if pair[0].id in ids]
+        return predictions([claim for claim, _ in some], [own for _, own in some])
+
+    everything = predictions(claims, submitted)
+    inside = of(tuned | kept)
+    found: dict[str, Any] = {
+        "labels": "none predicted: evidence alone is scored, as in the paper's table 5",
+        "all": _figures(score(everything), everything) if everything else None,
+        "pages_in_wiki": _figures(score(inside), inside) if inside else None,
+    }
+    half = of(kept)
+    try:
+        both = submit(of(tuned), half)
+    except InputError as error:
+        return found | {"thresholded": None, "no_threshold": str(error)}
+    return found | {
+        "thresholded": {
+            "threshold": both.threshold,
+            "kept": _figures(both.thresholded),
+            "kept_fixed": _figures(both.fixed, half),
+            "tuned": _figures(both.tuning),
+        }
+    }
+
+
+def _figures(found: FeverScore, predicted: Sequence[Prediction] = ()) -> dict[str, Any]:
+    """What no label changes. Recall is strict, a whole set of evidence; ``partial`` is the best set's share."""
+    figures: dict[str, Any] = {
+        name: round(value, 4) if isinstance(value, float) else value
+        for name, value in found.to_json().items()
+        if name not in ("strict", "partial", "label_accuracy")
+    }
+    shares = [one.first(MAX_EVIDENCE).best_group() for one in predicted if one.verifiable]
+    if shares:
+        figures["partial"] = round(sum(shares) / len(shares), 4)
+    return figures

@@ -1,0 +1,212 @@
+"""Ways of retrieval side by side, each piece of work done once: search results, what is read, scores of pairs.
+
+Answers are those of each way on its own. Only what several of them would ask for again is remembered, and only while
+the same questions are at hand, so memory does not grow with a benchmark.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from linkwalk.downstream.rows import Row
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Int32s
+from linkwalk.graph.store import Graph
+from linkwalk.navigate import Agent
+from linkwalk.navigate.guided import Guide
+from linkwalk.navigate.journeys import Float32s
+from linkwalk.retrieve import Cascade, FindConfig, Finder, Found, Reranker, tfidf
+from linkwalk.retrieve.finder import Reading
+from linkwalk.retrieve.rerank import Many
+from linkwalk.retrieve.starts import Near, Search, Starts, nearest_many
+
+MOST_PAIRS = 1 << 18
+"""Scores of (query, title, sentence) that are remembered at most."""
+
+
+class Remembered:
+    """A reranker that scores no pair twice: one whose scores do not depend on what else it is shown."""
+
+    def __init__(self, slow: Reranker, most: int = MOST_PAIRS) -> None:
+        self.slow, self.most = slow, most
+        self._scores: dict[tuple[str, str, str], float] = {}
+
+    def __call__(self, query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
+        """One score for each sentence."""
+        return self.many([query], [titles], [sentences])[0]
+
+    def many(
+        self, queries: Sequence[str], titles: Sequence[Sequence[str]], sentences: Sequence[Sequence[str]]
+    ) -> list[Float32s]:
+        """The scores of several queries' sentences."""
+        keys = [
+            [(query, title, sentence) for title, sentence in zip(own_titles, own, strict=True)]
+            for query, own_titles, own in zip(queries, titles, sentences, strict=True)
+        ]
+        wanted = sum(map(len, keys))
+        if len(self._scores) + wanted > self.most:
+            self._scores.clear()
+        new = [list(dict.fromkeys(key for key in own if key not in self._scores)) for own in keys]
+        new = [own for own in new if own]
+        for own, scores in zip(new, self._new(new), strict=True):
+            self._scores.update(zip(own, scores.tolist(), strict=True))
+        return [np.array([self._scores[key] for key in own], np.float32) for own in keys]
+
+    def _new(self, new: list[list[tuple[str, str, str]]]) -> list[Float32s]:
+        queries = [own[0][0] for own in new]
+        titles = [[title for _, title, _ in own] for own in new]
+        sentences = [[sentence for _, _, sentence in own] for own in new]
+        if isinstance(self.slow, Many):
+            return self.slow.many(queries, titles, sentences) if new else []
+        return [self.slow(*each) for each in zip(queries, titles, sentences, strict=True)]
+
+
+class _Searched:
+    """A search that is done once for the questions at hand, as deep as any way wants it."""
+
+    def __init__(self, search: Search, depth: int) -> None:
+        self.search, self.depth = search, depth
+        self._found: dict[str, tuple[Int32s, list[float]]] = {}
+
+    def search_many(self, queries: Sequence[str], count: int) -> list[tuple[Int32s, list[float]]]:
+        """The best blocks: the first of those found, since a shorter list is the head of a longer one."""
+        if count > self.depth:
+            return self.search.search_many(queries, count)
+        new = [query for query in dict.fromkeys(queries) if query not in self._found]
+        if new:
+            self._found.update(zip(new, self.search.search_many(new, self.depth), strict=True))
+        return [(nodes[:count], scores[:count]) for nodes, scores in map(self._found.__getitem__, queries)]
+
+    def clear(self) -> None:
+        """Other questions follow."""
+        self._found.clear()
+
+
+class _Neared:
+    """The same for the nearest embeddings."""
+
+    def __init__(self, near: Near | Float32s, depth: int) -> None:
+        self.near, self.depth = near, depth
+        self._found: dict[bytes, Int32s] = {}
+
+    def nearest_many(self, meanings: Float32s, count: int) -> Sequence[Int32s]:
+        """The blocks closest to each vector."""
+        if count > self.depth:
+            return self._look(meanings, count)
+        keys = [meaning.tobytes() for meaning in meanings]
+        new = [i for i, key in enumerate(keys) if key not in self._found]
+        if new:
+            found = self._look(meanings[new], self.depth)
+            self._found.update(zip((keys[i] for i in new), found, strict=True))
+        return [self._found[key][:count] for key in keys]
+
+    def _look(self, meanings: Float32s, count: int) -> Sequence[Int32s]:
+        if isinstance(self.near, Near):
+            return self.near.nearest_many(meanings, count)
+        return list(nearest_many(self.near, meanings, count))
+
+    def clear(self) -> None:
+        """Other questions follow."""
+        self._found.clear()
+
+
+class _Reader(Finder):
+    """A finder that reads what another one of the same ways has read already."""
+
+    readings: dict[FindConfig, list[Reading]]
+
+    def read(self, starts: list[Starts], meanings: Float32s | None) -> list[Reading]:
+        """What is read for the questions at hand."""
+        if self.config not in self.readings:
+            self.readings[self.config] = super().read(starts, meanings)
+        return self.readings[self.config]
+
+
+class _Listed:
+    """TF-IDF, whose scores depend on all sentences at hand: remembered for whole lists."""
+
+    def __init__(self) -> None:
+        self._scores: dict[tuple[Any, ...], Float32s] = {}
+
+    def __call__(self, query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
+        """One score for each sentence."""
+        key = query, tuple(titles), tuple(sentences)
+        if key not in self._scores:
+            self._scores[key] = tfidf(query, titles, sentences)
+        return self._scores[key]
+
+    def clear(self) -> None:
+        """Other questions follow."""
+        self._scores.clear()
+
+
+class SideBySide:
+    """Some rows of ``downstream.rows`` over one wiki, all held to the same number of blocks."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        search: Search,
+        rows: Sequence[Row],
+        candidates: int,
+        *,
+        cross: Reranker | None = None,
+        agent: Agent | None = None,
+        guide: Guide | None = None,
+        vectors: Float32s | None = None,
+        near: Near | None = None,
+        workers: int = 1,
+    ) -> None:
+        """``cross`` ranks for the rows that say so; of a cascade, the slow part is remembered."""
+        if not candidates:
+            raise InputError("ways are compared at one number of blocks: choose --candidates of 1 or more")
+        self.graph, self.rows = graph, tuple(rows)
+        configs = {row.name: row.config(candidates) for row in rows}
+        # Both lists of a hybrid are read this deep, and the lists of tabs.
+        depth = max([100, *(config.hits for config in configs.values())])
+        self._search, self._tfidf = _Searched(search, depth), _Listed()
+        table = near if near is not None else vectors
+        self._near = None if table is None else _Neared(table, depth)
+        rerankers: dict[str, Reranker | None] = {"none": None, "tfidf": self._tfidf}
+        if cross is not None:
+            slow, top = (cross.slow, cross.top) if isinstance(cross, Cascade) else (cross, None)
+            remembered = Remembered(slow)
+            rerankers["cross"] = Cascade(remembered, self._tfidf, top=top) if top is not None else remembered
+        self._readings: dict[FindConfig, list[Reading]] = {}
+        self.finders: dict[str, Finder] = {}
+        for row in rows:
+            if row.rerank not in rerankers:
+                raise InputError(f"{row.name} needs a cross-encoder: name one with --rerank")
+            finder = _Reader(
+                graph,
+                self._search,
+                configs[row.name],
+                agent=agent,
+                guide=guide,
+                rerank=rerankers[row.rerank],
+                vectors=vectors,
+                near=self._near,
+                workers=workers,
+            )
+            finder.readings = self._readings
+            if self.finders:
+                finder.sentences = next(iter(self.finders.values())).sentences
+            self.finders[row.name] = finder
+
+    def find_many(
+        self, queries: Sequence[str], count: int, meanings: Float32s | None
+    ) -> dict[str, list[Found]]:
+        """What each row finds for the same queries: up to 1,024, a finder's own piece."""
+        self._search.clear()
+        self._tfidf.clear()
+        self._readings.clear()
+        if self._near is not None:
+            self._near.clear()
+        return {
+            name: finder.find_many(queries, count, meanings=meanings) for name, finder in self.finders.items()
+        }
+
+
+Find = Callable[[Sequence[str], int], dict[str, list[Found]]]
+"""Queries and a number of sentences in; for each way, by its name, what it found for each query."""

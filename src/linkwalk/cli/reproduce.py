@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from linkwalk.cli import retrieval
 from linkwalk.cli.agents import (
     NAMES,
     Budget,
@@ -16,7 +17,17 @@ from linkwalk.cli.agents import (
     open_agent,
     open_vectors,
 )
-from linkwalk.cli.output import Json, Quiet, print_columns, print_json
+from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_table
+from linkwalk.cli.score import (
+    Level,
+    WikiPages,
+    alignment,
+    choose_rows,
+    facts,
+    headline,
+    run,
+    tell_damage,
+)
 from linkwalk.demo import POLICY
 
 if TYPE_CHECKING:
@@ -24,12 +35,11 @@ if TYPE_CHECKING:
     from linkwalk.reproduce.tables import Size
 
 TABLES = ("table1", "table2", "table7")
-WHAT = (*TABLES, "bound", "traces")
+EVIDENCE = ("table5", "table6")
+WHAT = (*TABLES, *EVIDENCE, "bound", "traces")
 _ELSEWHERE = {
     "table3": "table 3 is `linkwalk stats WIKI`",
     "table4": "table 4 needs encoders trained with the policy, which are still to come",
-    "table5": "table 5 needs the evidence finder, which is still to come",
-    "table6": "table 6 needs the evidence finder, which is still to come",
 }
 
 
@@ -38,15 +48,16 @@ def reproduce(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="table1 (trajectory distributions), table2 (navigation), table7 (cost), bound (the variational bound "
-            "of appendix D) or traces (as in figure 3).",
+            help="table1 (trajectory distributions), table2 (navigation), table5 (FEVER), table6 (Natural Questions), "
+            "table7 (cost), bound (the variational bound of appendix D) or traces (as in figure 3).",
         ),
     ],
     wiki: Annotated[
         Path,
         typer.Argument(
             metavar="WIKI",
-            help="Folder that `linkwalk split` made, or a workspace, which is split into WIKI/halves. Both embedded.",
+            help="Folder that `linkwalk split` made, or a workspace, which is split into WIKI/halves; both embedded. "
+            "For table5 and table6 a workspace, indexed and embedded.",
         ),
     ],
     rows: Annotated[
@@ -76,15 +87,24 @@ def reproduce(
         bool,
         typer.Option(
             "--quick",
-            help="For a CPU: 500 episodes, 200 updates of 64 walks. The table says that it is quick.",
+            help="For a CPU: 500 episodes, 200 updates of 64 walks; the first 200 claims or questions. The table says "
+            "that it is quick.",
         ),
     ] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", metavar="FILE", help="FEVER's claims (table5), Natural Questions (table6)."),
+    ] = None,
+    wiki_pages: WikiPages = None,
+    level: Level = "block",
+    candidates: retrieval.Candidates = 20,
+    rerank: retrieval.Rerank = None,
     steps: Annotated[
         int, typer.Option("--steps", min=1, max=1000, metavar="T", help="T of the walks (bound, traces).")
     ] = 10,
     agent: Annotated[
         str,
-        typer.Option("--agent", metavar="A", help=f"Whose traces: {NAMES}."),
+        typer.Option("--agent", metavar="A", help=f"Whose traces, or who finds evidence: {NAMES}."),
     ] = POLICY,
     count: Annotated[int, typer.Option("--count", min=1, metavar="N", help="Traces of either kind.")] = 4,
     budget: Budget = 100,
@@ -114,6 +134,8 @@ def reproduce(
 
     Example: linkwalk reproduce table1 WIKI --quick
 
+    Example: linkwalk reproduce table5 WIKI --file shared_task_dev.jsonl --wiki-pages wiki-pages
+
     Example: linkwalk reproduce traces WIKI > traces.md
     """
     from linkwalk.errors import InputError
@@ -121,6 +143,25 @@ def reproduce(
     if what not in WHAT:
         why = _ELSEWHERE.get(what, f"there is no {what!r} to reproduce")
         raise InputError(f"{why}: choose one of {', '.join(WHAT)}")
+    names = [name.strip() for part in rows or [] for name in part.split(",")]
+    if what in EVIDENCE:
+        asked = retrieval.Retrieval(candidates=candidates, rerank=rerank, agent=agent, embeddings=embeddings)
+        _evidence(
+            what,
+            wiki,
+            file,
+            wiki_pages,
+            level,
+            asked,
+            names,
+            quick=quick,
+            markdown=markdown,
+            json=json,
+            quiet=quiet,
+        )
+        return
+    if file is not None or wiki_pages is not None:
+        raise InputError("--file and --wiki-pages belong to table5 and table6: leave them out")
     from linkwalk.device import choose_device
 
     choose_device(device)  # before anything that needs torch: without it, this says what to install
@@ -139,7 +180,6 @@ def reproduce(
     from linkwalk.reproduce.tables import choose_rows, run_table
 
     size = _size(quick, episodes, updates, seed)
-    names = [name for part in rows or [] for name in part.split(",")]
     table = choose_rows(RUN[what], names) if what in RUN else None
     progress, name = Progress(quiet=quiet), embeddings or "minilm"
     runner = Runner(
@@ -174,6 +214,77 @@ def reproduce(
     else:
         print_columns(lines)
     print("\n" + "\n".join(show.notes(runner, size, table, quick=quick)))
+
+
+def _evidence(
+    what: str,
+    wiki: Path,
+    file: Path | None,
+    wiki_pages: Path | None,
+    level: str,
+    asked: retrieval.Retrieval,
+    names: list[str],
+    *,
+    quick: bool,
+    markdown: bool,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """Tables 5 and 6: rows that ``linkwalk score --rows`` runs, beside the paper's."""
+    from linkwalk.downstream.benchmark import read_benchmark
+    from linkwalk.downstream.scored import score_answers
+    from linkwalk.errors import InputError
+    from linkwalk.graph.store import Graph
+    from linkwalk.progress import Progress
+    from linkwalk.reproduce import evidence, show
+
+    table, progress = evidence.TABLES[what], Progress(quiet=quiet)
+    if file is None:
+        whose = "FEVER's claims" if what == "table5" else "Natural Questions"
+        raise InputError(f"{what} needs a file: give {whose} with --file")
+    graph = Graph.open(wiki)
+    limit = evidence.QUICK if quick else None
+    questions = read_benchmark(table.benchmark, file, graph, wiki_pages=wiki_pages, level=level, limit=limit)
+    tell_damage(questions, progress)
+    cross = any(row.rerank == "cross" for row in choose_rows(asked, progress))
+    rows = table.choose(names, cross=cross)
+    outcome, rerankers = run(wiki, graph, questions, asked, rows, progress)
+    scored = score_answers(graph, questions, outcome, wiki_pages)
+    reranker = next((name for name in rerankers.values() if name not in ("none", "tfidf")), None)
+    if json:
+        shown = evidence.table_json(table, scored)
+        print_json(
+            {
+                "what": what,
+                "quick": quick,
+                **facts(questions, graph),
+                "candidates": asked.candidates,
+                "rerank": reranker,
+                "rows": shown,
+            }
+        )
+        return
+    print(f"{table.title}: the paper's, ours beside it\n")
+    print(headline(questions, graph))
+    print_table(alignment(questions))
+    print()
+    lines = evidence.table_lines(table, scored, level)
+    if markdown:
+        print(show.markdown(lines))
+    else:
+        print_columns(lines)
+    told = evidence.notes(
+        table,
+        scored,
+        candidates=asked.candidates,
+        reranker=reranker,
+        level=level,
+        asked=len(questions.texts),
+        wiki=graph.snapshot,
+        weaker=questions.weaker,
+        quick=quick,
+    )
+    print("\n" + "\n".join(told))
 
 
 def _size(quick: bool, episodes: int | None, updates: int | None, seed: int) -> "Size":

@@ -1,65 +1,269 @@
 """``linkwalk index`` and ``find`` as a user runs them."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from linkwalk import demo
 from linkwalk.graph.store import Graph
+from linkwalk.retrieve import index
 from linkwalk.sources.build import build
 from tests.cli.conftest import Ran
+from tests.embed.conftest import tiny_bert
 
+Run = Callable[..., Ran]
 QUESTION = "How many hearts has an octopus?"
+TFIDF = ("--rerank", "tfidf")
 
 
-def test_a_question_is_answered(tmp_path: Path, run: Callable[..., Ran]) -> None:
-    wiki = tmp_path / "demo"
+@pytest.fixture(scope="module")
+def encyclopedia(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Indexed, without embeddings; only to be read."""
+    wiki = tmp_path_factory.mktemp("find") / "demo"
     build([demo.dump_path("demo")], wiki)
-    none = run("find", wiki, "iron", "--no-navigation")
-    assert (none.status, "run `linkwalk index" in none.err) == (2, True)
-    assert run("index", wiki, "--json", "-q").json()["blocks"] == 801
-    answer = run("find", wiki, QUESTION, "--no-navigation", "--json", "-k", "3").json()
+    index(wiki, Graph.open(wiki))
+    return wiki
+
+
+@pytest.fixture(scope="module")
+def world(embedded_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty blocks, indexed and embedded; only to be read."""
+    wiki = tmp_path_factory.mktemp("find") / "world"
+    shutil.copytree(embedded_world, wiki, ignore=shutil.ignore_patterns("index"))
+    index(wiki, Graph.open(wiki))
+    return wiki
+
+
+@pytest.fixture(scope="module")
+def query(world: Path) -> str:
+    """Words that the wiki knows."""
+    return " ".join(Graph.open(world).block(0).text.split()[:8])
+
+
+def refused(ran: Ran, *words: str) -> None:
+    """One line on standard error, and status 2."""
+    assert (ran.status, ran.out) == (2, ""), ran
+    assert len(ran.err.strip().splitlines()) == 1, ran.err
+    for word in words:
+        assert word in ran.err
+
+
+def check(wiki: Path, answer: dict[str, Any]) -> None:
+    """The shape of an answer, and that its paths go along links."""
+    graph = Graph.open(wiki)
+    assert set(answer) == {"query", "agent", "navigation", "start", "rerank", "blocks", "evidence"}
+    assert answer["evidence"]
+    for evidence in answer["evidence"]:
+        assert set(evidence) == {"score", "sentence", "title", "block", "node", "start", "path"}
+        assert evidence["sentence"] in graph.block(evidence["node"]).text
+        at = evidence["start"]
+        for step in evidence["path"]:
+            assert {"node", "title", "block", "link", "kind", "probability", "sentence"} <= set(step)
+            assert step["node"] in graph.forward.row(at)
+            at = step["node"]
+        assert at == evidence["node"]
+    assert len({evidence["node"] for evidence in answer["evidence"]}) <= answer["blocks"]
+
+
+def test_a_question_is_answered(encyclopedia: Path, run: Run) -> None:
+    ran = run("find", encyclopedia, QUESTION, "--no-navigation", *TFIDF, "--json", "-k", 3)
+    answer = ran.json()
+    check(encyclopedia, answer)
+    assert ran.err == ""
     assert len(answer["evidence"]) == 3
+    facts = {name: answer[name] for name in ("query", "agent", "navigation", "start", "rerank", "blocks")}
+    assert facts == {
+        "query": QUESTION,
+        "agent": None,
+        "navigation": "none",
+        "start": "bm25",
+        "rerank": "tfidf",
+        "blocks": 20,
+    }
     assert all(e["path"] == [] and e["start"] == e["node"] for e in answer["evidence"])
     assert any(e["title"] == "Octopus" and "three hearts" in e["sentence"] for e in answer["evidence"])
-    assert "among the starts" in run("find", wiki, QUESTION, "--no-navigation").out
-    assert "no block has any of these words" in run("find", wiki, "zzzzqqq", "--no-navigation").out
+    shown = run("find", encyclopedia, QUESTION, "--no-navigation", *TFIDF)
+    assert (shown.status, shown.err) == (0, "")
+    assert "  1. " in shown.out
+    assert "among the search results" in shown.out
+    assert "next:" not in shown.out, "nowhere was walked to"
+    none = run("find", encyclopedia, "zzzzqqq", "--no-navigation", *TFIDF)
+    assert (none.status, none.err) == (0, "")
+    assert "no block has any of these words" in none.out
+    assert run("find", encyclopedia, "zzzzqqq", "--lead", *TFIDF, "--json").json()["evidence"] == []
 
 
-def test_bad_queries(tmp_path: Path, run: Callable[..., Ran]) -> None:
-    wiki = tmp_path / "demo"
-    build([demo.dump_path("demo")], wiki)
-    run("index", wiki, "-q")
-    for query, words in ((" ", "empty"), ("?!", "no words")):
-        ran = run("find", wiki, query, "--no-navigation")
-        assert (ran.status, len(ran.err.strip().splitlines()), words in ran.err) == (2, 1, True)
-    for options, words in (
-        (("--start", "sparse"), "no starts named"),
-        (("--rerank", "cross"), "no reranker named"),
-        (("--expand",), "choose one of the two"),
-    ):
-        ran = run("find", wiki, QUESTION, "--no-navigation", *options)
-        assert (ran.status, len(ran.err.strip().splitlines()), words in ran.err) == (2, 1, True)
-    unread = run("find", wiki, QUESTION)
-    assert (unread.status, "linkwalk embed" in unread.err) == (2, True)
+@pytest.mark.skipif(not demo.reranker_path().is_dir(), reason="the reranker that ships is not there yet")
+def test_the_reranker_that_ships(encyclopedia: Path, run: Run) -> None:
+    asked = ("find", encyclopedia, QUESTION, "--no-navigation", "--json", "-k", 3)
+    answer = run(*asked, "--rerank", "cross").json()
+    check(encyclopedia, answer)
+    assert answer["rerank"] == "cross"
+    assert "three hearts" in answer["evidence"][0]["sentence"]
+    assert run(*asked).json() == answer, "it is what one gets unasked"
 
 
-def test_walks_of_the_shipped_policy_find_more(embedded_world: Path, run: Callable[..., Ran]) -> None:
-    graph = Graph.open(embedded_world)
-    run("index", embedded_world, "-q")
-    query = " ".join(graph.block(0).text.split()[:8])
-    ran = run("find", embedded_world, query, "--starts", 1, "--steps", 5, "--json", "-k", 1000)
-    evidence = ran.json()["evidence"]
-    assert len({e["start"] for e in evidence}) == 1
-    assert any(e["path"] for e in evidence), "the walk has read more than its start"
-    for e in evidence:
-        assert (e["path"][-1]["node"] if e["path"] else e["start"]) == e["node"]
-    unknown = run("find", embedded_world, "zzzzqqq", "--json")
-    assert unknown.json()["start"] == "dense"
-    assert "BM25 knows none of these words" in unknown.err
-    few = run("find", embedded_world, query, "--start", "hybrid", "--candidates", 4, "--json").json()
-    assert (few["start"], few["blocks"]) == ("hybrid", 4)
-    one = run("find", embedded_world, query, "--expand", "--json", "-k", 1000).json()["evidence"]
-    assert {len(e["path"]) for e in one} == {0, 1}
-    path = next(e["path"] for e in evidence if e["path"])
-    assert " > " in run("find", embedded_world, query, "--starts", 1, "-k", 1000).out
-    assert {"node", "title", "block", "link", "kind", "probability"} <= set(path[0])
+@pytest.mark.parametrize("way", ["--no-navigation", "--expand", "--lead"])
+def test_ways_that_need_no_embeddings(way: str, encyclopedia: Path, run: Run) -> None:
+    answer = run(
+        "find", encyclopedia, QUESTION, way, "--candidates", 9, "--starts", 2, *TFIDF, "--json", "-k", 999
+    ).json()
+    check(encyclopedia, answer)
+    assert (answer["navigation"], answer["agent"]) == (
+        way.removeprefix("--").replace("no-navigation", "none"),
+        None,
+    )
+    assert answer["blocks"] == 9
+    lengths = {len(evidence["path"]) for evidence in answer["evidence"]}
+    assert lengths == ({0, 1} if way == "--expand" else {0})
+    if way == "--expand":
+        assert len({evidence["start"] for evidence in answer["evidence"]}) <= 2
+    if way == "--lead":
+        assert {evidence["block"] for evidence in answer["evidence"]} == {0}
+    refused(
+        run("find", encyclopedia, QUESTION, way, "--start", "dense", *TFIDF),
+        f"no embeddings named 'minilm' in {encyclopedia}",
+        "run `linkwalk embed",
+    )
+
+
+def test_all_that_is_one_link_away(encyclopedia: Path, run: Run) -> None:
+    asked = ("find", encyclopedia, QUESTION, "--expand", "--starts", 1, *TFIDF, "--json", "-k", 1000)
+    answer = run(*asked, "--candidates", 0).json()
+    graph = Graph.open(encyclopedia)
+    (start,) = {evidence["start"] for evidence in answer["evidence"]}
+    assert answer["blocks"] == len({start, *graph.forward.row(start).tolist()})
+
+
+def test_tabs_by_the_shipped_policy(world: Path, query: str, run: Run) -> None:
+    ran = run("find", world, query, *TFIDF, "--candidates", 12, "--json", "-k", 1000)
+    answer = ran.json()
+    check(world, answer)
+    assert ran.err == ""
+    assert (answer["agent"], answer["navigation"], answer["blocks"]) == ("compass", "tabs", 12)
+    shown = run("find", world, query, *TFIDF, "--candidates", 12, "-k", 1000).out
+    assert "among the search results" in shown
+    assert any(evidence["path"] for evidence in answer["evidence"])
+    assert " > " in shown
+    assert f"next: linkwalk walk {world} --from" in shown
+    greedy = run("find", world, query, *TFIDF, "--agent", "greedy", "--embeddings", "minilm", "--json").json()
+    check(world, greedy)
+    assert (greedy["agent"], len(greedy["evidence"])) == ("greedy", 5)
+
+
+def test_walks_of_the_shipped_policy_read_more_than_their_start(world: Path, query: str, run: Run) -> None:
+    asked = ("find", world, query, "--walk", "--starts", 1, "--steps", 5, *TFIDF, "-k", 1000)
+    answer = run(*asked, "--json").json()
+    check(world, answer)
+    assert (answer["agent"], answer["navigation"]) == ("compass", "walk")
+    assert len({evidence["start"] for evidence in answer["evidence"]}) == 1
+    assert 1 <= max(len(evidence["path"]) for evidence in answer["evidence"]) <= 5
+    shown = run(*asked).out
+    assert " > " in shown
+    assert f"next: linkwalk walk {world} --from" in shown
+    blind = run(*asked, "--agent", "random", "--json").json()
+    check(world, blind)
+    assert blind["agent"] == "random"
+
+
+def test_starts_by_meaning(world: Path, query: str, run: Run) -> None:
+    for start in ("dense", "hybrid"):
+        ran = run("find", world, query, "--start", start, "--candidates", 4, *TFIDF, "--json")
+        check(world, ran.json())
+        assert (ran.json()["start"], ran.json()["blocks"], ran.err) == (start, 4, "")
+    found = run("find", world, "???", "--start", "dense", "--no-navigation", *TFIDF, "--json").json()
+    assert (found["start"], found["blocks"]) == ("dense", min(20, Graph.open(world).nodes))
+
+
+@pytest.mark.parametrize("start", ["bm25", "hybrid"])
+def test_words_of_another_script_are_begun_at_the_nearest(start: str, world: Path, run: Run) -> None:
+    asked = ("find", world, "Где находится река?", "--start", start, *TFIDF)
+    ran = run(*asked, "--json")
+    check(world, ran.json())
+    assert ran.json()["start"] == "dense"
+    note = "BM25 knows none of these words: begun at the nearest embeddings\n"
+    assert ran.err == note
+    shown = run(*asked)
+    assert (shown.status, shown.err, "  1. " in shown.out) == (0, note, True)
+
+
+def test_rerankers(world: Path, query: str, tmp_path: Path, run: Run) -> None:
+    asked = ("find", world, query, "--no-navigation", "--json", "-k", 1000)
+    unranked = run(*asked, "--rerank", "none").json()
+    assert unranked["rerank"] == "none"
+    nodes = [evidence["node"] for evidence in unranked["evidence"]]
+    assert nodes == sorted(nodes, key=nodes.index), "block by block"
+    folder = tiny_bert(tmp_path / "hub", "BertForSequenceClassification", num_labels=1, initializer_range=0.5)
+    foreign = run(*asked, "--rerank", folder).json()
+    check(world, foreign)
+    assert foreign["rerank"] == str(folder)
+    by_words = run(*asked, *TFIDF).json()
+    sentences = [
+        [(evidence["node"], evidence["sentence"]) for evidence in answer["evidence"]]
+        for answer in (unranked, foreign, by_words)
+    ]
+    assert sorted(sentences[0]) == sorted(sentences[1]) == sorted(sentences[2])
+    assert sentences[0] != sentences[1] != sentences[2]
+    (folder / "config.json").unlink()
+    refused(run(*asked, "--rerank", folder), str(folder), "holds no reranker")
+
+
+@pytest.mark.parametrize(
+    ("query", "options", "words"),
+    [
+        (" ", [], "the query is empty: give a claim or a question"),
+        ("?!", [], "has no words"),
+        (QUESTION, ["--start", "sparse"], "no starts named 'sparse': choose one of bm25, dense, hybrid"),
+        (QUESTION, ["--rerank", "magic"], "no reranker 'magic': choose none, tfidf, cross, or"),
+        (QUESTION, ["--expand"], "--no-navigation and --expand: choose one of them"),
+        (QUESTION, ["--lead"], "--no-navigation and --lead: choose one of them"),
+        (QUESTION, ["--candidates", 0], "choose how many blocks"),
+        (QUESTION, ["--agent", "nobody"], "no agent named 'nobody'"),
+        (QUESTION, ["--agent", "greedy,random"], "one agent navigates at a time"),
+    ],
+)
+def test_bad_options(query: str, options: list[Any], words: str, encyclopedia: Path, run: Run) -> None:
+    refused(run("find", encyclopedia, query, "--no-navigation", *TFIDF, *options), words)
+
+
+def test_two_ways_at_once(encyclopedia: Path, run: Run) -> None:
+    refused(
+        run("find", encyclopedia, QUESTION, *TFIDF, "--walk", "--expand"), "--expand and --walk: choose one"
+    )
+    three = run("find", encyclopedia, QUESTION, *TFIDF, "--walk", "--expand", "--lead")
+    refused(three, "--expand and --walk and --lead: choose one")
+
+
+@pytest.mark.parametrize("agent", ["random", "random-dfs"])
+def test_who_does_not_say_where_to_look(agent: str, world: Path, query: str, run: Run) -> None:
+    refused(run("find", world, query, *TFIDF, "--agent", agent), f"{agent} walks, but", "add --walk")
+
+
+def test_workspaces_that_lack_something(
+    encyclopedia: Path, world: Path, query: str, tmp_path: Path, run: Run
+) -> None:
+    for way in ((), ("--walk",)):
+        refused(
+            run("find", encyclopedia, QUESTION, *TFIDF, *way),
+            f"run `linkwalk embed {encyclopedia}`",
+            "--no-navigation",
+        )
+    refused(
+        run("find", world, query, *TFIDF, "--embeddings", "other"), "no embeddings named 'other'", "minilm"
+    )
+    bare = tmp_path / "bare"
+    shutil.copytree(encyclopedia, bare, ignore=shutil.ignore_patterns("index"))
+    refused(run("find", bare, QUESTION, "--no-navigation", *TFIDF), f"run `linkwalk index {bare}`")
+    stale = tmp_path / "stale"
+    build([demo.dump_path("demo2")], stale)
+    shutil.copytree(encyclopedia / "index", stale / "index")
+    refused(
+        run("find", stale, QUESTION, "--no-navigation", *TFIDF),
+        f"the index is older than the graph: run `linkwalk index {stale}` again",
+    )
+    refused(run("find", tmp_path / "nowhere", QUESTION, *TFIDF), "nowhere")
+    assert run("index", bare, "--json", "-q").json()["blocks"] == 801
+    assert run("find", bare, QUESTION, "--no-navigation", *TFIDF).status == 0

@@ -11,7 +11,6 @@ from linkwalk.cli.agents import (
     check_agents,
     open_agent,
     open_encoders,
-    open_vectors,
     policy_folder,
     threads,
 )
@@ -213,7 +212,7 @@ def open_rows(wiki: Path, graph: "Graph", asked: Retrieval, rows: "Sequence[Row]
 def _open_parts(
     wiki: Path, graph: "Graph", asked: Retrieval, navigation: set[str], starts: set[str]
 ) -> _Parts:
-    from linkwalk.errors import InputError
+    from linkwalk.errors import ArtifactError, InputError
     from linkwalk.retrieve import Bm25
 
     bm25 = Bm25.open(wiki, graph)
@@ -223,9 +222,15 @@ def _open_parts(
     if not navigation & {"tabs", "walk"} and starts == {"bm25"}:
         return _Parts(bm25)
     from linkwalk.embed import Embeddings
+    from linkwalk.navigate import unit_rows
 
-    vectors = open_vectors(wiki, graph, agents, asked.embeddings)
-    table = Embeddings.open(wiki, asked.embeddings or "minilm", graph)
+    try:
+        table = Embeddings.open(wiki, asked.embeddings or "minilm", graph)
+    except ArtifactError as error:
+        if starts != {"bm25"} or asked.embeddings is not None:
+            raise
+        raise ArtifactError(f"{error}, or read search results alone (--no-navigation)") from None
+    vectors = unit_rows(table.vectors)
     (encoder,) = open_encoders(wiki, agents, table).values()
     walker = guide = None
     if "walk" in navigation:

@@ -64,7 +64,7 @@ def test_evidence_comes_first_after_training(config: CrossConfig, tmp_path: Path
     assert [row["update"] for row in rows] == [25, 50, 60]
     assert rows[-1]["loss"] < rows[0]["loss"]
     assert rows[-1]["first"] > rows[-1]["first_by_cosine"]
-    assert all(0 <= row["first"] <= 1 and row["seconds"] >= 0 and "scale" in row for row in rows)
+    assert all(0 <= row["first"] <= 1 and row["seconds"] >= 0 and len(row["scales"]) == 2 for row in rows)
 
 
 def test_the_same_seed_gives_the_same_weights(config: CrossConfig) -> None:

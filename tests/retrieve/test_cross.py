@@ -1,4 +1,4 @@
-"""The cross-encoder on a tiny random BERT: the cosine before training, the same in batches, refused where damaged."""
+"""The cross-encoder on a tiny random BERT: two cosines, the same in batches, refused where damaged."""
 
 import json
 import shutil
@@ -84,29 +84,30 @@ def by_hand(model: CrossModel, plain: TransformerEncoder, query: str, text: str)
     """One pair, without a batch, padding or mask."""
     tokens = plain.tokenizer(query, text, return_tensors="pt", truncation=True, max_length=160)
     cosine = torch.tensor(cosines(plain, query, [text]), dtype=torch.float32)
-    states = model.model(**tokens).last_hidden_state.mean(1)
-    return float(model.head(states)[0, 0] + model.scale * cosine[0])
+    states = model.model(**tokens).last_hidden_state[0]
+    second = tokens["token_type_ids"][0] == 1
+    together = torch.cosine_similarity(states[~second].mean(0), states[second].mean(0), dim=0)
+    return float(10 * (model.scales[0] * cosine[0] + model.scales[1] * together))
 
 
-def test_untrained_it_is_the_cosine(plain: TransformerEncoder, config: CrossConfig) -> None:
+def test_each_cosine_counts_by_its_scale(plain: TransformerEncoder, config: CrossConfig) -> None:
     model = model_of(config, shaken=False)
-    ids = torch.randint(5, 999, (4, 9), generator=torch.Generator().manual_seed(0))
-    given = torch.tensor([0.5, -1.0, 0.123456, 0.0])
-    scores = model(ids, torch.ones_like(ids), torch.zeros_like(ids), given)
-    assert torch.equal(scores, 10 * given)
-    found = CrossEncoder(plain, model.weights(), config)(QUERIES[0], TITLES[0], SENTENCES[0])
     texts = [passage(*pair) for pair in zip(TITLES[0], SENTENCES[0], strict=True)]
-    assert np.allclose(found, 10 * cosines(plain, QUERIES[0], texts), atol=1e-5)
-    assert np.ptp(found) > 1e-3
+    apart = cosines(plain, QUERIES[0], texts)
+    weights = model.weights()
+    for scales, expected in (((0.7, 0.0), 7 * apart), ((0.0, 0.0), 0 * apart)):
+        found = CrossEncoder(plain, weights | {"scales": torch.tensor(scales)}, config)
+        assert np.allclose(found(QUERIES[0], TITLES[0], SENTENCES[0]), expected, atol=1e-5)
+    both = CrossEncoder(plain, weights, config)(QUERIES[0], TITLES[0], SENTENCES[0])
+    assert np.ptp(both - 12 * apart) > 1e-3
+    assert np.abs(both - 12 * apart).max() <= 10 + 1e-4
 
 
 def test_only_the_correction_learns(config: CrossConfig) -> None:
     model = model_of(config, shaken=False)
     learning = {name for name, weight in model.named_parameters() if weight.requires_grad}
-    assert all(
-        name.endswith((".up", ".down")) or name in ("head.weight", "head.bias", "scale") for name in learning
-    )
-    assert len(learning) == len(model.weights()) == 2 * 6 + 3
+    assert all(name.endswith((".up", ".down")) or name == "scales" for name in learning)
+    assert len(learning) == len(model.weights()) == 2 * 6 + 1
 
 
 def test_in_use_it_computes_what_was_trained(
@@ -120,8 +121,8 @@ def test_in_use_it_computes_what_was_trained(
     ]
     assert np.allclose(found, expected, atol=1e-4)
     texts = [passage(*pair) for pair in zip(TITLES[0], SENTENCES[0], strict=True)]
-    scale = float(shaken["scale"])
-    assert np.abs(found - scale * cosines(plain, QUERIES[0], texts)).max() > 0.1, "the correction has a say"
+    scale = 10 * float(shaken["scales"][0])
+    assert np.abs(found - scale * cosines(plain, QUERIES[0], texts)).max() > 0.1, "both cosines have a say"
 
 
 def test_the_order_of_the_pair_and_the_title_matter(
@@ -223,9 +224,9 @@ DAMAGE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no config": (change(config=None), "is damaged"),
     "an unknown option": (change(config={"depth": 3}), "is damaged"),
     "NaN": (reweigh(lambda w: first(w).fill_(float("nan"))), "weights that are not numbers"),
-    "infinite": (reweigh(lambda w: w["scale"].fill_(float("inf"))), "weights that are not numbers"),
-    "no head": (reweigh(lambda w: w.pop("weight")), "is damaged"),
-    "a head of another width": (reweigh(lambda w: w.update(weight=torch.ones(1, 5))), "head is of another"),
+    "infinite": (reweigh(lambda w: w["scales"].fill_(float("inf"))), "weights that are not numbers"),
+    "no scales": (reweigh(lambda w: w.pop("scales")), "is damaged"),
+    "a scale too many": (reweigh(lambda w: w.update(scales=torch.ones(3))), "scales are of another"),
     "half an adapter": (reweigh(lambda w: w.pop(next(n for n in w if n.endswith(".up")))), "is damaged"),
     "a layer too many": (reweigh(lambda w: w.update({"x.up": torch.ones(1)})), "of another model"),
     "another rank": (

@@ -106,7 +106,7 @@ def train_cross(
     plain = open_encoder(config.encoder, device=device)
     other = open_encoder(config.encoder, device=device)
     model = CrossModel(other.model, config.rank).to(plain.device)
-    model.train()
+    model.eval()  # no dropout: what is trained is small
     pairs = Pairs(other.tokenizer, training.max_tokens, other.batch_tokens)
     weights = [p for p in model.parameters() if p.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=training.learning_rate, weight_decay=training.weight_decay)
@@ -149,7 +149,7 @@ def train_cross(
                         "loss": loss_mean,
                         "first": right,
                         "first_by_cosine": cosine_right,
-                        "scale": model.scale.item(),
+                        "scales": model.scales.tolist(),
                         "seconds": round(time.monotonic() - began, 1),
                     }
                     log.write(json.dumps(row) + "\n")

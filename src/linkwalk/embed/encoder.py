@@ -107,19 +107,9 @@ class TransformerEncoder:
         return vectors
 
 
-def forward(
-    model: Any,
-    ids_BL: "torch.Tensor",
-    mask_BL: "torch.Tensor",
-    tanh: bool,
-    types_BL: "torch.Tensor | None" = None,
-) -> "torch.Tensor":
-    """The mean over a model's token vectors [B, D] in float32, padding left out, and the paper's tanh if wanted.
-
-    ``types_BL`` tells the two texts of a pair apart, for models that were made to.
-    """
-    types = {} if types_BL is None else {"token_type_ids": types_BL}
-    states_BLD = model(input_ids=ids_BL, attention_mask=mask_BL, **types).last_hidden_state
+def forward(model: Any, ids_BL: "torch.Tensor", mask_BL: "torch.Tensor", tanh: bool) -> "torch.Tensor":
+    """The mean over a model's token vectors [B, D] in float32, padding left out, and the paper's tanh if wanted."""
+    states_BLD = model(input_ids=ids_BL, attention_mask=mask_BL).last_hidden_state
     weight_BL1 = mask_BL[:, :, None].float()
     mean_BD: torch.Tensor = (states_BLD.float() * weight_BL1).sum(1) / weight_BL1.sum(1).clamp(min=1)
     return mean_BD.tanh() if tanh else mean_BD

@@ -1,12 +1,14 @@
 """A cross-encoder: one transformer reads query and sentence together and says how well they go together (sec. 4.3).
 
-Ours begins as the cosine. A pair's score is
+Ours goes on from the cosine. A pair's score is
 
-    scale * cosine(phi(query), phi(title. sentence)) + w . mean over tokens of psi(query, title. sentence) + b
+    a cosine(phi(q), phi(s)) + b cosine(psi_q(q, s), psi_s(q, s))
 
-with phi the encoder as it is, psi a low-rank adapter of it (``linkwalk.policy.target``) and w = 0 before training: what
-is learned from few labels is a correction of what the encoder knows already. On disk that is an adapter of a
-megabyte. Any sequence classifier in Hugging Face's form works in its place, BigBird and its like included.
+with q the query and s the sentence behind its title. phi is the encoder as it is, which reads each by itself. psi is a
+low-rank adapter of it (``linkwalk.policy.target``) which reads both at once: psi_q is the mean over the query's tokens,
+psi_s that over the sentence's. Untrained, that is a fair score already, and a few thousand lists correct it. On disk it
+is an adapter of a megabyte. Any sequence classifier in Hugging Face's form works in its place, BigBird and its like
+included.
 
 Shapes: P pairs, L tokens padded, D width.
 """
@@ -24,7 +26,7 @@ from torch import Tensor, nn
 from linkwalk.artifact import FORMAT, write_json
 from linkwalk.device import choose_device, compute_dtype
 from linkwalk.embed.batches import by_length, pad
-from linkwalk.embed.encoder import TransformerEncoder, forward, open_encoder, silence
+from linkwalk.embed.encoder import TransformerEncoder, open_encoder, silence
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.policy.target import adapt, adapter_of, merge
@@ -33,7 +35,7 @@ KIND = "cross"
 WEIGHTS, MANIFEST = "cross.safetensors", "cross.json"
 MAX_TOKENS = 160
 """Of a pair; longer sentences are cut."""
-_HEAD = ("weight", "bias", "scale")
+_SCALES = "scales"
 _HUB = "config.json"
 
 
@@ -54,27 +56,39 @@ def passage(title: str, sentence: str) -> str:
 
 
 class CrossModel(nn.Module):
-    """The correction, trainable: psi with its adapter, w and b; and the cosine's scale."""
+    """psi with its adapter, and the scales of both cosines, trainable."""
 
     def __init__(self, model: nn.Module, rank: int) -> None:
         super().__init__()
         self.model = adapt(model, rank)
-        width: int = model.config.hidden_size  # type: ignore[union-attr,assignment]
-        self.head = nn.Linear(width, 1)
-        nn.init.zeros_(self.head.weight)
-        nn.init.zeros_(self.head.bias)
-        self.scale = nn.Parameter(torch.tensor(10.0))
+        # In tens, so that one learning rate suits them and the adapter.
+        self.scales = nn.Parameter(torch.tensor([1.2, 1.0]))
 
     def forward(self, ids_PL: Tensor, mask_PL: Tensor, types_PL: Tensor, cosine_P: Tensor) -> Tensor:
         """Scores [P] of pairs whose cosines are known."""
-        mean_PD = forward(self.model, ids_PL, mask_PL, False, types_PL)
-        score_P: Tensor = self.head(mean_PD).squeeze(-1) + self.scale * cosine_P
-        return score_P
+        return combine(self.scales, cosine_P, together(self.model, ids_PL, mask_PL, types_PL))
 
     def weights(self) -> dict[str, Tensor]:
         """All that was trained, by name."""
-        head = {"weight": self.head.weight, "bias": self.head.bias, "scale": self.scale}
-        return adapter_of(self.model) | {name: value.detach() for name, value in head.items()}
+        return adapter_of(self.model) | {_SCALES: self.scales.detach()}
+
+
+def together(model: Any, ids_PL: Tensor, mask_PL: Tensor, types_PL: Tensor) -> Tensor:
+    """Cosine [P] of the query's part and the sentence's part, each pair read at once."""
+    states_PLD = model(
+        input_ids=ids_PL, attention_mask=mask_PL, token_type_ids=types_PL
+    ).last_hidden_state.float()
+    of_sentence = types_PL * mask_PL
+    query_PD, sentence_PD = (
+        (states_PLD * part[:, :, None]).sum(1) / part.sum(1, keepdim=True).clamp(min=1)
+        for part in (mask_PL - of_sentence, of_sentence)
+    )
+    return nn.functional.cosine_similarity(query_PD, sentence_PD, dim=-1)
+
+
+def combine(scales: Tensor, cosine_P: Tensor, together_P: Tensor) -> Tensor:
+    """Both cosines, weighted."""
+    return 10 * (scales[0] * cosine_P + scales[1] * together_P)
 
 
 class Pairs:
@@ -116,11 +130,11 @@ class CrossEncoder:
         """``plain`` gives the cosine; the model that reads pairs is another copy of it."""
         self.plain, self.config = plain, config
         other = open_encoder(config.encoder, device=str(plain.device), max_tokens=config.max_tokens)
-        merge(other.model, {name: value for name, value in weights.items() if name not in _HEAD})
+        merge(other.model, {name: value for name, value in weights.items() if name != _SCALES})
         self.model, self.device = other.model, plain.device
-        self.weight, self.bias, self.scale = (weights[name].float().to(self.device) for name in _HEAD)
-        if (self.weight.shape, self.bias.shape, self.scale.shape) != ((1, plain.width), (1,), ()):
-            raise ValueError("the head is of another model")
+        self.scales = weights[_SCALES].float().to(self.device)
+        if self.scales.shape != (2,):
+            raise ValueError("the scales are of another model")
         self.pairs = Pairs(other.tokenizer, config.max_tokens, other.batch_tokens)
 
     def __call__(self, query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
@@ -146,10 +160,8 @@ class CrossEncoder:
         with torch.inference_mode():
             for batch in by_length([len(row) for row in ids], self.pairs.batch_tokens):
                 tensors = self.pairs.tensors([ids[i] for i in batch], [types[i] for i in batch], self.device)
-                ids_PL, mask_PL, types_PL = tensors
-                mean_PD = forward(self.model, ids_PL, mask_PL, False, types_PL)
                 cosine_P = torch.from_numpy(cosines[batch]).to(self.device)
-                scores[batch] = (mean_PD @ self.weight[0] + self.bias + self.scale * cosine_P).cpu().numpy()
+                scores[batch] = combine(self.scales, cosine_P, together(self.model, *tensors)).cpu().numpy()
         return np.split(scores, np.cumsum(counts)[:-1])
 
     def _cosines(self, queries: list[str], texts: list[str], owner: Any) -> Float32s:

@@ -1,5 +1,6 @@
 """``linkwalk index`` and ``find`` as a user runs them."""
 
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,11 +9,12 @@ from typing import Any
 import pytest
 
 from linkwalk import demo
-from linkwalk.graph.store import Graph
+from linkwalk.graph.store import LINK, Graph
 from linkwalk.retrieve import index
 from linkwalk.sources.build import build
 from tests.cli.conftest import Ran
 from tests.embed.conftest import tiny_bert
+from tests.graph.conftest import Page, write_graph
 
 Run = Callable[..., Ran]
 QUESTION = "How many hearts has an octopus?"
@@ -136,6 +138,19 @@ def test_all_that_is_one_link_away(encyclopedia: Path, run: Run) -> None:
     graph = Graph.open(encyclopedia)
     (start,) = {evidence["start"] for evidence in answer["evidence"]}
     assert answer["blocks"] == len({start, *graph.forward.row(start).tolist()})
+
+
+def test_the_next_command_can_be_run_as_it_stands(tmp_path: Path, run: Run) -> None:
+    pages = {
+        "Kepler's laws": [Page("Planets move along ellipses.", [("Newton's apple", 0, LINK)])],
+        "Newton's apple": [Page("It fell down and hurt nobody.")],
+    }
+    index(tmp_path, write_graph(tmp_path, pages))
+    shown = run("find", tmp_path, "What do planets move along?", "--expand", *TFIDF).out
+    command = shlex.split(shown.splitlines()[-1])
+    assert command[:3] == ["next:", "linkwalk", "walk"]
+    assert command[-4:] == ["--from", "Kepler's laws (0)", "--to", "Newton's apple (0)"]
+    assert run(*command[2:], "--agent", "random", "--budget", 5).status == 0
 
 
 def test_tabs_by_the_shipped_policy(world: Path, query: str, run: Run) -> None:

@@ -1,5 +1,6 @@
 """``linkwalk find``: a claim or a question in, sentences with their click paths out."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -87,8 +88,8 @@ def find(
         print(f"       {how}")
     walked = next((evidence for evidence in found.evidence if evidence.path), None)
     if walked is not None:
-        ends = f"--from '{graph.name(walked.start)}' --to '{graph.name(walked.node)}'"
-        print_next(f"linkwalk walk {wiki} {ends}")
+        start, goal = (shlex.quote(graph.name(node)) for node in (walked.start, walked.node))
+        print_next(f"linkwalk walk {wiki} --from {start} --to {goal}")
 
 
 def _path(start: str, evidence: "Evidence") -> str:

@@ -110,6 +110,12 @@ def test_only_the_correction_learns(config: CrossConfig) -> None:
     assert len(learning) == len(model.weights()) == 2 * 6 + 1
 
 
+def test_an_encoder_that_knows_no_pairs_is_refused(tmp_path: Path) -> None:
+    folder = tiny_bert(tmp_path / "single", type_vocab_size=1)
+    with pytest.raises(InputError, match="does not tell the two parts of a pair apart"):
+        model_of(CrossConfig(encoder=str(folder), rank=2), shaken=False)
+
+
 def test_in_use_it_computes_what_was_trained(
     plain: TransformerEncoder, config: CrossConfig, shaken: dict[str, Tensor]
 ) -> None:

@@ -60,6 +60,10 @@ class CrossModel(nn.Module):
 
     def __init__(self, model: nn.Module, rank: int) -> None:
         super().__init__()
+        if getattr(model.config, "type_vocab_size", 0) < 2:
+            raise InputError(
+                "this encoder does not tell the two parts of a pair apart: take one of BERT's kind (minilm)"
+            )
         self.model = adapt(model, rank)
         # In tens, so that one learning rate suits them and the adapter.
         self.scales = nn.Parameter(torch.tensor([1.2, 1.0]))

@@ -192,7 +192,7 @@ def test_traces(run: Run, wiki: Path) -> None:
     [
         (
             ["table9"],
-            "there is no 'table9' to reproduce: choose one of table1, table2, table7, bound, traces",
+            "there is no 'table9' to reproduce: choose one of table1, table2, table5, table6, table7, bound, traces",
         ),
         (["table3"], "table 3 is `linkwalk stats WIKI`: choose one of"),
         (["table1", "--rows", "forward,backward"], "table1 has no row 'backward': its rows are Forward, "),

@@ -98,6 +98,16 @@ def adapter_of(model: nn.Module) -> dict[str, Tensor]:
     }
 
 
+@torch.no_grad()
+def restore(target: TargetModel, adapter: dict[str, Tensor]) -> None:
+    """Give an adapted transformer the changes that an earlier training left; ones that do not fit are an error."""
+    own = target.adapter()
+    if {name: value.shape for name, value in own.items()} != {n: v.shape for n, v in adapter.items()}:
+        raise ValueError("the adapter is of another model")
+    for name, value in own.items():
+        value.copy_(adapter[name])
+
+
 def scaled(adapter: dict[str, Tensor], trust: float) -> dict[str, Tensor]:
     """The adapter with a share of its change: 0 is the encoder itself, 1 what was trained."""
     return {name: value if name.endswith(".down") else trust * value for name, value in adapter.items()}

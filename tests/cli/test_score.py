@@ -382,6 +382,7 @@ def test_table5(encyclopedia: Path, tmp_path: Path, run: Run) -> None:
         (["fever", "{wiki}", "{claims}", "--level", "word"], "choose block or page"),
         (["fever", "{wiki}", "{claims}", "--level", "page", "--part", "half"], "no part named 'half'"),
         (["fever", "{wiki}", "{far}", "--level", "page"], "page not in the wiki (1); give a wiki that holds"),
+        (["fever", "{wiki}", "{claims}", "--level", "page", "--wiki-pages", "{tmp}"], "choose one of them"),
         (["nq", "{wiki}", "{open}", "--level", "page"], "belong to FEVER"),
         (["nq", "{wiki}", "{open}", "--submission", "x"], "--submission is for FEVER"),
         (["nq", "{wiki}", "{open}", "--rows"], "leave the options that choose one away"),

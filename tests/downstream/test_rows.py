@@ -114,8 +114,11 @@ def test_questions_that_follow_do_not_get_the_answers_of_those_before(wiki: Wiki
     outcome = ask(find, wiki.queries, sentences=3, piece=2)
     for name, answers in outcome.answers.items():
         assert [(f.read, f.ranked) for f in answers.found] == [(f.read, f.ranked) for f in whole[name]]
-        assert [[s.text for s in some] for some in answers.sentences] == [
-            [e.sentence for e in f.evidence] for f in whole[name]
+        assert [[outcome.sentences[n] for n in some.numbers] for some in answers.sentences] == [
+            [(e.title, e.sentence) for e in f.evidence] for f in whole[name]
+        ]
+        assert [some.scores.tolist() for some in answers.sentences] == [
+            pytest.approx([e.score for e in f.evidence]) for f in whole[name]
         ]
         assert all(found.evidence == () for found in answers.found), "paths are not kept"
 

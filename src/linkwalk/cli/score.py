@@ -335,7 +335,7 @@ def _print(
     who = f"{asked.agent} navigates, " if rows or asked.navigation in ("tabs", "walk") else ""
     if rows:
         _print_rows(scored, rows)
-        print(f"\n  {who}each way reads {asked.candidates} blocks; cross-encoder: {_cross(names)}.")
+        print(f"\n  {who}each way reads {asked.candidates} blocks at most; cross-encoder: {_cross(names)}.")
     else:
         ((name, own),) = scored.items()
         print(f"{name}: {who}{asked.candidates or 'all'} blocks\n")

@@ -5,7 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+import numpy as np
+
 from linkwalk.downstream.shared import Find
+from linkwalk.graph.csr import Int32s
+from linkwalk.navigate.journeys import Float32s
 from linkwalk.progress import Progress
 from linkwalk.retrieve import Found
 
@@ -13,12 +17,12 @@ PIECE = 64
 """Questions at a time: enough to share work among, few enough to show that it goes on."""
 
 
-class Sentence(NamedTuple):
-    """A sentence that was found."""
+class Sentences(NamedTuple):
+    """What was found for one question, the best first; numbers, since many ways find the same sentences."""
 
-    score: float
-    title: str
-    text: str
+    numbers: Int32s
+    """Which ones of ``Outcome.sentences``."""
+    scores: Float32s
 
 
 @dataclass
@@ -26,14 +30,15 @@ class Answers:
     """What one way found, question by question; without the click paths, of which there are many."""
 
     found: list[Found] = field(default_factory=list)
-    sentences: list[tuple[Sentence, ...]] = field(default_factory=list)
-    """The best first, as many as were asked for."""
+    sentences: list[Sentences] = field(default_factory=list)
 
 
 class Outcome(NamedTuple):
     """All answers, and how long they took."""
 
     answers: dict[str, Answers]
+    sentences: list[tuple[str, str]]
+    """Every sentence among the answers, once: its article's title, and its text."""
     seconds: float
 
 
@@ -48,15 +53,18 @@ def ask(
     """Ask everything, and keep so many sentences for each question."""
     progress = progress or Progress(quiet=True)
     answers: dict[str, Answers] = {}
+    numbers: dict[tuple[str, str], int] = {}
     began = time.monotonic()
     with progress.stage("ask", len(texts), "questions") as stage:
         for at in range(0, len(texts), piece):
             some = texts[at : at + piece]
             for name, found in find(some, sentences).items():
                 own = answers.setdefault(name, Answers())
-                own.sentences += [
-                    tuple(Sentence(e.score, e.title, e.sentence) for e in one.evidence) for one in found
-                ]
+                for one in found:
+                    keys = [(e.title, e.sentence) for e in one.evidence]
+                    named = [numbers.setdefault(key, len(numbers)) for key in keys]
+                    scores = np.array([e.score for e in one.evidence], np.float32)
+                    own.sentences.append(Sentences(np.array(named, np.int32), scores))
                 own.found += [replace(one, evidence=()) for one in found]
             stage.advance(len(some))
-    return Outcome(answers, time.monotonic() - began)
+    return Outcome(answers, list(numbers), time.monotonic() - began)

@@ -5,11 +5,11 @@ Sentences that FEVER's Wikipedia does not have (it ends with the introductions) 
 what was visited before it ranks. No label is predicted: as in table 5, evidence alone is scored.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from linkwalk.downstream.asking import Sentence
+from linkwalk.downstream.asking import Sentences
 from linkwalk.downstream.fever import Claim, Submitted, sentence_ids
 from linkwalk.downstream.fever_score import MAX_EVIDENCE, FeverScore, Prediction, score, submit
 from linkwalk.downstream.wiki_pages import WikiPages, names_of
@@ -20,31 +20,25 @@ SENTENCES = 100
 """How far down the ranking sentences are looked at to submit five."""
 
 
-class Numbered:
-    """FEVER's numbers of sentences of ours."""
+def fever_numbers(
+    folder: Path, graph: Graph, sentences: Sequence[tuple[str, str]]
+) -> list[tuple[str, int] | None]:
+    """Which of FEVER's each sentence (title, text) is; pages are looked for under all names they have here."""
+    names = names_of(graph, dict.fromkeys(title for title, _ in sentences))
+    wiki = WikiPages.open(folder, [name for own in names.values() for name in own])
+    return sentence_ids(wiki, sentences, names=names)
 
-    def __init__(self, wiki: WikiPages, names: dict[str, list[str]]) -> None:
-        self.wiki, self.names = wiki, names
-        self._known: dict[tuple[str, str], tuple[str, int] | None] = {}
 
-    @classmethod
-    def open(cls, folder: Path, graph: Graph, titles: Iterable[str]) -> "Numbered":
-        """Read the pages of these articles, whatever name they have there, in one pass over all files."""
-        names = names_of(graph, dict.fromkeys(titles))
-        return cls(WikiPages.open(folder, [name for own in names.values() for name in own]), names)
-
-    def submitted(
-        self, id: str, sentences: Sequence[Sentence], most: int = MAX_EVIDENCE
-    ) -> Submitted:  # in the order of their scores
-        """The first sentences that FEVER has, each once."""
-        new = [(s.title, s.text) for s in sentences if (s.title, s.text) not in self._known]
-        self._known.update(zip(new, sentence_ids(self.wiki, new, names=self.names), strict=True))
-        best: dict[tuple[str, int], float] = {}
-        for sentence in sentences:
-            own = self._known[sentence.title, sentence.text]
-            if own is not None and len(best) < most:
-                best.setdefault(own, sentence.score)
-        return Submitted(id, tuple(best), scores=tuple(best.values()))
+def submission(
+    id: str, found: Sentences, numbers: Sequence[tuple[str, int] | None], most: int = MAX_EVIDENCE
+) -> Submitted:
+    """The first sentences that FEVER has, each once."""
+    best: dict[tuple[str, int], float] = {}
+    for number, value in zip(found.numbers.tolist(), found.scores.tolist(), strict=True):
+        own = numbers[number]
+        if own is not None and len(best) < most:
+            best.setdefault(own, value)
+    return Submitted(id, tuple(best), scores=tuple(best.values()))
 
 
 def predictions(claims: Sequence[Claim], submitted: Sequence[Submitted]) -> list[Prediction]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from linkwalk.downstream.asking import Outcome
 from linkwalk.downstream.benchmark import Questions
-from linkwalk.downstream.evidence_score import Numbered, fever_scores
+from linkwalk.downstream.evidence_score import fever_numbers, fever_scores, submission
 from linkwalk.downstream.fever import Submitted
 from linkwalk.downstream.measure import Measured, judge
 from linkwalk.errors import InputError
@@ -37,17 +37,15 @@ def score_answers(
     graph: Graph, questions: Questions, outcome: Outcome, wiki_pages: Path | None
 ) -> dict[str, Scored]:
     """What each way found, judged."""
-    numbered = None
+    numbers = None
     if questions.claims and wiki_pages is not None:
-        ways = outcome.answers.values()
-        titles = {sentence.title for own in ways for some in own.sentences for sentence in some}
-        numbered = Numbered.open(wiki_pages, graph, sorted(titles))
+        numbers = fever_numbers(wiki_pages, graph, outcome.sentences)
     scored = {}
     for name, answers in outcome.answers.items():
         submitted: list[Submitted] = []
-        if numbered is not None:
+        if numbers is not None:
             each = zip(questions.ids, answers.sentences, strict=True)
-            submitted = [numbered.submitted(id, sentences) for id, sentences in each]
+            submitted = [submission(id, sentences, numbers) for id, sentences in each]
         found = [answers.found[place] for place in questions.places]
         judged = questions.judged
         scored[name] = Scored(

@@ -200,8 +200,8 @@ def notes(
 ) -> list[str]:
     """What a reader has to know about the figures."""
     lines = [
-        f"Ours: {asked:,} asked of {wiki}, each way reading {candidates} blocks; the paper: the whole of English "
-        "Wikipedia, up to 100 blocks. Compare rows, not cells.",
+        f"Ours: {asked:,} asked of {wiki}, each way reading {candidates} blocks at most; the paper: the whole of "
+        "English Wikipedia, up to 100 blocks. Compare rows, not cells.",
         '"walks" is the paper\'s way to navigate; "navigation" is ours: the best link of all pages read, or the next '
         "search result.",
         f"Where the paper ranks by BigBird, ours is ranked by a cross-encoder that is smaller ({reranker})."

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from linkwalk.downstream.align import as_pages
 from linkwalk.downstream.asked import Asked
 from linkwalk.downstream.measure import Measured, compare, judge
+from linkwalk.graph.store import Graph
 from linkwalk.retrieve import Found
 from tests.conftest import Maker, P, prose
 
@@ -17,14 +18,14 @@ def found(*ranked: int, read: tuple[int, ...] | None = None) -> Found:
 
 
 @pytest.fixture
-def graph(make: Maker):  # type: ignore[no-untyped-def]
+def graph(make: Maker) -> Graph:
     pages = [
         P(name, "\n\n".join(prose(120, seed=i * 10 + j) for j in range(3))) for i, name in enumerate("ABC")
     ]
     return make(pages, min_chars=0).graph
 
 
-def test_recall_at_every_depth_by_group(graph) -> None:  # type: ignore[no-untyped-def]
+def test_recall_at_every_depth_by_group(graph: Graph) -> None:
     asked = [
         Asked(id="1", text="one", gold=(frozenset((3,)),), group="lead"),
         Asked(id="2", text="two", gold=(frozenset((1, 2)), frozenset((4, 5))), group="two articles"),
@@ -47,7 +48,7 @@ def test_recall_at_every_depth_by_group(graph) -> None:  # type: ignore[no-untyp
     assert (figures["all"]["questions"], figures["all"]["blocks"]) == (3, 3)
 
 
-def test_pages_count_once_however_many_blocks_are_found(graph) -> None:  # type: ignore[no-untyped-def]
+def test_pages_count_once_however_many_blocks_are_found(graph: Graph) -> None:
     other = int(graph.article_node[1])
     own = [int(node) for node in graph.article_blocks(0)]
     assert len(own) > 1

@@ -14,7 +14,7 @@ from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Baseline, BaselineConfig
 from linkwalk.navigate.journeys import Float32s
-from linkwalk.retrieve import Bm25, Cascade, Finder, index, tfidf
+from linkwalk.retrieve import Bm25, Cascade, Finder, Found, index, tfidf
 from linkwalk.sources.build import BuildConfig, build
 from tests.conftest import world, write_dump
 
@@ -108,7 +108,7 @@ def test_questions_that_follow_do_not_get_the_answers_of_those_before(wiki: Wiki
     whole = ways.find_many(wiki.queries, 3, wiki.meanings)
     meaning = dict(zip(wiki.queries, wiki.meanings, strict=True))
 
-    def find(queries: Sequence[str], count: int):  # type: ignore[no-untyped-def]
+    def find(queries: Sequence[str], count: int) -> dict[str, list[Found]]:
         return ways.find_many(queries, count, np.stack([meaning[query] for query in queries]))
 
     outcome = ask(find, wiki.queries, sentences=3, piece=2)

@@ -112,3 +112,33 @@ def test_as_it_comes() -> None:
     assert len(slow.read[0][2]) == TOP
     assert set(order(scores)[:TOP]) == set(order(tfidf("copper", ["Bronze"] * 30, sentences))[:TOP])
     assert order(scores)[TOP:] == order(tfidf("copper", ["Bronze"] * 30, sentences))[TOP:]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(-9, 9)), min_size=1, max_size=30), st.integers(1, 12)
+)
+def test_the_best_sentence_of_each_block_is_read_first(own: list[tuple[int, int]], top: int) -> None:
+    """By hand: blocks by both ranks fused, each block's best sentence, then each one's second best, and so on."""
+    own = sorted(own, key=lambda pair: pair[0])  # sentences of a block come together
+    blocks, titles, sentences = (
+        [b for b, _ in own],
+        [str(n) for _, n in own],
+        [f"{i}" for i in range(len(own))],
+    )
+    slow = Length()
+    scores = Cascade(slow, digits, top=top).many(["q"], [titles], [sentences], [blocks])[0]
+    best = {block: max(n for b, n in own if b == block) for block in blocks}
+    first = {block: min(i for i in range(len(own)) if own[i] == (block, best[block])) for block in blocks}
+    by_quick = sorted(best, key=lambda block: (-best[block], first[block]))
+    by_read = list(best)
+    fused = sorted(
+        best, key=lambda b: (-(1 / (20 + by_read.index(b)) + 1 / (20 + by_quick.index(b))), by_read.index(b))
+    )
+    turns: list[int] = []
+    for turn in range(len(own)):
+        for block in fused:
+            mine = sorted((i for i in range(len(own)) if blocks[i] == block), key=lambda i: (-own[i][1], i))
+            turns += mine[turn : turn + 1]
+    assert list(slow.read[0][2]) == [sentences[i] for i in turns[:top]]
+    assert order(scores)[top:] == turns[top:]
+    assert set(order(scores)[:top]) == set(turns[:top])

@@ -19,7 +19,7 @@ from linkwalk.navigate import Agent, Episodes, Journeys, Step, click_path
 from linkwalk.navigate.guided import Guide
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.tabs import Hits, TabsConfig, read_tabs
-from linkwalk.retrieve.rerank import Many, Reranker, tfidf
+from linkwalk.retrieve.rerank import Cascade, Many, Reranker, tfidf
 from linkwalk.retrieve.starts import DEPTH, STARTS, Near, Search, Starts, find_starts
 
 NAVIGATION = ("tabs", "walk", "expand", "lead", "none")
@@ -172,7 +172,7 @@ class Finder:
         nodes = [[n for n in r.nodes for _ in self.sentences(n)] for r in readings]
         sentences = [[s for n in r.nodes for s in self.sentences(n)] for r in readings]
         titles = [[self.graph.title(n) for n in own] for own in nodes]
-        scores = self._scores(queries, titles, sentences)
+        scores = self._scores(queries, titles, sentences, nodes)
         each = zip(starts, readings, nodes, sentences, scores, strict=True)
         return [self._found(*own, count) for own in each]
 
@@ -271,10 +271,16 @@ class Finder:
         return tuple(click_path(self.graph, journeys))
 
     def _scores(
-        self, queries: Sequence[str], titles: list[list[str]], sentences: list[list[str]]
+        self,
+        queries: Sequence[str],
+        titles: list[list[str]],
+        sentences: list[list[str]],
+        nodes: list[list[int]],
     ) -> list[Float32s]:
         if self.rerank is None:
             return [-np.arange(len(own), dtype=np.float32) for own in sentences]
+        if isinstance(self.rerank, Cascade):
+            return self.rerank.many(queries, titles, sentences, nodes)
         if isinstance(self.rerank, Many):
             return self.rerank.many(queries, titles, sentences)
         return [self.rerank(*each) for each in zip(queries, titles, sentences, strict=True)]

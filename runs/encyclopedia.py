@@ -1,0 +1,71 @@
+"""How much of the bundled claims' and questions' evidence each way of retrieval finds, at equal cost.
+
+python runs/encyclopedia.py DEMO [--candidates 20] [--rerank PATH] [--json OUT]
+
+DEMO is the bundled encyclopedia, embedded and indexed. Gold are the blocks that hold the evidence sentences, for claims
+(one each), questions whose evidence stands in one article, and questions that need two.
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from linkwalk import demo
+from linkwalk.cli.retrieval import Retrieval, open_rows
+from linkwalk.downstream.asked import Asked
+from linkwalk.downstream.measure import compare, judge
+from linkwalk.downstream.rows import ROWS
+from linkwalk.graph.store import Graph
+
+
+def asked(graph: Graph) -> list[Asked]:
+    """Claims and questions with their blocks."""
+    found = []
+    for number, claim in enumerate(demo.claims()):
+        gold = frozenset({holder(graph, claim["article"], claim["sentence"])})
+        found.append(Asked(id=f"claim {number}", text=claim["claim"], gold=(gold,), group="claims"))
+    for number, question in enumerate(demo.questions()):
+        gold = frozenset(holder(graph, e["article"], e["sentence"]) for e in question["evidence"])
+        articles = {e["article"] for e in question["evidence"]}
+        group = f"questions, {'two articles' if len(articles) > 1 else 'one article'}"
+        found.append(Asked(id=f"question {number}", text=question["question"], gold=(gold,), group=group))
+    return found
+
+
+def holder(graph: Graph, title: str, sentence: str) -> int:
+    """The block of an article that a sentence stands in."""
+    article = graph.article(title)
+    assert article is not None, title
+    return next(node for node in graph.article_blocks(article).tolist() if sentence in graph.texts[node])
+
+
+def main() -> None:
+    """Ask, count, print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("wiki", type=Path)
+    parser.add_argument("--candidates", type=int, default=20)
+    parser.add_argument("--rerank")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    graph = Graph.open(arguments.wiki)
+    wanted = asked(graph)
+    retrieval = Retrieval(candidates=arguments.candidates, rerank=arguments.rerank)
+    answers = open_rows(arguments.wiki, graph, retrieval, ROWS).find([one.text for one in wanted], 0)
+    measured = {name: judge(graph, wanted, found) for name, found in answers.items()}
+    results = []
+    for row in ROWS:
+        own = measured[row.name]
+        result = {"way": row.name, "candidates": arguments.candidates, "metrics": own.to_json()}
+        if row.reference:
+            result["against_reference"] = compare(own, measured[row.reference])
+        results.append(result)
+        recall = {group: f"{100 * figures['recall'][-1]:.1f}" for group, figures in own.to_json().items()}
+        print(f"{row.name:40} recall@5 {recall}", flush=True)
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

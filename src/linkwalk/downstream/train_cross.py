@@ -49,11 +49,15 @@ class CrossTraining:
     weight_decay: float = 0.01
     max_tokens: int = 96
     """Of a pair, while training."""
+    held_out: int = 0
+    """Queries that are not trained on: by the loss on their lists the best weights are kept."""
+    every: int = 50
+    """Updates between two looks at them."""
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        for name in ("updates", "lists", "negatives"):
+        for name in ("updates", "lists", "negatives", "every"):
             if getattr(self, name) < 1:
                 raise InputError(f"{name}={getattr(self, name)}: choose 1 or more")
 
@@ -96,13 +100,14 @@ def train_cross(
     metrics: Path | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Tensor]:
-    """Train on lists and return the weights; losses go to ``metrics`` as JSON lines."""
+    """Train on lists and return the weights, the best on those held out; losses go to ``metrics`` as JSON lines."""
     progress = progress or Progress(quiet=True)
     lists = [x for x in lists if x.positives and len(x.negatives) >= training.negatives]
     if not lists:
         raise InputError(f"no list has evidence and {training.negatives} negatives: give more of either")
     torch.manual_seed(training.seed)
     rng = np.random.default_rng(training.seed)
+    lists, held_out = _hold_out(lists, training.held_out, rng)
     plain = open_encoder(config.encoder, device=device)
     other = open_encoder(config.encoder, device=device)
     model = CrossModel(other.model, config.rank).to(plain.device)
@@ -110,6 +115,7 @@ def train_cross(
     pairs = Pairs(other.tokenizer, training.max_tokens, other.batch_tokens)
     weights = [p for p in model.parameters() if p.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=training.learning_rate, weight_decay=training.weight_decay)
+    judge = _Judge(model, plain, pairs, held_out, training)
     order: list[int] = []
     began = time.monotonic()
     recent: list[tuple[float, float, float]] = []
@@ -121,44 +127,83 @@ def train_cross(
                     order += rng.permutation(len(lists)).tolist()
                 chosen, order = [lists[i] for i in order[: training.lists]], order[training.lists :]
                 queries, texts = _draw(chosen, training.negatives, rng)
-                ids, types = pairs.tokenize(queries, texts)
-                cosine_P = torch.from_numpy(_cosines(plain, queries, texts)).to(plain.device)
-                score_P = model(*pairs.tensors(ids, types, plain.device), cosine_P)
-                score_QK = score_P.view(len(chosen), -1)
-                first = torch.zeros(len(chosen), dtype=torch.long, device=plain.device)
-                loss = nn.functional.cross_entropy(score_QK, first)
+                loss, seen = _loss(model, plain, pairs, queries, texts, len(chosen))
                 for group in optimiser.param_groups:
                     group["lr"] = _rate(training, update)
                 optimiser.zero_grad(set_to_none=True)
                 loss.backward()  # type: ignore[no-untyped-call]
                 nn.utils.clip_grad_norm_(weights, 1.0)
                 optimiser.step()
-                plainly = cosine_P.view(len(chosen), -1).argmax(1)
-                recent.append(
-                    (
-                        loss.item(),
-                        (score_QK.argmax(1) == 0).float().mean().item(),
-                        (plainly == 0).float().mean().item(),
-                    )
-                )
-                if log and (update % _LOG_EVERY == 0 or update == training.updates):
-                    loss_mean, right, cosine_right = np.mean(recent, 0).tolist()
-                    recent = []
-                    row = {
-                        "update": update,
-                        "loss": loss_mean,
-                        "first": right,
-                        "first_by_cosine": cosine_right,
-                        "scales": model.scales.tolist(),
-                        "seconds": round(time.monotonic() - began, 1),
-                    }
+                recent.append(seen)
+                last = update == training.updates
+                held = judge(update) if update % training.every == 0 or last else {}
+                if log and (update % _LOG_EVERY == 0 or held or last):
+                    row = {"update": update, **_row(recent), **held, "scales": model.scales.tolist()}
+                    row["seconds"] = round(time.monotonic() - began, 1)
                     log.write(json.dumps(row) + "\n")
                     log.flush()
+                    recent = []
                 stage.advance()
     finally:
         if log:
             log.close()
-    return model.weights()
+    return judge.best or model.weights()
+
+
+def _hold_out(lists: list[Ranked], count: int, rng: np.random.Generator) -> tuple[list[Ranked], list[Ranked]]:
+    """Some queries apart, with all their lists."""
+    queries = sorted({x.query for x in lists})
+    if count >= len(queries):
+        raise InputError(f"held_out={count}: there are {len(queries)} queries, and some must be trained on")
+    apart = {queries[i] for i in rng.permutation(len(queries))[:count]}
+    return [x for x in lists if x.query not in apart], [x for x in lists if x.query in apart]
+
+
+def _loss(
+    model: CrossModel, plain: Any, pairs: Pairs, queries: list[str], texts: list[str], count: int
+) -> tuple[Tensor, tuple[float, float, float]]:
+    """The loss of ``count`` lists, and for people: its value, how often the evidence is first, and by cosine alone."""
+    ids, types = pairs.tokenize(queries, texts)
+    cosine_P = torch.from_numpy(_cosines(plain, queries, texts)).to(plain.device)
+    score_QK = model(*pairs.tensors(ids, types, plain.device), cosine_P).view(count, -1)
+    loss = nn.functional.cross_entropy(score_QK, torch.zeros(count, dtype=torch.long, device=plain.device))
+    first, plainly = (x.argmax(1).eq(0).float().mean().item() for x in (score_QK, cosine_P.view(count, -1)))
+    return loss, (loss.item(), first, plainly)
+
+
+def _row(seen: list[tuple[float, float, float]]) -> dict[str, float]:
+    """The mean of what was seen."""
+    return dict(zip(("loss", "first", "first_by_cosine"), np.mean(seen, 0).tolist(), strict=True))
+
+
+class _Judge:
+    """Looks at the lists held out, always against the same negatives, and keeps the best weights."""
+
+    def __init__(
+        self, model: CrossModel, plain: Any, pairs: Pairs, lists: list[Ranked], training: CrossTraining
+    ) -> None:
+        self.model, self.plain, self.pairs, self.lists, self.training = model, plain, pairs, lists, training
+        self.best: dict[str, Tensor] = {}
+        self.least = math.inf
+        if lists:
+            self(0)
+
+    @torch.no_grad()
+    def __call__(self, update: int) -> dict[str, float]:
+        """Figures of the lists held out, as the metrics have them."""
+        if not self.lists:
+            return {}
+        rng = np.random.default_rng(self.training.seed)
+        seen, size = [], self.training.lists
+        for at in range(0, len(self.lists) - size + 1, size):
+            queries, texts = _draw(self.lists[at : at + size], self.training.negatives, rng)
+            seen.append(_loss(self.model, self.plain, self.pairs, queries, texts, size)[1])
+        row = _row(seen)
+        if row["loss"] < self.least:
+            self.least = row["loss"]
+            self.best = {name: value.clone() for name, value in self.model.weights().items()}
+            self.best_update = update
+        return {f"held_out_{name}": value for name, value in row.items()} | {"best": self.best_update}
 
 
 def _draw(chosen: Sequence[Ranked], negatives: int, rng: np.random.Generator) -> tuple[list[str], list[str]]:

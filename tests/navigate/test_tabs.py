@@ -191,3 +191,17 @@ def test_what_counts_is_a_number(bad: float) -> None:
         TabsConfig(trust=bad)
     with pytest.raises(InputError, match=r"linked=.*: choose a number"):
         TabsConfig(linked=bad)
+
+
+def test_without_links_it_is_the_list_in_another_order() -> None:
+    rng = np.random.default_rng(5)
+    graph = Csr(np.array([0, 2, 4, 6, 6]), np.array([1, 2, 2, 3, 3, 0], np.int32))
+    vectors = rng.standard_normal((4, 5)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    direction = vectors[3:4]
+    hits = Hits.of([(np.array([2, 0, 1], np.int32), np.array([1, 0.5, 0.2], np.float32))])
+    found = read_tabs(graph, vectors, direction, hits, 4, TabsConfig(trust=0.3, links=False))
+    worth = vectors[[2, 0, 1]] @ direction[0] + 0.3 * np.array([1, 0.5, 0.2])
+    assert found.nodes[0].tolist() == [*np.array([2, 0, 1])[np.argsort(-worth)].tolist(), -1]
+    assert (found.parents == HIT).all()
+    assert 3 in read_tabs(graph, vectors, direction, hits, 4, TabsConfig(trust=0.3)).nodes[0]

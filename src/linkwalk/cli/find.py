@@ -24,6 +24,7 @@ def find(
     starts: retrieval.StartCount = 5,
     steps: retrieval.StepCount = 20,
     no_navigation: retrieval.NoNavigation = False,
+    no_links: retrieval.NoLinks = False,
     expand: retrieval.Expand = False,
     walk: retrieval.Walk = False,
     lead: retrieval.Lead = False,
@@ -51,6 +52,7 @@ def find(
         starts=starts,
         steps=steps,
         no_navigation=no_navigation,
+        no_links=no_links,
         expand=expand,
         walk=walk,
         lead=lead,
@@ -65,7 +67,7 @@ def find(
     if found.start != start:
         print("BM25 knows none of these words: begun at the nearest embeddings", file=sys.stderr)
     if json:
-        navigates = asked.navigation in ("tabs", "walk")
+        navigates = asked.navigation in ("tabs", "reorder", "walk")
         print_json(
             {
                 "query": query,

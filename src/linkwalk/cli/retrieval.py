@@ -45,6 +45,10 @@ NoNavigation = Annotated[
     bool,
     typer.Option("--no-navigation", help="Read search results alone; by BM25 this needs no embeddings."),
 ]
+NoLinks = Annotated[
+    bool,
+    typer.Option("--no-links", help="Read search results alone, the most promising to the agent first."),
+]
 Expand = Annotated[
     bool,
     typer.Option(
@@ -93,6 +97,7 @@ class Retrieval:
     starts: int = 5
     steps: int = 20
     no_navigation: bool = False
+    no_links: bool = False
     expand: bool = False
     walk: bool = False
     lead: bool = False
@@ -106,10 +111,16 @@ class Retrieval:
         """The way of navigation that was chosen."""
         from linkwalk.errors import InputError
 
-        ways = {"none": self.no_navigation, "expand": self.expand, "walk": self.walk, "lead": self.lead}
+        ways = {
+            "none": self.no_navigation,
+            "reorder": self.no_links,
+            "expand": self.expand,
+            "walk": self.walk,
+            "lead": self.lead,
+        }
         chosen = [way for way, wanted in ways.items() if wanted]
         if len(chosen) > 1:
-            names = ["--no-navigation" if way == "none" else f"--{way}" for way in chosen]
+            names = [{"none": "--no-navigation", "reorder": "--no-links"}.get(w, f"--{w}") for w in chosen]
             raise InputError(f"{' and '.join(names)}: choose one of them")
         return chosen[0] if chosen else "tabs"
 
@@ -219,7 +230,7 @@ def _open_parts(
     agents = check_agents([asked.agent], wiki)
     if len(agents) != 1:
         raise InputError("one agent navigates at a time: name one with --agent")
-    if not navigation & {"tabs", "walk"} and starts == {"bm25"}:
+    if not navigation & {"tabs", "reorder", "walk"} and starts == {"bm25"}:
         return _Parts(bm25)
     from linkwalk.embed import Embeddings
     from linkwalk.navigate import unit_rows
@@ -235,7 +246,7 @@ def _open_parts(
     walker = guide = None
     if "walk" in navigation:
         walker = open_agent(agents[0], wiki, graph, vectors, Ways(), asked.embeddings)
-    if "tabs" in navigation:
+    if navigation & {"tabs", "reorder"}:
         guide = _guide(agents[0], wiki, table)
     return _Parts(bm25, walker, guide, vectors, _near(wiki, graph, table), encoder)
 

@@ -86,6 +86,7 @@ def score(
     starts: retrieval.StartCount = 5,
     steps: retrieval.StepCount = 20,
     no_navigation: retrieval.NoNavigation = False,
+    no_links: retrieval.NoLinks = False,
     expand: retrieval.Expand = False,
     walk: retrieval.Walk = False,
     lead: retrieval.Lead = False,
@@ -138,6 +139,7 @@ def score(
         starts=starts,
         steps=steps,
         no_navigation=no_navigation,
+        no_links=no_links,
         expand=expand,
         walk=walk,
         lead=lead,
@@ -253,7 +255,7 @@ def run(
         names = {row.name: compared.reranker if row.rerank == "cross" else row.rerank for row in rows}
     else:
         opened = retrieval.open_finder(wiki, graph, asked)
-        way = {"none": "", "tabs": " + navigation", "walk": " + walks"}.get(
+        way = {"none": "", "tabs": " + navigation", "reorder": " + no links", "walk": " + walks"}.get(
             asked.navigation, f" + {asked.navigation}"
         )
         name = f"{asked.start}{way} + {opened.reranker}"
@@ -293,11 +295,12 @@ def results_json(
     from linkwalk.downstream.measure import compare
 
     results = []
-    ways = {row.name: (row.start, row.navigation, row.reference) for row in rows}
+    ways = {row.name: row for row in rows}
     for name, own in scored.items():
-        start, navigation, reference = ways.get(name, (asked.start, asked.navigation, None))
+        row = ways.get(name)
+        start, navigation = (row.start, row.navigation) if row else (asked.start, asked.navigation)
         result: dict[str, Any] = {
-            "agent": asked.agent if navigation in ("tabs", "walk") else None,
+            "agent": asked.agent if navigation in ("tabs", "reorder", "walk") else None,
             "way": name,
             "start": start,
             "navigation": navigation,
@@ -307,11 +310,12 @@ def results_json(
         }
         if not rows:
             result["metrics"]["questions_per_second"] = round(count / max(outcome.seconds, 1e-9), 2)
-        if reference in scored:
-            ours, theirs = own.measured, scored[reference].measured
-            result["reference"] = reference
-            if ours is not None and theirs is not None:
-                result["against_reference"] = compare(ours, theirs)
+        for what, other in (("reference", row and row.reference), ("control", row and row.control)):
+            if other in scored:
+                result[what] = other
+                ours, theirs = own.measured, scored[other].measured
+                if ours is not None and theirs is not None:
+                    result[f"against_{what}"] = compare(ours, theirs)
         results.append(result)
     return results
 
@@ -332,7 +336,7 @@ def _print(
             "  The weaker measure: a block counts if it has the answer string, even where it does not answer."
         )
     print()
-    who = f"{asked.agent} navigates, " if rows or asked.navigation in ("tabs", "walk") else ""
+    who = f"{asked.agent} navigates, " if rows or asked.navigation in ("tabs", "reorder", "walk") else ""
     if rows:
         _print_rows(scored, rows)
         print(f"\n  {who}each way reads {asked.candidates} blocks at most; cross-encoder: {_cross(names)}.")
@@ -425,11 +429,24 @@ def _print_groups(groups: dict[str, dict[str, Any]]) -> None:
     print('  "seen": among all blocks read; no reranker can find more.')
 
 
+def _gained(against: dict[str, Any]) -> str:
+    low, high = against["difference_ci95"]
+    return f"{100 * against['difference']:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+
+
 def _print_rows(scored: "dict[str, Scored]", rows: "list[Row]") -> None:
     """A way a line; then recall@5 by group."""
     from linkwalk.downstream.measure import compare
 
-    head = ("in percent", *(f"recall@{k}" for k in range(1, 6)), "all found@5", "seen", "blocks", "@5 gained")
+    head = (
+        "in percent",
+        *(f"recall@{k}" for k in range(1, 6)),
+        "all found@5",
+        "seen",
+        "blocks",
+        "@5 gained",
+        "by links",
+    )
     lines: list[tuple[str, ...]] = [head]
     groups: list[tuple[str, ...]] = []
     for row in rows:
@@ -437,11 +454,11 @@ def _print_rows(scored: "dict[str, Scored]", rows: "list[Row]") -> None:
         if own is None:
             continue
         figures = own.to_json()
-        every, gained = figures["all"], ""
-        if row.reference is not None and (other := scored[row.reference].measured) is not None:
-            against = compare(own, other)["all"]
-            low, high = against["difference_ci95"]
-            gained = f"{100 * against['difference']:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+        every, gained = figures["all"], []
+        for name in (row.reference, row.control):
+            other = scored[name].measured if name is not None else None
+            against = compare(own, other)["all"] if other is not None else None
+            gained.append("" if against is None else _gained(against))
         lines.append(
             (
                 row.name,
@@ -449,7 +466,7 @@ def _print_rows(scored: "dict[str, Scored]", rows: "list[Row]") -> None:
                 _percent(every["complete"][-1]),
                 _percent(every["seen"]),
                 f"{every['blocks']:.1f}",
-                gained,
+                *gained,
             )
         )
         groups = groups or [("recall@5", *(f"{n} ({f['questions']:,})" for n, f in figures.items()))]

@@ -17,7 +17,9 @@ class Row:
     rerank: str = "none"
     """``none``, ``tfidf`` or ``cross``."""
     reference: str | None = None
-    """The row that differs in navigation alone."""
+    """The row that reads search results alone, as they come."""
+    control: str | None = None
+    """The row that differs in links alone: the same search results in the agent's order, none of their links."""
 
     def config(self, candidates: int) -> FindConfig:
         """Held to so many blocks: a quarter of them are the starts of walks and of one-hop expansion."""
@@ -30,49 +32,39 @@ class Row:
         )
 
 
+def _rows(start: str, rerank: str, ways: tuple[str, ...]) -> list[Row]:
+    """One start and one reranker: the search results themselves, and ways to read beyond them."""
+    named = {"bm25": "BM25"}.get(start, start)
+    ranked = {"none": "", "tfidf": " + TF-IDF", "cross": " + cross-encoder"}[rerank]
+    names = {way: f"{named}{said}{ranked}" for way, said in _SAID.items()}
+    return [
+        Row(
+            name=names[way],
+            start=start,
+            navigation=way,
+            rerank=rerank,
+            reference=None if way == "none" else names["none"],
+            control=names["reorder"] if way == "tabs" and "reorder" in ways else None,
+        )
+        for way in ways
+    ]
+
+
+_SAID = {
+    "none": "",
+    "lead": ", lead blocks",
+    "expand": " + one-hop",
+    "walk": " + walks",
+    "reorder": " + order",
+    "tabs": " + navigation",
+}
 ROWS = (
-    Row(name="BM25"),
-    Row(name="BM25, lead blocks", navigation="lead", reference="BM25"),
-    Row(name="BM25 + navigation", navigation="tabs", reference="BM25"),
-    Row(name="BM25 + TF-IDF", rerank="tfidf"),
-    Row(name="BM25 + one-hop + TF-IDF", navigation="expand", rerank="tfidf", reference="BM25 + TF-IDF"),
-    Row(name="BM25 + walks + TF-IDF", navigation="walk", rerank="tfidf", reference="BM25 + TF-IDF"),
-    Row(name="BM25 + navigation + TF-IDF", navigation="tabs", rerank="tfidf", reference="BM25 + TF-IDF"),
-    Row(name="BM25 + cross-encoder", rerank="cross"),
-    Row(
-        name="BM25 + one-hop + cross-encoder",
-        navigation="expand",
-        rerank="cross",
-        reference="BM25 + cross-encoder",
-    ),
-    Row(
-        name="BM25 + walks + cross-encoder",
-        navigation="walk",
-        rerank="cross",
-        reference="BM25 + cross-encoder",
-    ),
-    Row(
-        name="BM25 + navigation + cross-encoder",
-        navigation="tabs",
-        rerank="cross",
-        reference="BM25 + cross-encoder",
-    ),
-    Row(name="dense", start="dense"),
-    Row(name="dense + cross-encoder", start="dense", rerank="cross"),
-    Row(
-        name="dense + navigation + cross-encoder",
-        start="dense",
-        navigation="tabs",
-        rerank="cross",
-        reference="dense + cross-encoder",
-    ),
-    Row(name="hybrid", start="hybrid"),
-    Row(name="hybrid + cross-encoder", start="hybrid", rerank="cross"),
-    Row(
-        name="hybrid + navigation + cross-encoder",
-        start="hybrid",
-        navigation="tabs",
-        rerank="cross",
-        reference="hybrid + cross-encoder",
-    ),
+    *_rows("bm25", "none", ("none", "lead", "reorder", "tabs")),
+    *_rows("bm25", "tfidf", ("none", "expand", "walk", "reorder", "tabs")),
+    *_rows("bm25", "cross", ("none", "expand", "walk", "reorder", "tabs")),
+    *_rows("dense", "none", ("none", "tabs")),
+    *_rows("dense", "cross", ("none", "tabs")),
+    *_rows("hybrid", "none", ("none", "reorder", "tabs")),
+    *_rows("hybrid", "cross", ("none", "reorder", "tabs")),
 )
+"""``order``: search results alone, those first that look best to the agent; what links add is the difference to it."""

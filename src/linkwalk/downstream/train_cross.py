@@ -194,10 +194,10 @@ class _Judge:
         if not self.lists:
             return {}
         rng = np.random.default_rng(self.training.seed)
-        seen, size = [], self.training.lists
-        for at in range(0, len(self.lists) - size + 1, size):
-            queries, texts = _draw(self.lists[at : at + size], self.training.negatives, rng)
-            seen.append(_loss(self.model, self.plain, self.pairs, queries, texts, size)[1])
+        seen = []
+        for ranked in self.lists:
+            queries, texts = _draw([ranked], self.training.negatives, rng)
+            seen.append(_loss(self.model, self.plain, self.pairs, queries, texts, 1)[1])
         row = _row(seen)
         if row["loss"] < self.least:
             self.least = row["loss"]

@@ -41,6 +41,8 @@ class TabsConfig:
     """What the best hit's score is worth."""
     linked: float = 0.1
     """What it is worth that a page read links there."""
+    links: bool = True
+    """Whether links are followed; if not, this is the search engine's list in another order."""
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
@@ -109,10 +111,12 @@ def read_tabs(
         np.zeros((queries, count), np.int32),
         np.zeros((queries, count), np.float32),
     )
-    trust, linked = np.float32(config.trust), np.float32(config.linked)
+    trust, linked, follow = np.float32(config.trust), np.float32(config.linked), bool(config.links)
 
     def work(start: int, stop: int) -> None:
-        _read(graph.indptr, graph.indices, vectors, directions, hits, trust, linked, start, stop, tabs)
+        _read(
+            graph.indptr, graph.indices, vectors, directions, hits, trust, linked, follow, start, stop, tabs
+        )
 
     in_pieces(queries, workers, work)
     return tabs
@@ -137,6 +141,7 @@ def _read(
     results: Hits,
     trust: np.float32,
     linked: np.float32,
+    follow: bool,
     start: int,
     stop: int,
     tabs: Tabs,
@@ -177,6 +182,8 @@ def _read(
             nodes[query, place], parents[query, place] = node, parent[best]
             links[query, place], worth[query, place] = link[best], value[best]
             value[best] = _READ
+            if not follow:
+                continue
             degree = indptr[node + 1] - indptr[node]
             if 2 * (known + degree + 1) > size:
                 old_pages, old_value, old_parent, old_link, old = pages, value, parent, link, heard

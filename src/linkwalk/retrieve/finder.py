@@ -6,7 +6,7 @@ function for each way of reading below, and all are held to the same number of b
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from linkwalk.navigate.tabs import Hits, TabsConfig, read_tabs
 from linkwalk.retrieve.rerank import Cascade, Many, Reranker, tfidf
 from linkwalk.retrieve.starts import DEPTH, STARTS, Near, Search, Starts, find_starts
 
-NAVIGATION = ("tabs", "walk", "expand", "lead", "none")
+NAVIGATION = ("tabs", "reorder", "walk", "expand", "lead", "none")
 _NO_GOAL = -1  # no page has that number, so the agent walks all its steps
 _QUERIES = 1024  # at a time
 _CACHED = 1 << 16
@@ -35,9 +35,9 @@ class FindConfig:
     start: str = "bm25"
     """``bm25``, ``dense`` (the nearest embeddings) or ``hybrid`` (both lists fused)."""
     navigation: str = "tabs"
-    """``tabs``: the best link of all pages read, or the next hit (ours); ``walk``: the agent walks from each start
-    (the paper); ``expand``: every block one link away from a start; ``lead``: the first block of each start's
-    article; ``none``: the starts alone."""
+    """``tabs``: the best link of all pages read, or the next hit (ours); ``reorder``: the same without links, so the
+    hits in the agent's order; ``walk``: the agent walks from each start (the paper); ``expand``: every block one
+    link away from a start; ``lead``: the first block of each start's article; ``none``: the starts alone."""
     starts: int = 5
     """Blocks that walks and ``expand`` begin at: the appendix's five (section 4.3 says ten)."""
     steps: int = 20
@@ -144,7 +144,7 @@ class Finder:
         self.rerank, self.vectors, self.near, self.workers = rerank, vectors, near, workers
         if config.navigation == "walk" and agent is None:
             raise InputError("nobody walks: give an agent, or another way of navigation")
-        if config.navigation == "tabs" and vectors is None:
+        if config.navigation in ("tabs", "reorder") and vectors is None:
             raise InputError("tabs need embeddings: run `linkwalk embed WIKI`, or do without navigation")
         self.sentences = lru_cache(_CACHED)(lambda node: goal_sentences(graph, node))
 
@@ -179,10 +179,10 @@ class Finder:
     def read(self, starts: list[Starts], meanings: Float32s | None) -> list[Reading]:
         """What is read for each query, its starts given."""
         way = self.config.navigation
-        if way in ("tabs", "walk"):
+        if way in ("tabs", "reorder", "walk"):
             if meanings is None:
                 raise InputError(f"{way} without meanings: say what the queries mean to the agent")
-            return (self._tabs if way == "tabs" else self._walks)(starts, meanings)
+            return (self._walks if way == "walk" else self._tabs)(starts, meanings)
         if way == "expand":
             return [self._expand(own.nodes.tolist()) for own in starts]
         if way == "lead":
@@ -206,7 +206,7 @@ class Finder:
             directions.astype(np.float32),
             Hits.of([(own.nodes, own.scores) for own in starts]),
             self.config.candidates,
-            self.config.tabs,
+            replace(self.config.tabs, links=self.config.navigation == "tabs"),
             workers=self.workers,
         )
 

@@ -1,4 +1,7 @@
-"""``linkwalk train``: a policy is cloned from random walks on a wiki, or, with ``--target``, learns to read."""
+"""``linkwalk train``: a policy is cloned from random walks on a wiki, or, with ``--target``, learns to read.
+
+With ``--queries`` what reads for it is tuned on what people ask; with ``--reranker`` a cross-encoder is trained.
+"""
 
 import re
 import sys
@@ -23,7 +26,7 @@ def train(
             metavar="NAME",
             help="ours (a compass, on its own walks), residual (starts as the cosine, shortcut walks), paper (app. "
             "B.2; one policy per T, e.g. --set steps=5), paper-multistep, paper-reverse, paper-shortest or paper-mlp "
-            "(app. B.1).",
+            "(app. B.1). With --queries: ours, or paper (app. C.1).",
         ),
     ] = "ours",
     target: Annotated[
@@ -35,13 +38,59 @@ def train(
             "workspace, its path, or compass (the policy that ships). It must be a compass, and stays as it is.",
         ),
     ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(
+            "--queries",
+            metavar="FILE",
+            help="With --target: tune the target encoder that the policy has, on FEVER claims, Natural Questions or "
+            "multi-hop questions and their evidence in WIKI, which must be indexed.",
+        ),
+    ] = None,
+    reranker: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--reranker",
+            metavar="FILE",
+            help="Train no policy but a cross-encoder that ranks sentences, on lists (a query, positives, negatives a "
+            "line) or on lists mined in WIKI, which must be indexed, from FEVER claims or Natural Questions; may be "
+            "repeated.",
+        ),
+    ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(
+            "--part",
+            metavar="P",
+            help="What of a benchmark is learnt from: all, or tuned, which leaves the half that `score --part kept` "
+            "reports out. [default: tuned for FEVER, all for questions]",
+        ),
+    ] = None,
+    threshold: Annotated[
+        float,
+        typer.Option(
+            "--threshold",
+            min=1,
+            max=100,
+            metavar="N",
+            help="FEVER claims: token-set ratio from which a block holds a sentence.",
+        ),
+    ] = 80,
+    wiki_pages: Annotated[
+        Path | None,
+        typer.Option(
+            "--wiki-pages",
+            metavar="DIR",
+            help="FEVER claims that name sentences by number: FEVER's own Wikipedia, which has their text.",
+        ),
+    ] = None,
     name: Annotated[
         str | None,
         typer.Option(
             "--name",
-            metavar="POLICY",
-            help="Name of the policy; with --target, of the copy that the target encoder goes to. [default: the "
-            "recipe's, or that of the policy]",
+            metavar="NAME",
+            help="Name of the policy or reranker; with --target, of the copy that the target encoder goes to. "
+            "[default: the recipe's, or that of the policy]",
         ),
     ] = None,
     settings: Annotated[
@@ -50,7 +99,8 @@ def train(
             "--set",
             metavar="KEY=VALUE",
             help="Change one setting of the recipe, e.g. updates=500, head.hidden=128 or validation=0.1, or of the "
-            "target encoder, e.g. updates=500 or adapter.rank=8; may be repeated. A wrong key lists all of them.",
+            "target encoder, e.g. updates=500 or adapter.rank=8, or of the reranker, e.g. updates=500, model.rank=8 or "
+            "mine.depth=50; may be repeated. A wrong key lists all of them.",
         ),
     ] = None,
     embeddings: EmbeddingsName = None,
@@ -62,7 +112,7 @@ def train(
         bool, typer.Option("--restart", help="Begin anew, even if there is a stopped training to go on with.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace a policy of that name, or its target encoder.")
+        bool, typer.Option("--force", help="Replace a policy or reranker of that name, or a target encoder.")
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -82,11 +132,23 @@ def train(
     read with it. Minutes on a GPU, a day or more on a few CPU cores (to try it there: --set batch=32 --set updates=50).
     If it is stopped, it begins anew.
 
+    With --target and --queries that target encoder is tuned on what people ask: for each claim or question an expert
+    takes a shortest path from one of BM25's first ten blocks to the evidence (app. C.1). Of files with answers alone,
+    blocks among BM25's first twenty that have the answer string stand for the evidence.
+
+    With --reranker a cross-encoder learns which sentences bear on a query, for `find --rerank` and `score --rerank`. It
+    goes into WIKI/rerankers/NAME. If it is stopped, it begins anew. Lists with fewer negatives than it wants
+    (--set negatives=7) are left out, and counted.
+
     Example: linkwalk train WIKI --set updates=500
 
     Example: linkwalk train WIKI --recipe paper --set steps=5 --name paper-5
 
     Example: linkwalk train WIKI --target compass --name mine
+
+    Example: linkwalk train WIKI --target compass --queries claims.jsonl --name asked
+
+    Example: linkwalk train WIKI --reranker claims.jsonl --reranker questions.jsonl --name mine
     """
     from linkwalk.artifact import finish
     from linkwalk.device import choose_device
@@ -95,11 +157,46 @@ def train(
     from linkwalk.graph.store import Graph
     from linkwalk.progress import Progress
 
-    if target is not None:
-        _only_for_policies(context)
+    _check_options(context, target=target, queries=queries, reranker=reranker)
     chosen = str(
         choose_device(device)
     )  # before anything that needs torch: without it, this says what to install
+    if reranker:
+        from linkwalk.cli.train_reranker import Choice, train_reranker
+
+        given = threshold if _given(context, "threshold") else None
+        train_reranker(
+            wiki,
+            reranker,
+            choice=Choice(part=part, threshold=given, wiki_pages=wiki_pages),
+            name=name,
+            settings=settings or [],
+            device=chosen,
+            force=force,
+            as_json=json,
+            quiet=quiet,
+        )
+        return
+    if target is not None and queries is not None:
+        from linkwalk.cli.train_target import tune
+
+        tune(
+            wiki,
+            target,
+            queries,
+            recipe=recipe,
+            part=part,
+            threshold=threshold,
+            wiki_pages=wiki_pages,
+            name=name,
+            settings=settings or [],
+            embeddings=embeddings,
+            device=chosen,
+            force=force,
+            as_json=json,
+            quiet=quiet,
+        )
+        return
     if target is not None:
         from linkwalk.cli.train_target import train_target
 
@@ -174,17 +271,55 @@ def train(
     print_next(f"linkwalk eval {wiki} --agent {name} --agent greedy-unvisited")
 
 
-def _only_for_policies(context: typer.Context) -> None:
-    """Refuse options that would change nothing for a target encoder."""
+_POLICY_ONLY = ("recipe", "checkpoint_every", "restart")
+_BENCHMARK_ONLY = ("part", "threshold", "wiki_pages")
+
+
+def _check_options(
+    context: typer.Context, *, target: str | None, queries: Path | None, reranker: list[Path] | None
+) -> None:
+    """Refuse options that would change nothing for what is trained."""
     from linkwalk.errors import InputError
 
-    for name in ("recipe", "checkpoint_every", "restart"):
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise InputError(
-                f"--{name.replace('_', '-')} is for training a policy, --target for a target encoder: "
-                "leave one of the two away"
-            )
+    if reranker and (target is not None or queries is not None):
+        other = "--target" if target is not None else "--queries"
+        raise InputError(f"--reranker trains a reranker, {other} a target encoder: leave one of the two away")
+    if queries is not None and target is None:
+        raise InputError("--queries tunes the target encoder of a policy: name that policy with --target")
+    useless: tuple[str, ...] = ()
+    why = ""
+    if reranker:
+        useless, why = (*_POLICY_ONLY, "embeddings"), "is not for rerankers: leave it away"
+    elif queries is not None:
+        useless, why = _POLICY_ONLY[1:], "is for training a policy, --queries for tuning: leave it away"
+    elif target is not None:
+        useless = _POLICY_ONLY
+        why = "is for training a policy, --target for a target encoder: leave one of the two away"
+    if not reranker and queries is None:
+        for name in _BENCHMARK_ONLY:
+            if _given(context, name):
+                raise InputError(f"{_option(name)} is for benchmarks: give one with --queries or --reranker")
+    for name in useless:
+        if _given(context, name):
+            raise InputError(f"{_option(name)} {why}")
+
+
+def _given(context: typer.Context, name: str) -> bool:
+    """Whether an option was named on the command line."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse what cannot name a folder."""
+    from linkwalk.errors import InputError
+
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) or name.endswith((".partial", ".old")):
+        raise InputError(f"{name!r} cannot name a {what}: use letters, digits, dots, dashes, underscores")
 
 
 def new_folder(wiki: Path, name: str) -> Path:
@@ -192,8 +327,7 @@ def new_folder(wiki: Path, name: str) -> Path:
     from linkwalk.errors import InputError
     from linkwalk.navigate import BASELINES
 
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) or name.endswith((".partial", ".old")):
-        raise InputError(f"{name!r} cannot name a policy: use letters, digits, dots, dashes, underscores")
+    check_name(name, "policy")
     if name in BASELINES:
         raise InputError(f"{name} is an agent that needs no training: choose another --name")
     return wiki / "policies" / name

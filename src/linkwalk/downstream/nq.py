@@ -157,7 +157,7 @@ def _gold_questions(
             verbatim += any(answer in graph.texts[node] for answer in question.answers)
         if nodes:
             gold = tuple(frozenset((node,)) for node in nodes)
-            asked.append(Asked(id=question.id, text=question.text, gold=gold))
+            asked.append(Asked(id=question.id, text=question.text, gold=gold, answers=question.answers))
     passages = len(ratios) + lost.total()
     located = passages - lost["title not in the wiki"]
     report = {

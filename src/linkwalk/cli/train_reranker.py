@@ -1,0 +1,226 @@
+"""``linkwalk train --reranker``: a cross-encoder learns which sentences bear on a query (sec. 4.3)."""
+
+import json
+import shlex
+import shutil
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from linkwalk.artifact import finish
+from linkwalk.cli.output import print_json, print_next, print_table
+from linkwalk.cli.retrieval import need_search
+from linkwalk.cli.train import check_name
+from linkwalk.cli.train_target import LOWER, numbers
+from linkwalk.downstream.lists import (
+    LISTS,
+    MineConfig,
+    Wanting,
+    kind_of_file,
+    mine_lists,
+    part_of,
+    wanted_claims,
+    wanted_questions,
+)
+from linkwalk.downstream.train_cross import CrossTraining, Ranked, read_lists, train_cross
+from linkwalk.embed.model import find_model
+from linkwalk.errors import InputError
+from linkwalk.graph.store import Graph
+from linkwalk.progress import Progress
+from linkwalk.recipes import with_settings
+from linkwalk.retrieve.bm25 import Bm25
+from linkwalk.retrieve.cross import CrossConfig, save_cross
+
+NAME = "ours"
+METRICS = "metrics.jsonl"
+_LEAST = {"learning_rate": 0, "warmup": 0, "weight_decay": 0, "max_tokens": 8, "held_out": 0, "seed": 0}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RerankerConfig(CrossTraining):
+    """All that ``--set`` can change: the training's settings, and those of ``model.`` and ``mine.``."""
+
+    model: CrossConfig = field(default_factory=CrossConfig)
+    mine: MineConfig = field(default_factory=MineConfig)
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        super().__post_init__()
+        for name, least in _LEAST.items():
+            if not getattr(self, name) >= least:
+                raise InputError(f"{name}={getattr(self, name)}: choose {least} or more")
+        if 0 < self.held_out < self.lists:
+            raise InputError(
+                f"held_out={self.held_out}: hold out none, or as many as a batch has (lists={self.lists})"
+            )
+        for name, least in (("rank", 1), ("max_tokens", 8)):
+            if getattr(self.model, name) < least:
+                raise InputError(f"model.{name}={getattr(self.model, name)}: choose {least} or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What of benchmarks is learnt from; None where nothing was said."""
+
+    part: str | None = None
+    threshold: float | None = None
+    wiki_pages: Path | None = None
+
+
+def train_reranker(
+    wiki: Path,
+    files: Sequence[Path],
+    *,
+    choice: Choice,
+    name: str | None,
+    settings: list[str],
+    device: str,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Train a cross-encoder on lists, mined or given, and put it into the workspace; ``device`` is resolved."""
+    graph, name = Graph.open(wiki), name or NAME
+    check_name(name, "reranker")
+    final = wiki / "rerankers" / name
+    if final.exists() and not force:
+        raise InputError(
+            f"{wiki} has a reranker named {name!r}: add --force to replace it, or name another with --name"
+        )
+    change: Any = with_settings  # it takes any configuration
+    config: RerankerConfig = change(RerankerConfig(), settings)
+    encoder = find_model(config.model.encoder).fingerprint  # first: mining takes long
+    progress = Progress(quiet=quiet)
+    lists, data = _gather(wiki, graph, files, config, choice, progress)
+
+    partial = final.with_name(final.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    try:
+        weights = train_cross(
+            lists, config.model, config, device=device, metrics=partial / METRICS, progress=progress
+        )
+        if not numbers(weights):
+            raise InputError(LOWER)
+        manifest = {
+            "training": {key: value for key, value in asdict(config).items() if key != "model"},
+            "data": data,
+            "trained_on": {"snapshot": graph.snapshot, "graph": graph.fingerprint},
+        }
+        save_cross(partial, weights, config.model, encoder, manifest)
+        finish(partial, final)
+    finally:  # nothing goes on from what a stopped training leaves
+        shutil.rmtree(partial, ignore_errors=True)
+
+    last = json.loads((final / METRICS).read_text(encoding="utf-8").splitlines()[-1])
+    if as_json:
+        print_json({"reranker": str(final), "config": asdict(config.model), **manifest, "last": last})
+        return
+    parameters = sum(value.numel() for value in weights.values())
+    print_table(
+        [
+            ("reranker", str(final)),
+            ("cross-encoder", f"{config.model.encoder}, rank {config.model.rank}, {parameters:,} parameters"),
+            *(("lists", _said(row)) for row in data),
+            ("trained", f"{last['update']:,} updates in {last['seconds']:,.0f} s"),
+            (
+                "at last",
+                f"loss {last['loss']:.3f}, evidence first {100 * last['first']:.1f} %, by the cosine alone "
+                f"{100 * last['first_by_cosine']:.1f} %",
+            ),
+            *_held_out(last),
+        ]
+    )
+    query = next(one.query for one in lists if _use(one, config) == "used")
+    print_next(shlex.join(["linkwalk", "find", str(wiki), query, "--rerank", str(final)]))
+
+
+def _gather(
+    wiki: Path,
+    graph: Graph,
+    files: Sequence[Path],
+    config: RerankerConfig,
+    choice: Choice,
+    progress: Progress,
+) -> tuple[list[Ranked], list[dict[str, Any]]]:
+    """The lists of all files, and of each file how many there are and how many can be used."""
+    kinds = [kind_of_file(path) for path in files]
+    _check(files, kinds, choice)
+    bm25 = None
+    if set(kinds) != {LISTS}:
+        need_search()
+        bm25 = Bm25.open(wiki, graph)
+    lists: list[Ranked] = []
+    data: list[dict[str, Any]] = []
+    for path, kind in zip(files, kinds, strict=True):
+        row: dict[str, Any] = {"file": path.name, "kind": kind}
+        if bm25 is None or kind == LISTS:
+            own = read_lists(path)
+        else:
+            row["part"] = part_of(kind, choice.part)
+            found = _wanted(path, kind, graph, row["part"], choice)
+            if found.damage:
+                first = found.damage[0]
+                progress.warn(
+                    f"{path}: damaged lines left out: {len(found.damage):,}, the first is line {first.line} "
+                    f"({first.reason})"
+                )
+            row["damaged lines"] = len(found.damage)
+            own = list(
+                mine_lists(graph, bm25, found.wanted, config.mine, closed=found.closed, progress=progress)
+            )
+        counts = Counter(_use(one, config) for one in own)
+        data.append(row | {"lists": len(own), **{name: counts[name] for name in _USES}})
+        lists += own
+    if not any(row["used"] for row in data):
+        raise InputError(
+            f"no list can be used: {'; '.join(map(_said, data))}; give other files, or ask for fewer negatives with "
+            "--set negatives=..."
+        )
+    return lists, data
+
+
+def _check(files: Sequence[Path], kinds: Sequence[str], choice: Choice) -> None:
+    """Refuse files that lists cannot be made of, and choices that would change nothing."""
+    for path, kind in zip(files, kinds, strict=True):
+        if kind == "multihop":
+            raise InputError(
+                f"{path} holds multi-hop questions: lists are made of FEVER claims and Natural Questions"
+            )
+    if choice.part is not None and set(kinds) == {LISTS}:
+        raise InputError("--part chooses claims or questions, lists are taken whole: leave it away")
+    if "fever" not in kinds and (choice.threshold, choice.wiki_pages) != (None, None):
+        raise InputError("--threshold and --wiki-pages belong to FEVER claims: leave them away")
+
+
+def _wanted(path: Path, kind: str, graph: Graph, part: str, choice: Choice) -> Wanting:
+    if kind == "nq":
+        return wanted_questions(path, graph, part=part)
+    given = {} if choice.threshold is None else {"threshold": choice.threshold}
+    return wanted_claims(path, graph, part=part, wiki_pages=choice.wiki_pages, **given)
+
+
+_USES = ("used", "without evidence", "too few negatives")
+
+
+def _use(one: Ranked, config: CrossTraining) -> str:
+    """Whether ``train_cross`` learns from a list, or why not."""
+    if not one.positives:
+        return "without evidence"
+    return "used" if len(one.negatives) >= config.negatives else "too few negatives"
+
+
+def _held_out(last: dict[str, Any]) -> list[tuple[str, str]]:
+    """Which weights were kept, where queries were held out."""
+    if "best" not in last:
+        return []
+    figures = f"loss {last['held_out_loss']:.3f}, evidence first {100 * last['held_out_first']:.1f} %"
+    return [("held out", f"{figures} at last; the weights of update {last['best']:,} were best and are kept")]
+
+
+def _said(row: dict[str, Any]) -> str:
+    part = f", part {row['part']}" if "part" in row else ""
+    left = ", ".join(f"{row[name]:,} {name}" for name in _USES[1:] if row[name])
+    return f"{row['file']}{part}: {row['used']:,} of {row['lists']:,}{f' ({left})' if left else ''}"

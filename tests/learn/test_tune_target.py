@@ -1,0 +1,215 @@
+"""Tuning a target encoder on what is asked, with a thin BERT: the expert's paths, the loss, where it begins."""
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from linkwalk.embed.encoder import TransformerEncoder, open_encoder
+from linkwalk.embed.text import goal_sentences, node_texts
+from linkwalk.errors import InputError
+from linkwalk.graph.paths import ShortestPaths
+from linkwalk.graph.store import Graph
+from linkwalk.learn.tune_target import PAPER, Experts, Pair, TuneConfig, tune_target
+from linkwalk.policy.heads import Compass, HeadConfig
+from linkwalk.policy.target import AdapterConfig, TargetEncoder, TargetModel
+from linkwalk.sources.build import BuildConfig, build
+from tests.conftest import world, write_dump
+from tests.embed.conftest import tiny_bert
+
+SIZES = AdapterConfig(rank=2)
+QUICK = TuneConfig(updates=3, batch=8, learning_rate=0.01, negatives=10)
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    folder = tmp_path_factory.mktemp("tune")
+    build([write_dump(folder / "dump.xml", world(6))], folder / "wiki", BuildConfig())
+    return Graph.open(folder / "wiki")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tiny_bert(tmp_path_factory.mktemp("tune") / "tiny", initializer_range=0.2))
+
+
+@pytest.fixture
+def encoder(base: str) -> TransformerEncoder:
+    return open_encoder(base, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def vectors(graph: Graph, base: str) -> NDArray[np.float32]:
+    return open_encoder(base, device="cpu").encode(node_texts(graph, 0, graph.nodes))
+
+
+@pytest.fixture(scope="module")
+def pairs(graph: Graph) -> list[Pair]:
+    """A sentence of each block, sought from three others; a path may lead nowhere."""
+    rng = np.random.default_rng(0)
+    return [
+        Pair(goal_sentences(graph, node)[0], rng.integers(graph.nodes, size=3).tolist(), [node])
+        for node in range(graph.nodes)
+    ]
+
+
+def fresh(base: str, *, shaken: bool = False) -> dict[str, Tensor]:
+    """An adapter as it begins, or as an earlier training leaves it."""
+    torch.manual_seed(3)
+    target = TargetModel(open_encoder(base, device="cpu").model, SIZES)
+    with torch.no_grad():
+        for weight in target.parameters():
+            if shaken and weight.requires_grad:
+                weight += 0.2 * torch.randn(weight.shape)
+    return {name: value.clone() for name, value in target.adapter().items()}
+
+
+def compass() -> Compass:
+    torch.manual_seed(4)
+    return Compass(HeadConfig(head="compass", width=16))
+
+
+def tune(
+    graph: Graph, vectors: Any, base: str, pairs: list[Pair], config: TuneConfig, **options: Any
+) -> dict[str, Tensor]:
+    adapter = options.pop("adapter", None) or fresh(base)
+    encoder = open_encoder(base, device="cpu")
+    return tune_target(graph, vectors, encoder, adapter, SIZES, compass(), pairs, config, **options)
+
+
+def rows(path: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_experts_take_shortest_paths(graph: Graph, pairs: list[Pair]) -> None:
+    some = [*pairs, Pair("at its goal", [3], [3]), Pair("two", [0, 5], [5, 7, 0])]
+    experts = Experts.of(graph, some, longest=20)
+    paths = ShortestPaths(graph.forward, graph.reverse)
+    assert len(experts.bounds) == len(some) + 1
+    assert experts.bounds[-1] == len(experts.walks.nodes) > len(pairs)
+    for number, pair in enumerate(some):
+        own = range(int(experts.bounds[number]), int(experts.bounds[number + 1]))
+        ends = []
+        for path in own:
+            length = int(experts.walks.lengths[path])
+            nodes = experts.walks.nodes[path, : length + 1].tolist()
+            assert nodes[0] in pair.starts
+            assert nodes[-1] in pair.gold
+            assert length == paths.distances([nodes[0]], [nodes[-1]])[0] >= 1
+            for a, b in pairwise(nodes):
+                assert b in graph.forward.indices[graph.forward.indptr[a] : graph.forward.indptr[a + 1]]
+            ends.append((nodes[0], nodes[-1]))
+        reachable = [
+            (s, g)
+            for s in pair.starts
+            for g in pair.gold
+            if s != g and 0 < paths.distances([s], [g])[0] <= 20
+        ]
+        assert ends == reachable
+    assert experts.bounds[-3] == experts.bounds[-2], "there is nothing to learn at the goal"
+
+
+def test_long_paths_are_left_out(graph: Graph, pairs: list[Pair]) -> None:
+    whole, short = (Experts.of(graph, pairs, longest) for longest in (20, 1))
+    assert set(short.walks.lengths.tolist()) == {1}
+    assert len(short.walks.lengths) == (whole.walks.lengths == 1).sum() < len(whole.walks.lengths)
+
+
+def test_only_pairs_with_a_path_are_drawn(graph: Graph, pairs: list[Pair]) -> None:
+    some = [Pair("at its goal", [3], [3]), *pairs[:4]]
+    experts = Experts.of(graph, some, 20)
+    which, walks = experts.draw(200, np.random.default_rng(0))
+    assert 0 not in which
+    assert len(set(which.tolist())) > 1
+    for number, start, goal in zip(which.tolist(), walks.starts.tolist(), walks.goals.tolist(), strict=True):
+        assert start in some[number].starts
+        assert goal in some[number].gold
+
+
+def test_the_cloning_loss_falls(
+    graph: Graph, vectors: Any, base: str, pairs: list[Pair], tmp_path: Path
+) -> None:
+    config = TuneConfig(updates=60, batch=32, learning_rate=0.02, contrastive=0, distance=0, negatives=5)
+    adapter = tune(graph, vectors, base, pairs, config, metrics=tmp_path / "metrics.jsonl")
+    found = rows(tmp_path / "metrics.jsonl")
+    assert [row["update"] for row in found] == [1, 10, 20, 30, 40, 50, 60]
+    first, last = (np.mean([row["cloning"] for row in part]) for part in (found[:1], found[-3:]))
+    assert last < 0.9 * first
+    assert found[0]["loss"] == pytest.approx(found[0]["cloning"])
+    assert adapter.keys() == fresh(base).keys()
+
+
+def test_it_goes_on_from_the_adapter_that_is_there(
+    graph: Graph, vectors: Any, base: str, pairs: list[Pair], encoder: TransformerEncoder, tmp_path: Path
+) -> None:
+    earlier = fresh(base, shaken=True)
+    # With a rate of nothing, what comes back is what the first update began with.
+    still = replace(QUICK, updates=1, learning_rate=0.0, weight_decay=0.0)
+    metrics = tmp_path / "metrics.jsonl"
+    same = tune(graph, vectors, base, pairs, still, adapter=earlier, metrics=metrics)
+    assert all(torch.equal(same[name], earlier[name]) for name in earlier)
+    texts = [pair.text for pair in pairs[:5]]
+    before = TargetEncoder(open_encoder(base, device="cpu"), earlier).encode(texts)
+    again = TargetEncoder(open_encoder(base, device="cpu"), same).encode(texts)
+    np.testing.assert_array_equal(again, before)
+    assert np.abs(before - encoder.encode(texts)).max() > 0.01, "it is not the encoder itself"
+    began = rows(metrics)[0]["cloning"]
+    tune(graph, vectors, base, pairs, still, metrics=metrics)
+    assert rows(metrics)[0]["cloning"] != pytest.approx(began, rel=1e-4)
+
+
+def test_an_adapter_of_another_size_is_refused(
+    graph: Graph, vectors: Any, base: str, pairs: list[Pair]
+) -> None:
+    cut = {name: value[:1] for name, value in fresh(base).items()}
+    with pytest.raises(ValueError, match="the adapter is of another model"):
+        tune(graph, vectors, base, pairs, QUICK, adapter=cut)
+
+
+def test_the_same_seed_gives_the_same_weights(
+    graph: Graph, vectors: Any, base: str, pairs: list[Pair]
+) -> None:
+    one, again, other = (tune(graph, vectors, base, pairs, replace(QUICK, seed=seed)) for seed in (1, 1, 2))
+    assert all(torch.equal(one[name], again[name]) for name in one)
+    assert not any(torch.equal(one[name], other[name]) for name in one if name.endswith(".up"))
+
+
+def test_the_policy_stays_as_it_is(graph: Graph, vectors: Any, base: str, pairs: list[Pair]) -> None:
+    head = compass()
+    before = {name: value.clone() for name, value in head.state_dict().items()}
+    encoder = open_encoder(base, device="cpu")
+    tune_target(graph, vectors, encoder, fresh(base), SIZES, head, pairs, QUICK)
+    assert all(torch.equal(value, before[name]) for name, value in head.state_dict().items())
+
+
+def test_the_papers_settings(
+    graph: Graph, vectors: Any, base: str, pairs: list[Pair], tmp_path: Path
+) -> None:
+    assert (PAPER.batch, PAPER.learning_rate, PAPER.epsilon) == (512, 1e-6, 1e-6)
+    assert (PAPER.cloning, PAPER.distance, PAPER.contrastive) == (1, 0.1, 0)
+    metrics = tmp_path / "metrics.jsonl"
+    earlier = fresh(base, shaken=True)
+    adapter = tune(graph, vectors, base, pairs, replace(PAPER, updates=2), adapter=earlier, metrics=metrics)
+    for row in rows(metrics):
+        assert row["loss"] == pytest.approx(row["cloning"] + 0.1 * row["distance"], rel=1e-5)
+    moved = max(float((adapter[name] - earlier[name]).abs().max()) for name in earlier)
+    assert 0 < moved < 1e-5
+
+
+def test_nothing_to_learn_from(graph: Graph, vectors: Any, base: str) -> None:
+    for pairs in ([], [Pair("at its goal", [3], [3])], [Pair("no starts", [], [3])]):
+        with pytest.raises(InputError, match="no start of any query has a path to its evidence"):
+            tune(graph, vectors, base, pairs, QUICK)
+
+
+@pytest.mark.parametrize("name", ["updates", "batch", "longest"])
+def test_tuning_with_nothing_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"{name}=0: choose 1 or more"):
+        TuneConfig(**{name: 0})

@@ -127,7 +127,8 @@ def tune_target(
     target.eval()  # as in the paper, nothing is dropped
     policy = head.to(device).requires_grad_(False).eval()
     table, kinds = Table.of(vectors, device), np.array(graph.out_kinds)
-    rows = [row[: config.max_tokens] for row in encoder.tokenize([pair.text for pair in pairs])]
+    tokens_of = encoder.tokenize([pair.text for pair in pairs])
+    rows = [x if len(x) <= config.max_tokens else [*x[: config.max_tokens - 1], x[-1]] for x in tokens_of]
     padding = encoder.tokenizer.pad_token_id or 0
     weights = [p for p in target.parameters() if p.requires_grad]
     optimiser = torch.optim.AdamW(

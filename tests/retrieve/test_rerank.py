@@ -141,4 +141,9 @@ def test_the_best_sentence_of_each_block_is_read_first(own: list[tuple[int, int]
             turns += mine[turn : turn + 1]
     assert list(slow.read[0][2]) == [sentences[i] for i in turns[:top]]
     assert order(scores)[top:] == turns[top:]
-    assert set(order(scores)[:top]) == set(turns[:top])
+    read = turns[:top]
+    by_slow = sorted(read, key=lambda i: (len(sentences[i]), read.index(i)))
+    for i in read:
+        expected = 3 / (6 + by_slow.index(i)) + 3 / (6 + by_read.index(blocks[i]))
+        assert abs(scores[i] - expected) < 1e-6
+        assert scores[i] > max((scores[j] for j in turns[top:]), default=-1)

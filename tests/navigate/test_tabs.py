@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
+from linkwalk.graph.store import LINK
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.tabs import HIT, Hits, Tabs, TabsConfig, read_tabs
 from tests.graph.conftest import csr
@@ -20,6 +22,7 @@ class World(NamedTuple):
     """Whole numbers over powers of two throughout: sums are exact in any order, and ties are many."""
 
     graph: Csr
+    kinds: NDArray[np.uint8]
     vectors: Float32s
     directions: Float32s
     hits: list[list[tuple[int, float]]]
@@ -30,7 +33,14 @@ class World(NamedTuple):
 
     def read(self, count: int, config: TabsConfig, *, workers: int = 1) -> Tabs:
         return read_tabs(
-            self.graph, self.vectors, self.directions, self.results(), count, config, workers=workers
+            self.graph,
+            self.kinds,
+            self.vectors,
+            self.directions,
+            self.results(),
+            count,
+            config,
+            workers=workers,
         )
 
 
@@ -40,6 +50,7 @@ class Page(NamedTuple):
     worth: float
     parent: int
     link: int
+    named: bool = False
 
 
 def plainly(world: World, query: int, count: int, config: TabsConfig) -> list[tuple[int, int, int, float]]:
@@ -57,11 +68,14 @@ def plainly(world: World, query: int, count: int, config: TabsConfig) -> list[tu
         node = max((n for n in heard if n not in read), key=lambda n: heard[n].worth)  # the first of the best
         found.append((node, heard[node].parent, heard[node].link, heard[node].worth))
         place = read[node] = len(read)
+        first = int(world.graph.indptr[node])
         for link, target in enumerate(world.graph.row(node).tolist()):
+            text = bool(world.kinds[first + link] >= LINK)
+            gain = config.linked if text else 0.0
             if target not in heard:
-                heard[target] = Page(near(target) + config.linked, place, link)
-            elif target not in read and heard[target].parent == HIT and config.linked > 0:
-                heard[target] = Page(heard[target].worth + config.linked, place, link)
+                heard[target] = Page(near(target) + gain, place, link, text)
+            elif target not in read and text and not heard[target].named and gain > 0:
+                heard[target] = Page(heard[target].worth + gain, place, link, True)
     return found
 
 
@@ -92,8 +106,11 @@ def worlds(draw: st.DrawFn) -> World:
     number = st.integers(-2, 2).map(lambda n: n / 4)
     vector = st.lists(number, min_size=WIDTH, max_size=WIDTH)
     hit = st.tuples(node, st.integers(0, 4).map(lambda n: n / 4))
+    graph = csr(nodes, draw(st.lists(st.tuples(node, node), max_size=40)))
+    kinds = draw(st.lists(st.integers(0, 3), min_size=len(graph.indices), max_size=len(graph.indices)))
     return World(
-        csr(nodes, draw(st.lists(st.tuples(node, node), max_size=40))),
+        graph,
+        np.array(kinds, np.uint8),
         np.array(draw(st.lists(vector, min_size=nodes, max_size=nodes)), np.float32),
         np.array(draw(st.lists(vector, min_size=queries, max_size=queries)), np.float32).reshape(-1, WIDTH),
         draw(st.lists(st.lists(hit, max_size=6), min_size=queries, max_size=queries)),
@@ -121,14 +138,15 @@ def test_batches_and_workers_do_not_matter(world: World, count: int) -> None:
         for one, other in zip(whole, world.read(count, config, workers=workers), strict=True):
             assert np.array_equal(one, other)
     for query in range(len(world.hits)):
-        alone = World(world.graph, world.vectors, world.directions[query : query + 1], [world.hits[query]])
+        alone = world._replace(directions=world.directions[query : query + 1], hits=[world.hits[query]])
         assert rows(alone.read(count, config), 0) == rows(whole, query)
 
 
 def chain(vectors: list[float], edges: list[tuple[int, int]], hits: list[tuple[int, float]]) -> World:
     """A world in one dimension, with one query that looks ahead."""
     rows = np.array(vectors, np.float32)[:, None]
-    return World(csr(len(vectors), edges), rows, np.ones((1, 1), np.float32), [hits])
+    graph = csr(len(vectors), edges)
+    return World(graph, np.full(len(edges), LINK, np.uint8), rows, np.ones((1, 1), np.float32), [hits])
 
 
 def test_a_hit_that_pages_link_to_gains_once() -> None:
@@ -162,7 +180,7 @@ def test_nothing_to_read() -> None:
     tabs = world.read(3, TabsConfig())
     assert (rows(tabs, 0), tabs.parents.tolist()) == ([], [[HIT] * 3])
     assert world.read(0, TabsConfig()).nodes.shape == (1, 0)
-    none = World(world.graph, world.vectors, np.zeros((0, 1), np.float32), [])
+    none = world._replace(directions=np.zeros((0, 1), np.float32), hits=[])
     assert none.read(3, TabsConfig()).nodes.shape == (0, 3)
 
 
@@ -174,6 +192,7 @@ def test_more_pages_than_the_first_table_holds(hits: int, degree: int) -> None:
     some = [[0, *rng.permutation(np.arange(4, nodes, 4)).tolist()] for _ in range(3)]
     world = World(
         csr(nodes, edges),
+        rng.integers(4, size=len(edges)).astype(np.uint8),
         rng.integers(-8, 9, (nodes, WIDTH)).astype(np.float32) / 8,
         rng.integers(-8, 9, (3, WIDTH)).astype(np.float32) / 8,
         [[(node, float(rng.integers(9)) / 8) for node in own[:hits]] for own in some],
@@ -200,8 +219,9 @@ def test_without_links_it_is_the_list_in_another_order() -> None:
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     direction = vectors[3:4]
     hits = Hits.of([(np.array([2, 0, 1], np.int32), np.array([1, 0.5, 0.2], np.float32))])
-    found = read_tabs(graph, vectors, direction, hits, 4, TabsConfig(trust=0.3, links=False))
+    kinds = np.full(6, LINK, np.uint8)
+    found = read_tabs(graph, kinds, vectors, direction, hits, 4, TabsConfig(trust=0.3, links=False))
     worth = vectors[[2, 0, 1]] @ direction[0] + 0.3 * np.array([1, 0.5, 0.2])
     assert found.nodes[0].tolist() == [*np.array([2, 0, 1])[np.argsort(-worth)].tolist(), -1]
     assert (found.parents == HIT).all()
-    assert 3 in read_tabs(graph, vectors, direction, hits, 4, TabsConfig(trust=0.3)).nodes[0]
+    assert 3 in read_tabs(graph, kinds, vectors, direction, hits, 4, TabsConfig(trust=0.3)).nodes[0]

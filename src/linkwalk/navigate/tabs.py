@@ -4,12 +4,13 @@ The paper's agent walks from each start on its own, and a walk that went wrong i
 every page open: next comes the best link of any of them, or the next search result. The worth of an unread page ``a``
 is
 
-    a.q + trust * s(a) + linked (if some page read links to it)
+    a.q + trust * s(a) + linked (if the text of some page read links to it)
 
 with vectors of unit length, ``q`` the direction looked in, and ``s(a)`` from 0 to 1 what the search engine thinks of
-it: its score over that of the best hit, 0 if it is none. A hit never loses by a link: a negative ``linked`` counts
-against pages that are no hits. Each page opened costs one, hit or link, so at equal cost this is the search engine's
-list with some of its entries traded for links.
+it: its score over that of the best hit, 0 if it is none. The blocks before and after a page read can be opened, too,
+but nobody recommends them. A page never loses by a further link: a negative ``linked`` counts against pages that were
+heard of by a link first. Each page opened costs one, hit or link, so at equal cost this is the search engine's list
+with some of its entries traded for links.
 
 Shapes: Q queries, H hits of all of them, N pages to read, D width.
 """
@@ -20,9 +21,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.store import LINK
 from linkwalk.navigate.agents import in_pieces
 from linkwalk.navigate.cosine import cosine
 from linkwalk.navigate.journeys import Float32s
@@ -39,8 +42,8 @@ class TabsConfig:
 
     trust: float = 0.25
     """What the best hit's score is worth."""
-    linked: float = 0.1
-    """What it is worth that a page read links there."""
+    linked: float = 0.15
+    """What it is worth that the text of a page read links there."""
     links: bool = True
     """Whether links are followed; if not, this is the search engine's list in another order."""
 
@@ -95,6 +98,7 @@ class Tabs(NamedTuple):
 
 def read_tabs(
     graph: Csr,
+    kinds: NDArray[np.uint8],
     vectors: Float32s,
     directions: Float32s,
     hits: Hits,
@@ -103,7 +107,10 @@ def read_tabs(
     *,
     workers: int = 1,
 ) -> Tabs:
-    """Read ``count`` pages for each query; ``vectors`` [N, D] and ``directions`` [Q, D] are of unit length."""
+    """Read ``count`` pages for each query; ``vectors`` [N, D] and ``directions`` [Q, D] are of unit length.
+
+    ``kinds`` has the kind of each link of the graph (``linkwalk.graph.store.KINDS``).
+    """
     queries = len(directions)
     tabs = Tabs(
         np.full((queries, count), -1, np.int32),
@@ -115,7 +122,18 @@ def read_tabs(
 
     def work(start: int, stop: int) -> None:
         _read(
-            graph.indptr, graph.indices, vectors, directions, hits, trust, linked, follow, start, stop, tabs
+            graph.indptr,
+            graph.indices,
+            kinds,
+            vectors,
+            directions,
+            hits,
+            trust,
+            linked,
+            follow,
+            start,
+            stop,
+            tabs,
         )
 
     in_pieces(queries, workers, work)
@@ -136,6 +154,7 @@ def _slot(pages: Int32s, node: int) -> Any:
 def _read(
     indptr: Int64s,
     indices: Int32s,
+    kinds: NDArray[np.uint8],
     vectors: Float32s,
     directions: Float32s,
     results: Hits,
@@ -162,6 +181,7 @@ def _read(
         value = np.empty(size, np.float32)
         parent = np.empty(size, np.int32)
         link = np.empty(size, np.int32)
+        named = np.zeros(size, np.bool_)  # whether some page's text links there
         heard = np.empty(size // 2, np.int32)  # slots, in the order heard of
         for hit in range(first, last):
             at = _slot(pages, hits[hit])
@@ -187,26 +207,29 @@ def _read(
             degree = indptr[node + 1] - indptr[node]
             if 2 * (known + degree + 1) > size:
                 old_pages, old_value, old_parent, old_link, old = pages, value, parent, link, heard
+                old_named = named
                 while 2 * (known + degree + 1) > size:
                     size *= 2
                 pages = np.full(size, _EMPTY, np.int32)
                 value, parent = np.empty(size, np.float32), np.empty(size, np.int32)
                 link, heard = np.empty(size, np.int32), np.empty(size // 2, np.int32)
+                named = np.zeros(size, np.bool_)
                 for i in range(known):
                     before = old[i]
                     at = _slot(pages, old_pages[before])
                     pages[at], value[at] = old_pages[before], old_value[before]
                     parent[at], link[at] = old_parent[before], old_link[before]
+                    named[at] = old_named[before]
                     heard[i] = at
             for edge in range(indptr[node], indptr[node + 1]):
-                target = indices[edge]
+                target, text = indices[edge], kinds[edge] >= LINK
                 at = _slot(pages, target)
-                if pages[at] == _EMPTY:
-                    pages[at], parent[at], link[at] = target, place, edge - indptr[node]
-                    value[at] = cosine(vectors[target], direction) + linked
+                new = pages[at] == _EMPTY
+                if new:
+                    pages[at], value[at] = target, cosine(vectors[target], direction)
                     heard[known] = at
                     known += 1
-                elif value[at] != _READ and parent[at] == HIT and linked > 0:
-                    # A hit that a page read links to as well.
-                    parent[at], link[at] = place, edge - indptr[node]
-                    value[at] += linked
+                if new or (text and not named[at] and linked > 0 and value[at] != _READ):
+                    parent[at], link[at], named[at] = place, edge - indptr[node], text
+                    if text:
+                        value[at] += linked

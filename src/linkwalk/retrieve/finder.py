@@ -202,6 +202,7 @@ class Finder:
         directions = directions / np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-12)
         tabs = read_tabs(
             self.graph.forward,
+            self.graph.out_kinds,
             self.vectors,
             directions.astype(np.float32),
             Hits.of([(own.nodes, own.scores) for own in starts]),

@@ -187,7 +187,20 @@ def test_rows_side_by_side(tiny: Path, tmp_path: Path, run: Run) -> None:
     assert against["reference"] == by_way["BM25 + TF-IDF"]["metrics"]["recall"][-1]
     assert against["difference_ci95"][0] <= against["difference"] <= against["difference_ci95"][1]
     alone = run(
-        *("score", "nq", tiny, file, "--rerank", "tfidf", "--candidates", 4, "-q", "--json"),
+        *(
+            "score",
+            "nq",
+            tiny,
+            file,
+            "--start",
+            "bm25",
+            "--rerank",
+            "tfidf",
+            "--candidates",
+            4,
+            "-q",
+            "--json",
+        ),
     ).json()["results"][0]
     assert alone["agent"] == "compass"
     alone["metrics"].pop("questions_per_second")

@@ -20,7 +20,7 @@ def find(
     wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace, indexed and embedded.")],
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A claim or a question.")],
     count: Annotated[int, typer.Option("-k", min=1, max=1000, metavar="K", help="Sentences to show.")] = 5,
-    start: retrieval.Start = "bm25",
+    start: retrieval.Start = None,
     starts: retrieval.StartCount = 5,
     steps: retrieval.StepCount = 20,
     no_navigation: retrieval.NoNavigation = False,
@@ -64,7 +64,7 @@ def find(
     graph = Graph.open(wiki)
     opened = retrieval.open_finder(wiki, graph, asked)
     (found,) = opened.find([query], count)
-    if found.start != start:
+    if found.start != asked.begin:
         print("BM25 knows none of these words: begun at the nearest embeddings", file=sys.stderr)
     if json:
         navigates = asked.navigation in ("tabs", "reorder", "walk")

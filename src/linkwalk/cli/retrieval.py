@@ -29,9 +29,12 @@ if TYPE_CHECKING:
     from linkwalk.retrieve import Bm25, Finder, Found, Reranker
 
 Start = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--start", metavar="HOW", help="Where to begin: bm25, dense (the nearest embeddings) or hybrid."
+        "--start",
+        metavar="HOW",
+        help="Where to begin: bm25, dense (the nearest embeddings) or hybrid (both lists fused). [default: hybrid; "
+        "bm25 with --walk, --expand, --lead and --no-navigation]",
     ),
 ]
 StartCount = Annotated[
@@ -93,7 +96,7 @@ AgentName = Annotated[
 class Retrieval:
     """What was asked for."""
 
-    start: str = "bm25"
+    start: str | None = None
     starts: int = 5
     steps: int = 20
     no_navigation: bool = False
@@ -105,6 +108,11 @@ class Retrieval:
     rerank: str | None = None
     agent: str = POLICY
     embeddings: str | None = None
+
+    @property
+    def begin(self) -> str:
+        """Where to begin: where embeddings are looked at in any case, both lists are better than one."""
+        return self.start or ("hybrid" if self.navigation in ("tabs", "reorder") else "bm25")
 
     @property
     def navigation(self) -> str:
@@ -174,7 +182,7 @@ def open_finder(wiki: Path, graph: "Graph", asked: Retrieval) -> Opened:
     from linkwalk.retrieve import FindConfig, Finder
 
     config = FindConfig(
-        start=asked.start,
+        start=asked.begin,
         navigation=asked.navigation,
         starts=asked.starts,
         steps=asked.steps,
@@ -238,7 +246,7 @@ def _open_parts(
     try:
         table = Embeddings.open(wiki, asked.embeddings or "minilm", graph)
     except ArtifactError as error:
-        if starts != {"bm25"} or asked.embeddings is not None:
+        if asked.start not in (None, "bm25") or asked.embeddings is not None:
             raise
         raise ArtifactError(f"{error}, or read search results alone (--no-navigation)") from None
     vectors = unit_rows(table.vectors)

@@ -82,7 +82,7 @@ def score(
             help="All ways of retrieval side by side, each reading --candidates blocks, with paired intervals.",
         ),
     ] = False,
-    start: retrieval.Start = "bm25",
+    start: retrieval.Start = None,
     starts: retrieval.StartCount = 5,
     steps: retrieval.StepCount = 20,
     no_navigation: retrieval.NoNavigation = False,
@@ -127,7 +127,7 @@ def score(
 
     Example: linkwalk score fever WIKI shared_task_dev.jsonl --wiki-pages wiki-pages --rows
 
-    Example: linkwalk score nq WIKI nq-dev.json --start hybrid --json
+    Example: linkwalk score nq WIKI nq-dev.json --start bm25 --json
     """
     from linkwalk.downstream.benchmark import read_benchmark
     from linkwalk.errors import InputError
@@ -150,7 +150,7 @@ def score(
     )
     if submission is not None and (benchmark != "fever" or wiki_pages is None or level != "block" or rows):
         raise InputError("--submission is for FEVER, by one way, with --wiki-pages and --level block")
-    if rows and (asked.navigation != "tabs" or start != "bm25"):
+    if rows and (asked.navigation != "tabs" or start is not None):
         raise InputError("--rows runs every start and navigation: leave the options that choose one away")
     for path in (save, submission):
         if path is not None and not path.parent.is_dir():
@@ -258,7 +258,7 @@ def run(
         way = {"none": "", "tabs": " + navigation", "reorder": " + no links", "walk": " + walks"}.get(
             asked.navigation, f" + {asked.navigation}"
         )
-        name = f"{asked.start}{way} + {opened.reranker}"
+        name = f"{asked.begin}{way} + {opened.reranker}"
 
         def find(queries: Any, count: int) -> Any:
             return {name: opened.find(queries, count)}
@@ -298,7 +298,7 @@ def results_json(
     ways = {row.name: row for row in rows}
     for name, own in scored.items():
         row = ways.get(name)
-        start, navigation = (row.start, row.navigation) if row else (asked.start, asked.navigation)
+        start, navigation = (row.start, row.navigation) if row else (asked.begin, asked.navigation)
         result: dict[str, Any] = {
             "agent": asked.agent if navigation in ("tabs", "reorder", "walk") else None,
             "way": name,

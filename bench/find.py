@@ -1,0 +1,82 @@
+"""How long does an answer take, and how many a second: `linkwalk find` on one wiki.
+
+python bench/find.py WIKI QUERIES.jsonl [--count 200] [--json OUT]
+
+WIKI is indexed and embedded, QUERIES has a claim or a question a line. One at a time, everything opened: p50 and p95
+with TF-IDF and with the cross-encoder, with navigation and, as the peer, without. Then all at once.
+"""
+
+import argparse
+import json
+import platform
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwalk.cli.retrieval import Opened, Retrieval, open_finder
+from linkwalk.graph.store import Graph
+
+WAYS = {
+    "TF-IDF, search alone": Retrieval(rerank="tfidf", no_navigation=True),
+    "TF-IDF": Retrieval(rerank="tfidf"),
+    "TF-IDF, 100 blocks": Retrieval(rerank="tfidf", candidates=100),
+    "cross-encoder, search alone": Retrieval(rerank="cross", no_navigation=True),
+    "cross-encoder": Retrieval(rerank="cross"),
+    "cross-encoder, 100 blocks": Retrieval(rerank="cross", candidates=100),
+}
+
+
+def one_at_a_time(opened: Opened, queries: Sequence[str]) -> dict[str, float]:
+    """Milliseconds from the words to the evidence."""
+    took = []
+    for query in queries:
+        began = time.perf_counter()
+        opened.find([query], 5)
+        took.append(1000 * (time.perf_counter() - began))
+    return {"p50_ms": round(float(np.median(took)), 1), "p95_ms": round(float(np.quantile(took, 0.95)), 1)}
+
+
+def all_at_once(find: Callable[[Sequence[str], int], Any], queries: Sequence[str]) -> float:
+    """Queries a second."""
+    began = time.perf_counter()
+    find(queries, 5)
+    return round(len(queries) / (time.perf_counter() - began), 1)
+
+
+def main() -> None:
+    """Open, warm up, measure, print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("wiki", type=Path)
+    parser.add_argument("queries", type=Path)
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    records = [json.loads(line) for line in arguments.queries.read_text(encoding="utf-8").splitlines()]
+    queries = [record.get("claim") or record["question"] for record in records]
+    chosen = np.random.default_rng(0).permutation(len(queries))[: arguments.count]
+    queries = [queries[i] for i in chosen]
+    graph = Graph.open(arguments.wiki)
+    results: dict[str, Any] = {}
+    for name, asked in WAYS.items():
+        opened = open_finder(arguments.wiki, graph, asked)
+        opened.find(queries[:8], 5)
+        few = queries if asked.rerank == "tfidf" else queries[: max(1, len(queries) // 4)]
+        results[name] = one_at_a_time(opened, few) | {"queries_per_s": all_at_once(opened.find, few)}
+        print(f"{name:32} {results[name]}", flush=True)
+    report = {
+        "machine": platform.processor() or platform.machine(),
+        "wiki": graph.snapshot,
+        "blocks": graph.nodes,
+    }
+    report |= {"queries": len(queries), "ways": results}
+    if arguments.json:
+        arguments.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

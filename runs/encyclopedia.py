@@ -58,8 +58,9 @@ def main() -> None:
     for row in ROWS:
         own = measured[row.name]
         result = {"way": row.name, "candidates": arguments.candidates, "metrics": own.to_json()}
-        if row.reference:
-            result["against_reference"] = compare(own, measured[row.reference])
+        for what, other in (("reference", row.reference), ("control", row.control)):
+            if other:
+                result[f"against_{what}"] = compare(own, measured[other])
         results.append(result)
         recall = {group: f"{100 * figures['recall'][-1]:.1f}" for group, figures in own.to_json().items()}
         print(f"{row.name:40} recall@5 {recall}", flush=True)

@@ -8,7 +8,6 @@ with TF-IDF and with the cross-encoder, with navigation and, as the peer, withou
 
 import argparse
 import json
-import platform
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ import numpy as np
 
 from linkwalk.cli.retrieval import Opened, Retrieval, open_finder
 from linkwalk.graph.store import Graph
+from report import hardware
 
 WAYS = {
     "TF-IDF, search alone": Retrieval(rerank="tfidf", no_navigation=True),
@@ -68,11 +68,7 @@ def main() -> None:
         few = queries if asked.rerank == "tfidf" else queries[: max(1, len(queries) // 4)]
         results[name] = one_at_a_time(opened, few) | {"queries_per_s": all_at_once(opened.find, few)}
         print(f"{name:32} {results[name]}", flush=True)
-    report = {
-        "machine": platform.processor() or platform.machine(),
-        "wiki": graph.snapshot,
-        "blocks": graph.nodes,
-    }
+    report: dict[str, Any] = {"hardware": hardware(), "wiki": graph.snapshot, "blocks": graph.nodes}
     report |= {"queries": len(queries), "ways": results}
     if arguments.json:
         arguments.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

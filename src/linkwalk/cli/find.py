@@ -61,6 +61,8 @@ def find(
         agent=agent,
         embeddings=embeddings,
     )
+    if asked.begin != "dense" and not any(sign.isalnum() for sign in query):
+        raise InputError("the query has no words: give a claim or a question")
     graph = Graph.open(wiki)
     opened = retrieval.open_finder(wiki, graph, asked)
     (found,) = opened.find([query], count)

@@ -98,7 +98,6 @@ def test_a_question_is_answered(encyclopedia: Path, run: Run) -> None:
     assert run("find", encyclopedia, "zzzzqqq", "--lead", *TFIDF, "--json").json()["evidence"] == []
 
 
-@pytest.mark.skipif(not demo.reranker_path().is_dir(), reason="the reranker that ships is not there yet")
 def test_the_reranker_that_ships(encyclopedia: Path, run: Run) -> None:
     asked = ("find", encyclopedia, QUESTION, "--no-navigation", "--json", "-k", 3)
     answer = run(*asked, "--rerank", "cross").json()

@@ -18,16 +18,8 @@ from linkwalk.cli.agents import (
     open_vectors,
 )
 from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_table
-from linkwalk.cli.score import (
-    Level,
-    WikiPages,
-    alignment,
-    choose_rows,
-    facts,
-    headline,
-    run,
-    tell_damage,
-)
+from linkwalk.cli.score import Level, WikiPages, choose_rows, facts, run, tell_damage
+from linkwalk.cli.score_shown import alignment, headline
 from linkwalk.demo import POLICY
 
 if TYPE_CHECKING:

@@ -20,8 +20,9 @@ from torch import Tensor, nn
 from linkwalk.downstream.lines import read_records
 from linkwalk.embed.encoder import open_encoder
 from linkwalk.errors import InputError
+from linkwalk.learn.optimise import rise_and_fall
 from linkwalk.progress import Progress
-from linkwalk.retrieve.cross import CrossConfig, CrossModel, Pairs, passage
+from linkwalk.retrieve.cross import CrossConfig, CrossModel, Pairs, cosines, passage
 
 _LOG_EVERY = 25
 
@@ -129,7 +130,7 @@ def train_cross(
                 queries, texts = _draw(chosen, training.negatives, rng)
                 loss, seen = _loss(model, plain, pairs, queries, texts, len(chosen))
                 for group in optimiser.param_groups:
-                    group["lr"] = _rate(training, update)
+                    group["lr"] = rise_and_fall(training, update)
                 optimiser.zero_grad(set_to_none=True)
                 loss.backward()  # type: ignore[no-untyped-call]
                 nn.utils.clip_grad_norm_(weights, 1.0)
@@ -164,7 +165,9 @@ def _loss(
 ) -> tuple[Tensor, tuple[float, float, float]]:
     """The loss of ``count`` lists, and for people: its value, how often the evidence is first, and by cosine alone."""
     ids, types = pairs.tokenize(queries, texts)
-    cosine_P = torch.from_numpy(_cosines(plain, queries, texts)).to(plain.device)
+    each = list(dict.fromkeys(queries))
+    owner = np.array([each.index(query) for query in queries])
+    cosine_P = torch.from_numpy(cosines(plain, each, texts, owner)).to(plain.device)
     score_QK = model(*pairs.tensors(ids, types, plain.device), cosine_P).view(count, -1)
     loss = nn.functional.cross_entropy(score_QK, torch.zeros(count, dtype=torch.long, device=plain.device))
     first, plainly = (x.argmax(1).eq(0).float().mean().item() for x in (score_QK, cosine_P.view(count, -1)))
@@ -215,19 +218,3 @@ def _draw(chosen: Sequence[Ranked], negatives: int, rng: np.random.Generator) ->
         texts += [passage(*sentence) for sentence in (good, *bad)]
         queries += [ranked.query] * (1 + negatives)
     return queries, texts
-
-
-def _cosines(plain: Any, queries: list[str], texts: list[str]) -> Any:
-    each = list(dict.fromkeys(queries))
-    vectors = plain.encode(each + texts)
-    vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    number = {query: i for i, query in enumerate(each)}
-    return (vectors[[number[query] for query in queries]] * vectors[len(each) :]).sum(1)
-
-
-def _rate(training: CrossTraining, update: int) -> float:
-    """The learning rate of an update, counted from 1: up in a line, down along half a cosine."""
-    if update <= training.warmup:
-        return training.learning_rate * update / training.warmup
-    share = (update - training.warmup - 1) / max(1, training.updates - training.warmup)
-    return training.learning_rate * 0.5 * (1 + math.cos(math.pi * share))

@@ -14,7 +14,6 @@ stay fixed. Shapes: B goals, L tokens padded, D the embeddings' width, S decisio
 """
 
 import json
-import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -32,6 +31,7 @@ from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s, Int64s, gather_rows
 from linkwalk.graph.store import Graph
+from linkwalk.learn.optimise import rise_and_fall
 from linkwalk.learn.own_walks import BUDGET, OwnWalks
 from linkwalk.navigate import Episodes, unit_rows
 from linkwalk.navigate.guided import Guided
@@ -283,7 +283,7 @@ def train_target(
                     + config.contrastive * found.contrastive
                 )
                 for group in optimiser.param_groups:
-                    group["lr"] = _rate(config, update)
+                    group["lr"] = rise_and_fall(config, update)
                 optimiser.zero_grad(set_to_none=True)
                 loss.backward()  # type: ignore[no-untyped-call]
                 nn.utils.clip_grad_norm_(weights, 1.0)
@@ -310,14 +310,6 @@ def _policy(head: Compass | None, width: int) -> Compass:
     compass = Compass(HeadConfig(head="compass", width=width))
     compass.turn.requires_grad_(False)
     return compass
-
-
-def _rate(config: TargetConfig, update: int) -> float:
-    """The learning rate of an update, counted from 1: up in a line, down along half a cosine."""
-    if update <= config.warmup:
-        return config.learning_rate * update / config.warmup
-    share = (update - config.warmup - 1) / max(1, config.updates - config.warmup)
-    return config.learning_rate * 0.5 * (1 + math.cos(math.pi * share))
 
 
 def config_to_json(config: TargetConfig) -> dict[str, Any]:

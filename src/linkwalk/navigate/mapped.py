@@ -29,7 +29,7 @@ from linkwalk.navigate.cosine import cosine
 from linkwalk.navigate.journeys import BACK, Float32s, Journeys
 from linkwalk.walks.draws import draw, key_of
 
-_EMPTY, _NOT_SEEN = -1, -1
+EMPTY, _NOT_SEEN = -1, -1
 _NOWHERE = -3  # the page itself, which no step leads to
 _FRACTION, _UNIT = np.uint64(11), 2.0**-53
 
@@ -65,11 +65,11 @@ class MapConfig:
 
 
 @njit(cache=True, nogil=True)
-def _slot(pages: Int32s, node: int) -> Any:
-    """Where a page is on the map, or where it would be."""
+def slot_of(pages: Int32s, node: int) -> Any:
+    """Where a page is in a hash table of pages, or where it would be."""
     mask = pages.shape[0] - 1
     at = ((node * 0x9E3779B1) >> 7) & mask
-    while pages[at] != _EMPTY and pages[at] != node:
+    while pages[at] != EMPTY and pages[at] != node:
         at = (at + 1) & mask
     return at
 
@@ -112,10 +112,10 @@ def mapped(
     for e in range(starts.shape[0]):
         key = key_of(seed, 0, numbers[e])
         direction = directions[e]
-        pages[:] = _EMPTY
+        pages[:] = EMPTY
         node, goal, step, top, known = starts[e], goals[e], 0, 0, 0
         nodes[e, 0] = opened[0] = node
-        at = _slot(pages, node)
+        at = slot_of(pages, node)
         pages[at], seen[at], reached[at] = node, 0, -1
         arrived = True  # at a page not seen before: its links go onto the map
         while node != goal and step < budget:
@@ -125,13 +125,13 @@ def mapped(
                     old, old_seen, old_worth, old_crowd = pages, seen, worth, crowd
                     while 2 * (known + budget + degree + 1) > size:
                         size *= 2
-                    pages = np.full(size, _EMPTY, np.int32)
+                    pages = np.full(size, EMPTY, np.int32)
                     seen, reached = np.empty(size, np.int32), np.full(size, -1, np.int32)
                     worth, crowd = np.empty(size, np.float32), np.empty(size, np.float32)
                     first, frontier, known = np.empty(size, np.int32), np.empty(size // 2, np.int32), 0
                     for i in range(old.shape[0]):
-                        if old[i] != _EMPTY:
-                            at = _slot(pages, old[i])
+                        if old[i] != EMPTY:
+                            at = slot_of(pages, old[i])
                             pages[at], seen[at] = old[i], old_seen[i]
                             worth[at], crowd[at] = old_worth[i], old_crowd[i]
                             if old_seen[i] == _NOT_SEEN:
@@ -144,29 +144,29 @@ def mapped(
                             crowd[at] += _likeness(vectors[pages[at]], vectors[node], likeness)
                 for edge in range(indptr[node], indptr[node + 1]):
                     target = indices[edge]
-                    at = _slot(pages, target)
-                    if pages[at] == _EMPTY:
+                    at = slot_of(pages, target)
+                    if pages[at] == EMPTY:
                         pages[at], seen[at], reached[at] = target, _NOT_SEEN, -1
                         worth[at] = cosine(vectors[target], direction)
                         crowd[at] = 0
                         if crowding > 0:
                             for past in range(step + 1):
                                 # A page stood on twice counts once, at its first visit.
-                                if seen[_slot(pages, nodes[e, past])] == past:
+                                if seen[slot_of(pages, nodes[e, past])] == past:
                                     crowd[at] += _likeness(vectors[target], vectors[nodes[e, past]], likeness)
                         frontier[known] = at
                         known += 1
             # Search the map from here, nearest pages first. A way's worth is that of the best target it leads to.
             degree = indptr[node + 1] - indptr[node]
             ways = np.full(degree + 1, -np.inf, np.float32)  # by first move; the last one is the back button
-            here = _slot(pages, node)
+            here = slot_of(pages, node)
             reached[here], first[here] = step, _NOWHERE
             queue[0] = here
             head, end, tail, away = 0, 1, 1, 0  # the pages from head to end are so many moves away
             while head < end or (top > away and away + 1 < window):
                 # One more press of the back button; by itself, since links may lead to a page behind it sooner.
                 if top > away and away + 1 < window:
-                    to = _slot(pages, opened[top - away - 1])
+                    to = slot_of(pages, opened[top - away - 1])
                     if reached[to] != step:
                         reached[to], first[to] = step, BACK
                         queue[tail] = to
@@ -176,7 +176,7 @@ def mapped(
                     head += 1
                     page = pages[at]
                     for edge in range(indptr[page], indptr[page + 1]):
-                        to = _slot(pages, indices[edge])
+                        to = slot_of(pages, indices[edge])
                         if reached[to] == step:
                             continue
                         reached[to] = step
@@ -205,7 +205,7 @@ def mapped(
                     break
                 oldest = np.iinfo(np.int32).max
                 for way in range(degree):
-                    then = seen[_slot(pages, indices[indptr[node] + way])]
+                    then = seen[slot_of(pages, indices[indptr[node] + way])]
                     if then < oldest:
                         choice, oldest = way, then
             else:
@@ -235,7 +235,7 @@ def mapped(
             probabilities[e, step] = probability
             step += 1
             nodes[e, step] = node
-            at = _slot(pages, node)
+            at = slot_of(pages, node)
             arrived = seen[at] == _NOT_SEEN
             if arrived:
                 seen[at] = step

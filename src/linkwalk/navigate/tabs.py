@@ -17,7 +17,7 @@ Shapes: Q queries, H hits of all of them, N pages to read, D width.
 
 import itertools
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -29,10 +29,10 @@ from linkwalk.graph.store import LINK
 from linkwalk.navigate.agents import in_pieces
 from linkwalk.navigate.cosine import cosine
 from linkwalk.navigate.journeys import Float32s
+from linkwalk.navigate.mapped import EMPTY, slot_of
 
 HIT = -1
 """The parent of a page that was opened from the search results."""
-_EMPTY = -1
 _READ = np.float32(np.inf)
 
 
@@ -141,16 +141,6 @@ def read_tabs(
 
 
 @njit(cache=True, nogil=True)
-def _slot(pages: Int32s, node: int) -> Any:
-    """Where a page is in the hash table, or where it would be."""
-    mask = pages.shape[0] - 1
-    at = ((node * 0x9E3779B1) >> 7) & mask
-    while pages[at] != _EMPTY and pages[at] != node:
-        at = (at + 1) & mask
-    return at
-
-
-@njit(cache=True, nogil=True)
 def _read(
     indptr: Int64s,
     indices: Int32s,
@@ -177,15 +167,15 @@ def _read(
         while 4 * (last - first) > size:
             size *= 2
         # A hash table of the pages heard of; values are the worth, infinite once read.
-        pages = np.full(size, _EMPTY, np.int32)
+        pages = np.full(size, EMPTY, np.int32)
         value = np.empty(size, np.float32)
         parent = np.empty(size, np.int32)
         link = np.empty(size, np.int32)
         named = np.zeros(size, np.bool_)  # whether some page's text links there
         heard = np.empty(size // 2, np.int32)  # slots, in the order heard of
         for hit in range(first, last):
-            at = _slot(pages, hits[hit])
-            if pages[at] == _EMPTY:
+            at = slot_of(pages, hits[hit])
+            if pages[at] == EMPTY:
                 pages[at], parent[at], link[at] = hits[hit], HIT, 0
                 value[at] = cosine(vectors[hits[hit]], direction) + trust * scores[hit]
                 heard[known] = at
@@ -210,21 +200,21 @@ def _read(
                 old_named = named
                 while 2 * (known + degree + 1) > size:
                     size *= 2
-                pages = np.full(size, _EMPTY, np.int32)
+                pages = np.full(size, EMPTY, np.int32)
                 value, parent = np.empty(size, np.float32), np.empty(size, np.int32)
                 link, heard = np.empty(size, np.int32), np.empty(size // 2, np.int32)
                 named = np.zeros(size, np.bool_)
                 for i in range(known):
                     before = old[i]
-                    at = _slot(pages, old_pages[before])
+                    at = slot_of(pages, old_pages[before])
                     pages[at], value[at] = old_pages[before], old_value[before]
                     parent[at], link[at] = old_parent[before], old_link[before]
                     named[at] = old_named[before]
                     heard[i] = at
             for edge in range(indptr[node], indptr[node + 1]):
                 target, text = indices[edge], kinds[edge] >= LINK
-                at = _slot(pages, target)
-                new = pages[at] == _EMPTY
+                at = slot_of(pages, target)
+                new = pages[at] == EMPTY
                 if new:
                     pages[at], value[at] = target, cosine(vectors[target], direction)
                     heard[known] = at

@@ -28,6 +28,7 @@ from linkwalk.device import choose_device, compute_dtype
 from linkwalk.embed.batches import by_length, pad
 from linkwalk.embed.encoder import TransformerEncoder, open_encoder, silence
 from linkwalk.errors import ArtifactError, InputError
+from linkwalk.navigate import unit_rows
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.policy.target import adapt, adapter_of, merge
 
@@ -158,21 +159,22 @@ class CrossEncoder:
         ]
         if not texts:
             return [np.zeros(0, np.float32) for _ in queries]
-        cosines = self._cosines(list(queries), texts, owner)
+        apart = cosines(self.plain, list(queries), texts, owner)
         ids, types = self.pairs.tokenize([queries[i] for i in owner.tolist()], texts)
         scores = np.empty(len(texts), np.float32)
         with torch.inference_mode():
             for batch in by_length([len(row) for row in ids], self.pairs.batch_tokens):
                 tensors = self.pairs.tensors([ids[i] for i in batch], [types[i] for i in batch], self.device)
-                cosine_P = torch.from_numpy(cosines[batch]).to(self.device)
+                cosine_P = torch.from_numpy(apart[batch]).to(self.device)
                 scores[batch] = combine(self.scales, cosine_P, together(self.model, *tensors)).cpu().numpy()
         return np.split(scores, np.cumsum(counts)[:-1])
 
-    def _cosines(self, queries: list[str], texts: list[str], owner: Any) -> Float32s:
-        vectors = self.plain.encode(queries + texts)
-        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-        cosines: Float32s = (vectors[: len(queries)][owner] * vectors[len(queries) :]).sum(1)
-        return cosines
+
+def cosines(encoder: TransformerEncoder, queries: list[str], texts: list[str], owner: Any) -> Float32s:
+    """The cosine [P] of each text and its query, whose number ``owner`` [P] has, each read by itself."""
+    vectors = unit_rows(encoder.encode(queries + texts))
+    found: Float32s = (vectors[: len(queries)][owner] * vectors[len(queries) :]).sum(1)
+    return found
 
 
 class Classifier:

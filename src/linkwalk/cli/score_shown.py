@@ -1,0 +1,229 @@
+"""What ``linkwalk score`` shows to people: how a file was aligned, recall by group, ways side by side."""
+
+from typing import TYPE_CHECKING, Any
+
+from linkwalk.cli import retrieval
+from linkwalk.cli.output import print_columns, print_table
+
+if TYPE_CHECKING:
+    from linkwalk.downstream.asking import Outcome
+    from linkwalk.downstream.benchmark import Questions
+    from linkwalk.downstream.distances import Distances
+    from linkwalk.downstream.rows import Row
+    from linkwalk.downstream.scored import Scored
+    from linkwalk.graph.store import Graph
+
+
+def print_scores(
+    questions: "Questions",
+    graph: "Graph",
+    scored: "dict[str, Scored]",
+    asked: retrieval.Retrieval,
+    rows: "list[Row]",
+    names: dict[str, str],
+    outcome: "Outcome",
+) -> None:
+    """All of it, for one way or for many."""
+    print(headline(questions, graph))
+    print_table(alignment(questions))
+    if questions.weaker:
+        print(
+            "  The weaker measure: a block counts if it has the answer string, even where it does not answer."
+        )
+    print()
+    who = f"{asked.agent} navigates, " if rows or asked.navigation in ("tabs", "reorder", "walk") else ""
+    if rows:
+        _print_rows(scored, rows)
+        print(f"\n  {who}each way reads {asked.candidates} blocks at most; cross-encoder: {_cross(names)}.")
+    else:
+        ((name, own),) = scored.items()
+        print(f"{name}: {who}{asked.candidates or 'all'} blocks\n")
+        if own.measured is not None:
+            _print_groups(own.measured.to_json())
+    _print_fever(scored)
+    rate = len(questions.texts) / max(outcome.seconds, 1e-9)
+    what = f"{len(rows)} ways, " if rows else ""
+    print(f"\n  {what}{rate:,.1f} questions/s")
+
+
+def _cross(names: dict[str, str]) -> str:
+    return next((name for name in names.values() if name not in ("none", "tfidf")), "none")
+
+
+def headline(questions: "Questions", graph: "Graph") -> str:
+    """What was asked of which wiki, in a line."""
+    from linkwalk.downstream.benchmark import NAMES
+
+    part = "" if questions.part == "all" else f", the half {questions.part!r}"
+    first = f", the first {questions.limit:,} alone" if questions.limit else ""
+    judged = "" if len(questions.judged) == len(questions.texts) else f", {len(questions.judged):,} judged"
+    return (
+        f"{NAMES[questions.kind]}: {questions.file.name} on {graph.snapshot}: "
+        f"{len(questions.texts):,} asked{judged}{part}{first}"
+    )
+
+
+def alignment(questions: "Questions") -> list[tuple[str, str]]:
+    """How much of the file the wiki holds, beside what the paper matched (app. C)."""
+    report, lines = questions.report, []
+    if questions.kind == "fever":
+        articles, sentences = report["articles"], report.get("sentences")
+        lines.append(("articles matched", _matched(articles["matched"], articles["named"], 99.5)))
+        if sentences:
+            within = sentences["rate within articles in the wiki"]
+            extra = f"; {100 * within:.1f} % of those of matched articles" if within is not None else ""
+            lines.append(
+                ("sentences matched", _matched(sentences["matched"], sentences["named"], 93.1) + extra)
+            )
+            lines.append(("threshold", f"{sentences['threshold']:g}"))
+        lost = report["left out"]
+    elif questions.kind == "nq":
+        if "articles" in report:
+            articles, passages = report["articles"], report["passages"]
+            lines.append(("articles matched", _matched(articles["matched"], articles["of"], 100.0)))
+            lines.append(("passages matched", _matched(passages["matched"], passages["of"], 99.3)))
+        else:
+            able = report["answerable"]
+            lines.append(("answerable", _matched(able["matched"], able["of"])))
+        lost = report.get("unmatched", {})
+    else:
+        paragraphs = report["paragraphs"]
+        lines.append(("paragraphs matched", _matched(paragraphs["matched"], paragraphs["supporting"])))
+        lost = report["unmatched"]
+    if lost:
+        lines.append(("left out", ", ".join(f"{count:,} {name}" for name, count in lost.items())))
+    if questions.damage:
+        lines.append(("damaged", f"{len(questions.damage):,} (see standard error)"))
+    return lines
+
+
+def _matched(part: int, whole: int, paper: float | None = None) -> str:
+    rate = f"{100 * part / whole:.1f} %" if whole else "none"
+    return f"{part:,} of {whole:,} ({rate}{f'; the paper {paper:g} %' if paper else ''})"
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def _print_groups(groups: dict[str, dict[str, Any]]) -> None:
+    """Recall in percent, a group a line."""
+    head = ("in percent", "questions", *(f"recall@{k}" for k in range(1, 6)), "all found@5", "seen", "blocks")
+    lines = [
+        (
+            name,
+            f"{own['questions']:,}",
+            *map(_percent, own["recall"]),
+            _percent(own["complete"][-1]),
+            _percent(own["seen"]),
+            f"{own['blocks']:.1f}",
+        )
+        for name, own in groups.items()
+    ]
+    print_columns([head, *lines])
+    print('  "seen": among all blocks read; no reranker can find more.')
+
+
+def _gained(against: dict[str, Any]) -> str:
+    low, high = against["difference_ci95"]
+    return f"{100 * against['difference']:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
+
+
+def _print_rows(scored: "dict[str, Scored]", rows: "list[Row]") -> None:
+    """A way a line; then recall@5 by group."""
+    from linkwalk.downstream.measure import compare
+
+    head = (
+        "in percent",
+        *(f"recall@{k}" for k in range(1, 6)),
+        "all found@5",
+        "seen",
+        "blocks",
+        "@5 gained",
+        "by links",
+    )
+    lines: list[tuple[str, ...]] = [head]
+    groups: list[tuple[str, ...]] = []
+    for row in rows:
+        own = scored[row.name].measured
+        if own is None:
+            continue
+        figures = own.to_json()
+        every, gained = figures["all"], []
+        for name in (row.reference, row.control):
+            other = scored[name].measured if name is not None else None
+            against = compare(own, other)["all"] if other is not None else None
+            gained.append("" if against is None else _gained(against))
+        lines.append(
+            (
+                row.name,
+                *map(_percent, every["recall"]),
+                _percent(every["complete"][-1]),
+                _percent(every["seen"]),
+                f"{every['blocks']:.1f}",
+                *gained,
+            )
+        )
+        groups = groups or [("recall@5", *(f"{n} ({f['questions']:,})" for n, f in figures.items()))]
+        groups.append((row.name, *(_percent(f["recall"][-1]) for f in figures.values())))
+    print_columns(lines)
+    print('  "gained": against the same without navigation, with a paired 95 % interval.')
+    if groups and len(groups[0]) > 2:
+        print()
+        print_columns(groups)
+
+
+def _print_fever(scored: "dict[str, Scored]") -> None:
+    """FEVER's own measures, where its sentences are known."""
+    with_scores = {name: own.fever for name, own in scored.items() if own.fever}
+    if not with_scores:
+        return
+    single = len(with_scores) == 1
+    lines: list[tuple[str, ...]] = [
+        ("FEVER's scores", "claims", "P@5", "R@5", "F1@5", "partial", "sentences")
+    ]
+    for name, fever in with_scores.items():
+        chosen = fever["thresholded"]
+        figures = {
+            "five, all claims" if single else name: fever["all"],
+            "five, pages in the wiki": fever["pages_in_wiki"] if single else None,
+            "five, kept half": chosen["kept_fixed"] if chosen and single else None,
+            "thresholded, kept half" if single else f"{name}, thresholded": chosen and chosen["kept"],
+        }
+        lines += [
+            (
+                label,
+                f"{own['verifiable']:,}",
+                *(f"{own[key]:.3f}" for key in ("precision", "recall", "f1")),
+                f"{own['partial']:.3f}" if "partial" in own else "",
+                f"{own['submitted']:.1f}",
+            )
+            for label, own in figures.items()
+            if own
+        ]
+    print()
+    print_columns(lines)
+    print(
+        "  No label is predicted: evidence alone is scored, as in the paper's table 5. Five sentences, or those"
+    )
+    print(
+        "  from a threshold on, chosen on one half and scored on the other (kept), which shares no page with it."
+    )
+    print(
+        "  Recall: a whole set of evidence; partial: the share of one. Silence is a precision of 1, officially."
+    )
+
+
+def print_distances(away: "Distances", kind: str) -> None:
+    """How far the evidence is from where BM25 begins, in a line."""
+    from linkwalk.downstream.distances import PAPER_MEANS
+
+    every = away.groups["all"]
+    means = {top: own.mean for top, own in every.items()}
+    told = ", ".join(
+        f"{mean:.1f} from {'the first' if top == 1 else f'the best of {top}'}"
+        for top, mean in means.items()
+        if mean is not None
+    )
+    paper = f" (the paper: {PAPER_MEANS[kind]:g})" if kind in PAPER_MEANS else ""
+    print(f"\n  links from BM25's blocks to the evidence, on average: {told or 'none leads there'}{paper}")

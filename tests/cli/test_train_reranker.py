@@ -219,10 +219,6 @@ def test_damaged_lines_are_named(run: Run, wiki: Path, quick: tuple[str, ...], t
         ),
         (["--reranker", "LIST", "--set", "model.rank=0"], "model.rank=0: choose 1 or more"),
         (["--reranker", "LIST", "--set", "seed=-1"], "seed=-1: choose 0 or more"),
-        (
-            ["--reranker", "LIST", "--set", "held_out=1"],
-            "held_out=1: hold out none, or as many as a batch has",
-        ),
         (["--reranker", "LIST", "--set", "held_out=2"], "held_out=2: there are 1 queries"),
         (["--reranker", "LIST", "--set", "mine.depth=0"], "depth=0: choose 1 or more"),
         (["--reranker", "LIST", "--set", "model.encoder=no-such-folder"], "no-such-folder"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
 
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve import Cascade, tfidf
@@ -24,6 +25,31 @@ def test_tfidf_reads_the_title_and_pairs_of_words() -> None:
     order = tfidf("new york", ["x", "x"], ["york is not new", "new york is not"])
     assert order[1] > order[0]
     assert tfidf("iron", [], []).tolist() == []
+
+
+WORDS = st.lists(
+    st.sampled_from("the The a blue whale sings, sings. Straße 鲸 naïve x_1 ?! ".split(" ")), max_size=6
+)
+TEXTS = st.lists(st.tuples(WORDS.map(" ".join), WORDS.map(" ".join)), max_size=5)
+
+
+@given(st.lists(st.tuples(WORDS.map(" ".join), TEXTS), max_size=4))
+def test_many_queries_at_once_are_scored_as_scikit_learn_scores_them(
+    asked: list[tuple[str, list[tuple[str, str]]]],
+) -> None:
+    queries = [query for query, _ in asked]
+    titles, sentences = ([[pair[i] for pair in own] for _, own in asked] for i in (0, 1))
+    found = tfidf.many(queries, titles, sentences)
+    assert len(found) == len(asked)
+    for query, own_titles, own, scores in zip(queries, titles, sentences, found, strict=True):
+        vectoriser = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b")
+        texts = [f"{title}. {text}" for title, text in zip(own_titles, own, strict=True)]
+        try:
+            expected = (vectoriser.fit_transform(texts) @ vectoriser.transform([query]).T).toarray().ravel()
+        except ValueError:  # no words at all
+            expected = np.zeros(len(texts))
+        assert scores == pytest.approx(expected, abs=1e-6)
+        assert scores.tolist() == tfidf(query, own_titles, own).tolist()
 
 
 class Length:

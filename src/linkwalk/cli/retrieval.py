@@ -306,11 +306,10 @@ def _near(wiki: Path, graph: "Graph", table: "Embeddings") -> Any:
 
 
 def need_search() -> None:
-    """Say what to install where the search engine or the reranker's library is missing."""
+    """Say what to install where the search engine is missing."""
     from importlib.util import find_spec
 
     from linkwalk.errors import InputError
 
-    for package, name in (("tantivy", "tantivy"), ("sklearn", "scikit-learn")):
-        if find_spec(package) is None:
-            raise InputError(f"{name} is not installed: pip install 'linkwalk[find]'")
+    if find_spec("tantivy") is None:
+        raise InputError("tantivy is not installed: pip install 'linkwalk[find]'")

@@ -51,10 +51,6 @@ class RerankerConfig(CrossTraining):
         for name, least in _LEAST.items():
             if not getattr(self, name) >= least:
                 raise InputError(f"{name}={getattr(self, name)}: choose {least} or more")
-        if 0 < self.held_out < self.lists:
-            raise InputError(
-                f"held_out={self.held_out}: hold out none, or as many as a batch has (lists={self.lists})"
-            )
         for name, least in (("rank", 1), ("max_tokens", 8)):
             if getattr(self.model, name) < least:
                 raise InputError(f"model.{name}={getattr(self.model, name)}: choose {least} or more")

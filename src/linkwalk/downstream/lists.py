@@ -37,7 +37,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 from linkwalk.retrieve.bm25 import Bm25
-from linkwalk.retrieve.rerank import tfidf
+from linkwalk.retrieve.tfidf import tfidf
 
 LISTS = "lists"
 PARTS = ("all", "tuned")

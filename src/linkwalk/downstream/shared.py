@@ -18,7 +18,7 @@ from linkwalk.navigate.guided import Guide
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve import Cascade, FindConfig, Finder, Found, Reranker, tfidf
 from linkwalk.retrieve.finder import Reading
-from linkwalk.retrieve.rerank import Many
+from linkwalk.retrieve.rerank import score_many
 from linkwalk.retrieve.starts import Near, Search, Starts, nearest_many
 
 MOST_PAIRS = 1 << 18
@@ -57,9 +57,7 @@ class Remembered:
         queries = [own[0][0] for own in new]
         titles = [[title for _, title, _ in own] for own in new]
         sentences = [[sentence for _, _, sentence in own] for own in new]
-        if isinstance(self.slow, Many):
-            return self.slow.many(queries, titles, sentences) if new else []
-        return [self.slow(*each) for each in zip(queries, titles, sentences, strict=True)]
+        return score_many(self.slow, queries, titles, sentences) if new else []
 
 
 class _Searched:
@@ -131,10 +129,16 @@ class _Listed:
 
     def __call__(self, query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
         """One score for each sentence."""
-        key = query, tuple(titles), tuple(sentences)
-        if key not in self._scores:
-            self._scores[key] = tfidf(query, titles, sentences)
-        return self._scores[key]
+        return self.many([query], [titles], [sentences])[0]
+
+    def many(
+        self, queries: Sequence[str], titles: Sequence[Sequence[str]], sentences: Sequence[Sequence[str]]
+    ) -> list[Float32s]:
+        """The scores of several queries' sentences."""
+        keys = [(q, tuple(t), tuple(s)) for q, t, s in zip(queries, titles, sentences, strict=True)]
+        new = [key for key in dict.fromkeys(keys) if key not in self._scores]
+        self._scores.update(zip(new, tfidf.many(*zip(*new, strict=True)) if new else (), strict=True))
+        return [self._scores[key] for key in keys]
 
     def clear(self) -> None:
         """Other questions follow."""

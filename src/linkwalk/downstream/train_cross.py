@@ -111,7 +111,8 @@ def train_cross(
     lists, held_out = _hold_out(lists, training.held_out, rng)
     plain = open_encoder(config.encoder, device=device)
     other = open_encoder(config.encoder, device=device)
-    model = CrossModel(other.model, config.rank).to(plain.device)
+    # What learns is in float32 on a GPU, too, and there only the products are rounded (see ``_loss``).
+    model = CrossModel(other.model.float(), config.rank).to(plain.device)
     model.eval()  # no dropout: what is trained is small
     pairs = Pairs(other.tokenizer, training.max_tokens, other.batch_tokens)
     weights = [p for p in model.parameters() if p.requires_grad]
@@ -168,7 +169,10 @@ def _loss(
     each = list(dict.fromkeys(queries))
     owner = np.array([each.index(query) for query in queries])
     cosine_P = torch.from_numpy(cosines(plain, each, texts, owner)).to(plain.device)
-    score_QK = model(*pairs.tensors(ids, types, plain.device), cosine_P).view(count, -1)
+    # bfloat16 on a GPU alone: on some CPUs it ends the process.
+    half = torch.autocast("cuda", torch.bfloat16, enabled=plain.device.type == "cuda")
+    with half:
+        score_QK = model(*pairs.tensors(ids, types, plain.device), cosine_P).float().view(count, -1)
     loss = nn.functional.cross_entropy(score_QK, torch.zeros(count, dtype=torch.long, device=plain.device))
     first, plainly = (x.argmax(1).eq(0).float().mean().item() for x in (score_QK, cosine_P.view(count, -1)))
     return loss, (loss.item(), first, plainly)
@@ -198,9 +202,10 @@ class _Judge:
             return {}
         rng = np.random.default_rng(self.training.seed)
         seen = []
-        for ranked in self.lists:
-            queries, texts = _draw([ranked], self.training.negatives, rng)
-            seen.append(_loss(self.model, self.plain, self.pairs, queries, texts, 1)[1])
+        for at in range(0, len(self.lists), self.training.lists):
+            some = self.lists[at : at + self.training.lists]
+            queries, texts = _draw(some, self.training.negatives, rng)
+            seen += [_loss(self.model, self.plain, self.pairs, queries, texts, len(some))[1]] * len(some)
         row = _row(seen)
         if row["loss"] < self.least:
             self.least = row["loss"]

@@ -2,6 +2,7 @@
 
 from linkwalk.retrieve.bm25 import Bm25, index
 from linkwalk.retrieve.finder import Evidence, FindConfig, Finder, Found
-from linkwalk.retrieve.rerank import Cascade, Reranker, tfidf
+from linkwalk.retrieve.rerank import Cascade, Reranker
+from linkwalk.retrieve.tfidf import tfidf
 
 __all__ = ["Bm25", "Cascade", "Evidence", "FindConfig", "Finder", "Found", "Reranker", "index", "tfidf"]

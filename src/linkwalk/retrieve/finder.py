@@ -19,8 +19,9 @@ from linkwalk.navigate import Agent, Episodes, Journeys, Step, click_path
 from linkwalk.navigate.guided import Guide
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.tabs import Hits, TabsConfig, read_tabs
-from linkwalk.retrieve.rerank import Cascade, Many, Reranker, tfidf
+from linkwalk.retrieve.rerank import Cascade, Reranker, score_many
 from linkwalk.retrieve.starts import DEPTH, STARTS, Near, Search, Starts, find_starts
+from linkwalk.retrieve.tfidf import tfidf
 
 NAVIGATION = ("tabs", "reorder", "walk", "expand", "lead", "none")
 _NO_GOAL = -1  # no page has that number, so the agent walks all its steps
@@ -153,21 +154,33 @@ class Finder:
         return self.find_many([query], count, meanings=None if meaning is None else meaning[None])[0]
 
     def find_many(
-        self, queries: Sequence[str], count: int = 5, *, meanings: Float32s | None = None
+        self,
+        queries: Sequence[str],
+        count: int = 5,
+        *,
+        meanings: Float32s | None = None,
+        starts: Sequence[Starts] | None = None,
     ) -> list[Found]:
-        """The same for many queries; ``meanings`` [Q, D]."""
+        """The same for many queries; ``meanings`` [Q, D]; ``starts`` where they are known already."""
         found = []
         for at in range(0, len(queries), _QUERIES):
             some = (
                 None if meanings is None else np.ascontiguousarray(meanings[at : at + _QUERIES], np.float32)
             )
-            found += self._find(queries[at : at + _QUERIES], count, some)
+            known = None if starts is None else list(starts[at : at + _QUERIES])
+            found += self._find(queries[at : at + _QUERIES], count, some, known)
         return found
 
-    def _find(self, queries: Sequence[str], count: int, meanings: Float32s | None) -> list[Found]:
-        starts = find_starts(
+    def starts(self, queries: Sequence[str], meanings: Float32s | None = None) -> list[Starts]:
+        """Where to begin for each query."""
+        return find_starts(
             self.config.start, self.config.hits, self.search, queries, self.near or self.vectors, meanings
         )
+
+    def _find(
+        self, queries: Sequence[str], count: int, meanings: Float32s | None, starts: list[Starts] | None
+    ) -> list[Found]:
+        starts = self.starts(queries, meanings) if starts is None else starts
         readings = self.read(starts, meanings)
         nodes = [[n for n in r.nodes for _ in self.sentences(n)] for r in readings]
         sentences = [[s for n in r.nodes for s in self.sentences(n)] for r in readings]
@@ -282,9 +295,7 @@ class Finder:
             return [-np.arange(len(own), dtype=np.float32) for own in sentences]
         if isinstance(self.rerank, Cascade):
             return self.rerank.many(queries, titles, sentences, nodes)
-        if isinstance(self.rerank, Many):
-            return self.rerank.many(queries, titles, sentences)
-        return [self.rerank(*each) for each in zip(queries, titles, sentences, strict=True)]
+        return score_many(self.rerank, queries, titles, sentences)
 
     def _found(
         self,

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk.navigate.journeys import Float32s
+from linkwalk.retrieve.tfidf import tfidf
 
 TOP = 20
 """How many sentences the slow reranker of a cascade reads."""
@@ -33,21 +34,16 @@ class Many(Protocol):
         ...
 
 
-def tfidf(query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
-    """Cosine of TF-IDF vectors of the query and of a sentence with its title, in words and pairs of words.
-
-    How rare a word is, is counted among the sentences at hand: what all of them have does not tell them apart.
-    """
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    texts = [f"{title}. {sentence}" for title, sentence in zip(titles, sentences, strict=True)]
-    vectoriser = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b")
-    try:
-        seen = vectoriser.fit_transform(texts)
-    except ValueError:  # no words at all
-        return np.zeros(len(texts), np.float32)
-    scores: Float32s = (seen @ vectoriser.transform([query]).T).toarray().ravel().astype(np.float32)
-    return scores
+def score_many(
+    rerank: Reranker,
+    queries: Sequence[str],
+    titles: Sequence[Sequence[str]],
+    sentences: Sequence[Sequence[str]],
+) -> list[Float32s]:
+    """The scores of each query's sentences, all at once where the reranker can."""
+    if isinstance(rerank, Many):
+        return rerank.many(queries, titles, sentences)
+    return [rerank(*each) for each in zip(queries, titles, sentences, strict=True)]
 
 
 class Cascade:
@@ -82,7 +78,7 @@ class Cascade:
 
         Where nobody knows, the quick one's order is the choice.
         """
-        quick = [self.quick(*each) for each in zip(queries, titles, sentences, strict=True)]
+        quick = score_many(self.quick, queries, titles, sentences)
         if blocks is None:
             order = [np.argsort(-scores, kind="stable") for scores in quick]
         else:
@@ -90,10 +86,7 @@ class Cascade:
         best = [each[: self.top].tolist() for each in order]
         few_titles = [[own[i] for i in chosen] for own, chosen in zip(titles, best, strict=True)]
         few = [[own[i] for i in chosen] for own, chosen in zip(sentences, best, strict=True)]
-        if isinstance(self.slow, Many):
-            slow = self.slow.many(queries, few_titles, few)
-        else:
-            slow = [self.slow(*each) for each in zip(queries, few_titles, few, strict=True)]
+        slow = score_many(self.slow, queries, few_titles, few)
         if blocks is not None:
             slow = [_fused(*each) for each in zip(slow, best, blocks, strict=True)]
         return [_below(*each) for each in zip(order, slow, strict=True)]

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from linkwalk.cli.retrieval import Opened, Retrieval, open_finder
 from linkwalk.device import choose_device
 from linkwalk.graph.store import Graph
+from linkwalk.wiki.retrieval import Opened, Retrieval, open_finder
 from report import hardware
 
 WAYS = {

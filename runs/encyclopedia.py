@@ -11,11 +11,11 @@ import json
 from pathlib import Path
 
 from linkwalk import demo
-from linkwalk.cli.retrieval import Retrieval, open_rows
 from linkwalk.downstream.asked import Asked
 from linkwalk.downstream.measure import compare, judge
 from linkwalk.downstream.rows import ROWS
 from linkwalk.graph.store import Graph
+from linkwalk.wiki.retrieval import Retrieval, open_rows
 
 
 def asked(graph: Graph) -> list[Asked]:

@@ -20,7 +20,10 @@ LAYERS = [
     {"downstream"},
     {"recipes"},
     {"reproduce"},
-    {"serve", "demo"},
+    {"demo"},
+    {"wiki"},
+    {"serve"},
+    {"adapters"},
     {"cli"},
 ]
 LAYER = {part: number for number, parts in enumerate(LAYERS) for part in parts}

@@ -17,13 +17,9 @@ from linkwalk.cli.agents import (
     Revisit,
     Sampled,
     Seed,
-    Ways,
-    check_agents,
-    open_agent,
-    open_encoders,
-    open_vectors,
 )
 from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_next
+from linkwalk.wiki.agents import Ways, check_agents, open_agent, open_encoders, open_vectors
 
 if TYPE_CHECKING:
     from linkwalk.evaluate import Result

@@ -11,6 +11,7 @@ from linkwalk.cli import retrieval
 from linkwalk.cli.agents import EmbeddingsName
 from linkwalk.cli.output import Json, print_json, print_next
 from linkwalk.demo import POLICY
+from linkwalk.wiki.retrieval import Retrieval
 
 if TYPE_CHECKING:
     from linkwalk.retrieve import Evidence
@@ -43,11 +44,11 @@ def find(
     Example: linkwalk find encyclopedia "Who wrote the first computer program?"
     """
     from linkwalk.errors import InputError
-    from linkwalk.graph.store import Graph
+    from linkwalk.wiki import Wiki
 
     if not query.strip():
         raise InputError("the query is empty: give a claim or a question")
-    asked = retrieval.Retrieval(
+    asked = Retrieval(
         start=start,
         starts=starts,
         steps=steps,
@@ -63,8 +64,8 @@ def find(
     )
     if asked.begin != "dense" and not any(sign.isalnum() for sign in query):
         raise InputError("the query has no words: give a claim or a question")
-    graph = Graph.open(wiki)
-    opened = retrieval.open_finder(wiki, graph, asked)
+    searched = Wiki.open(wiki)
+    graph, opened = searched.graph, searched.finder(asked)
     (found,) = opened.find([query], count)
     if found.start != asked.begin:
         print("BM25 knows none of these words: begun at the nearest embeddings", file=sys.stderr)

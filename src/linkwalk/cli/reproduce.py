@@ -12,15 +12,13 @@ from linkwalk.cli.agents import (
     Budget,
     EmbeddingsName,
     Seed,
-    Ways,
-    check_agents,
-    open_agent,
-    open_vectors,
 )
 from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_table
 from linkwalk.cli.score import Level, WikiPages, choose_rows, facts, run, tell_damage
 from linkwalk.cli.score_shown import alignment, headline
 from linkwalk.demo import POLICY
+from linkwalk.wiki.agents import Ways, check_agents, open_agent, open_vectors
+from linkwalk.wiki.retrieval import Retrieval
 
 if TYPE_CHECKING:
     from linkwalk.reproduce.runner import Runner
@@ -136,7 +134,7 @@ def reproduce(
         raise InputError(f"{why}: choose one of {', '.join(WHAT)}")
     names = [name.strip() for part in rows or [] for name in part.split(",")]
     if what in EVIDENCE:
-        asked = retrieval.Retrieval(candidates=candidates, rerank=rerank, agent=agent, embeddings=embeddings)
+        asked = Retrieval(candidates=candidates, rerank=rerank, agent=agent, embeddings=embeddings)
         _evidence(
             what,
             wiki,
@@ -213,7 +211,7 @@ def _evidence(
     file: Path | None,
     wiki_pages: Path | None,
     level: str,
-    asked: retrieval.Retrieval,
+    asked: Retrieval,
     names: list[str],
     *,
     quick: bool,

@@ -10,6 +10,7 @@ from linkwalk.cli.agents import EmbeddingsName
 from linkwalk.cli.output import Json, Quiet, print_json, print_next
 from linkwalk.cli.score_shown import print_distances, print_scores
 from linkwalk.demo import POLICY
+from linkwalk.wiki.retrieval import Retrieval, open_finder, open_rows
 
 if TYPE_CHECKING:
     from linkwalk.downstream.asking import Outcome
@@ -135,7 +136,7 @@ def score(
     from linkwalk.graph.store import Graph
     from linkwalk.progress import Progress
 
-    asked = retrieval.Retrieval(
+    asked = Retrieval(
         start=start,
         starts=starts,
         steps=steps,
@@ -222,7 +223,7 @@ def tell_damage(questions: "Questions", progress: "Progress") -> None:
     )
 
 
-def choose_rows(asked: retrieval.Retrieval, progress: "Progress") -> "list[Row]":
+def choose_rows(asked: Retrieval, progress: "Progress") -> "list[Row]":
     """The rows that can be run: those with a cross-encoder only where there is one."""
     from importlib.util import find_spec
 
@@ -240,7 +241,7 @@ def run(
     wiki: Path,
     graph: "Graph",
     questions: "Questions",
-    asked: retrieval.Retrieval,
+    asked: Retrieval,
     rows: "list[Row]",
     progress: "Progress",
 ) -> "tuple[Outcome, dict[str, str]]":
@@ -251,11 +252,11 @@ def run(
 
     find: Find
     if rows:
-        compared = retrieval.open_rows(wiki, graph, asked, rows)
+        compared = open_rows(wiki, graph, asked, rows)
         find = compared.find
         names = {row.name: compared.reranker if row.rerank == "cross" else row.rerank for row in rows}
     else:
-        opened = retrieval.open_finder(wiki, graph, asked)
+        opened = open_finder(wiki, graph, asked)
         way = {"none": "", "tabs": " + navigation", "reorder": " + no links", "walk": " + walks"}.get(
             asked.navigation, f" + {asked.navigation}"
         )
@@ -286,7 +287,7 @@ def facts(questions: "Questions", graph: "Graph") -> dict[str, Any]:
 
 def results_json(
     scored: "dict[str, Scored]",
-    asked: retrieval.Retrieval,
+    asked: Retrieval,
     rows: "list[Row]",
     names: dict[str, str],
     outcome: "Outcome",

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from linkwalk.cli import retrieval
 from linkwalk.cli.output import print_columns, print_table
+from linkwalk.wiki.retrieval import Retrieval
 
 if TYPE_CHECKING:
     from linkwalk.downstream.asking import Outcome
@@ -18,7 +18,7 @@ def print_scores(
     questions: "Questions",
     graph: "Graph",
     scored: "dict[str, Scored]",
-    asked: retrieval.Retrieval,
+    asked: Retrieval,
     rows: "list[Row]",
     names: dict[str, str],
     outcome: "Outcome",

@@ -11,7 +11,6 @@ from typing import Any
 
 from linkwalk.artifact import finish
 from linkwalk.cli.output import print_json, print_next, print_table
-from linkwalk.cli.retrieval import need_search
 from linkwalk.cli.train import check_name
 from linkwalk.cli.train_target import LOWER, numbers
 from linkwalk.downstream.lists import (
@@ -32,6 +31,7 @@ from linkwalk.progress import Progress
 from linkwalk.recipes import with_settings
 from linkwalk.retrieve.bm25 import Bm25
 from linkwalk.retrieve.cross import CrossConfig, save_cross
+from linkwalk.wiki.retrieval import need_search
 
 NAME = "ours"
 METRICS = "metrics.jsonl"

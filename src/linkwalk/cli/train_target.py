@@ -11,10 +11,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linkwalk.cli.agents import policy_folder
 from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.cli.train import new_folder
 from linkwalk.demo import POLICY, policy_path
+from linkwalk.wiki.agents import policy_folder
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -132,7 +132,6 @@ def tune(
     quiet: bool,
 ) -> None:
     """Tune the target encoder of a policy on a benchmark's claims or questions; ``device`` is resolved."""
-    from linkwalk.cli.retrieval import need_search
     from linkwalk.embed import Embeddings
     from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
@@ -140,6 +139,7 @@ def tune(
     from linkwalk.policy.checkpoint import load_policy
     from linkwalk.policy.heads import Compass
     from linkwalk.progress import Progress
+    from linkwalk.wiki.retrieval import need_search
 
     need_search()
     from linkwalk.downstream.pairs import read_pairs

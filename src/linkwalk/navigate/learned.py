@@ -180,6 +180,17 @@ class Learned:
         likely: Float32s = log_softmax(logits, owner, len(pages)).cpu().numpy()
         return decisions, likely
 
+    def look(self, episodes: Episodes, journeys: Journeys, episode: int = 0) -> tuple[Int64s, Float32s]:
+        """What the head says of the pages of one journey: log-probabilities of each page's links, and their bounds."""
+        pages = journeys.path(episode)[:-1]
+        degrees = self.graph.indptr[pages + 1] - self.graph.indptr[pages]
+        steps = np.flatnonzero(degrees)
+        row = np.full(len(steps), episode, np.int64)
+        likely = np.zeros(0, np.float32)
+        if len(steps):
+            likely = self._look(episodes, journeys, self._queries(episodes), row, pages[steps], steps)[1]
+        return np.concatenate([[0], np.cumsum(degrees, dtype=np.int64)]), likely
+
     def _queries(self, episodes: Episodes) -> Tensor | None:
         """What it is shown of the goals [B, D], as long as the table's vectors are; None: their own vectors."""
         if episodes.queries is None:

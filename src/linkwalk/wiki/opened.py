@@ -1,0 +1,377 @@
+"""A wiki, opened: what the command line, the server and the adapters stand on."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from linkwalk.demo import POLICY
+from linkwalk.embed import Encoder
+from linkwalk.errors import ArtifactError, InputError, LinkwalkError
+from linkwalk.graph.paths import Path as ShortestPath
+from linkwalk.graph.paths import ShortestPaths, distances_from
+from linkwalk.graph.store import Graph
+from linkwalk.navigate import BASELINES, BLIND, Agent, Episodes, click_path, path_steps, unit_rows
+from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.journeys import Float32s
+from linkwalk.wiki.agents import (
+    DEFAULT,
+    Ways,
+    check_agents,
+    open_agent,
+    open_encoder,
+    open_table,
+    open_vectors,
+    policies,
+)
+from linkwalk.wiki.answers import Answer, Evidence
+from linkwalk.wiki.pages import Page, read_page
+from linkwalk.wiki.pairs import Pairs
+from linkwalk.wiki.places import Place
+from linkwalk.wiki.retrieval import Opened, Retrieval, open_finder
+from linkwalk.wiki.shelf import Shelf
+from linkwalk.wiki.titles import Titles
+from linkwalk.wiki.walks import Click, Clicks, Closest, Walk, look_of
+
+BUDGET, SENTENCE_BUDGET = 100, 20
+"""Steps an agent has where none are named: towards a block, and towards a sentence."""
+MOST_STEPS = 1_000_000
+_UNKNOWN = -1  # the goal's number, where only a sentence is known of it: no page has it
+_LARGE = 20_000_000
+_MOST_SEED = 2**63
+
+
+class Wiki:
+    """A wiki, opened: titles, blocks and links; agents that walk it; evidence.
+
+    ``Wiki.open`` maps the graph. Embeddings, agents, the index and rerankers are opened when first asked for, once, and
+    may be asked for by several threads; what reads text with a neural network does so one at a time.
+    """
+
+    def __init__(
+        self, folder: Path, graph: Graph, *, embeddings: str | None = None, rerank: str | None = None
+    ) -> None:
+        self.folder, self.graph = folder, graph
+        self.embeddings, self.rerank = embeddings, rerank
+        self._shelf = Shelf()
+        self._reading = Lock()  # tokenizers and networks serve one thread at a time
+        self._searching = Lock()  # so does a search for shortest paths
+
+    @classmethod
+    def open(cls, folder: Path | str, *, embeddings: str | None = None, rerank: str | None = None) -> "Wiki":
+        """Open a workspace; ``embeddings`` are what agents look at, ``rerank`` who ranks sentences (see ``find``)."""
+        return cls(Path(folder), Graph.open(folder), embeddings=embeddings, rerank=rerank)
+
+    def __repr__(self) -> str:
+        return f"Wiki({self.folder}, {self.graph!r})"
+
+    # Blocks
+
+    def node(self, name: str | int) -> int:
+        """The number of a block: ``"Title"`` (its first), ``"Title (3)"``, or the number itself."""
+        if isinstance(name, str):
+            return self.graph.find(name)
+        if not 0 <= name < self.graph.nodes:
+            raise InputError(
+                f"no block {name}: the blocks of {self.graph.snapshot} are 0 to {self.graph.nodes - 1}"
+            )
+        return int(name)
+
+    def place(self, node: str | int) -> Place:
+        """Where a block is."""
+        return Place.of(self.graph, self.node(node))
+
+    def block(self, name: str | int) -> Page:
+        """A block as one reads it: its text cut at the links, and where these lead."""
+        return read_page(self.graph, self.node(name))
+
+    def titles(self, words: str, count: int = 8) -> list[Place]:
+        """Articles whose title or redirect begins with the words, or has a word that does; then what looks like them.
+
+        Case and accents do not matter. Exact titles come first, then beginnings of titles, then of other words, each by
+        how many links lead there.
+        """
+        if count < 1:
+            raise InputError(f"count={count}: ask for 1 or more titles")
+        index = self._shelf.get("titles", lambda: Titles.of(self.graph))
+        return [Place.of(self.graph, int(self.graph.article_node[a])) for a in index.find(words, count)]
+
+    # Walks
+
+    @property
+    def agents(self) -> list[str]:
+        """Who can walk here: the policy that ships, baselines, policies of the workspace that fit the embeddings."""
+        return list(self._shelf.get("agents", self._agents))
+
+    def _agents(self) -> tuple[str, ...]:
+        try:
+            table = open_table(self.folder, self.graph, self.embeddings or DEFAULT, self._shelf)
+        except LinkwalkError:
+            return tuple(name for name in BASELINES if name in BLIND)
+        return (*policies(self.folder, table), *BASELINES)
+
+    def walk(
+        self,
+        start: str | int,
+        goal: str | int | None = None,
+        *,
+        sentence: str | None = None,
+        agent: str = POLICY,
+        budget: int | None = None,
+        ways: Ways = Ways(),  # noqa: B008 (frozen)
+        seed: int = 0,
+    ) -> Walk:
+        """Let an agent walk to a block, or for all its steps towards what a sentence means (sec. 4.1, 4.2)."""
+        (name,) = self._named([agent], ways)
+        if (goal is None) == (sentence is None):
+            raise InputError("say what to find: a block or a sentence, one of the two")
+        budget = self._checked(budget, BUDGET if sentence is None else SENTENCE_BUDGET, seed)
+        a = self.node(start)
+        if goal is not None:
+            b = self.node(goal)
+            return self._walk(a, b, name, self._optimum(a, b), budget, ways, seed)
+        assert sentence is not None, "one of the two"
+        if not sentence.strip():
+            raise InputError("the sentence is empty: give the words to look for")
+        if not len(self.graph.forward.row(a)):
+            raise InputError(self._nowhere(a))
+        return self._walk_towards(a, sentence, name, budget, ways, seed)
+
+    def compare(
+        self,
+        start: str | int,
+        goal: str | int,
+        agents: Sequence[str],
+        *,
+        budget: int = BUDGET,
+        ways: Ways = Ways(),  # noqa: B008 (frozen)
+        seed: int = 0,
+    ) -> list[Walk]:
+        """The same walk by several agents."""
+        names = self._named(agents, ways, several=True)
+        budget = self._checked(budget, BUDGET, seed)
+        a, b = self.node(start), self.node(goal)
+        optimum = self._optimum(a, b)
+        return [self._walk(a, b, name, optimum, budget, ways, seed) for name in names]
+
+    def _named(self, agents: Sequence[str], ways: Ways, *, several: bool = False) -> list[str]:
+        names = check_agents(agents, self.folder, ways)
+        if len(names) != 1 and not (several and names):
+            raise InputError("one agent walks at a time: name one with --agent")
+        return names
+
+    def _checked(self, budget: int | None, default: int, seed: int) -> int:
+        budget = default if budget is None else budget
+        if not 1 <= budget <= MOST_STEPS:
+            raise InputError(f"budget={budget}: choose 1 to {MOST_STEPS:,} steps")
+        if not 0 <= seed < _MOST_SEED:
+            raise InputError(f"seed={seed}: choose a number from 0 on")
+        return budget
+
+    def _optimum(self, start: int, goal: int) -> ShortestPath:
+        with self._searching:
+            optimum = self._paths.path(start, goal)
+        if optimum.distance < 0:
+            raise InputError(self._why_not(start, goal))
+        return optimum
+
+    @property
+    def _paths(self) -> ShortestPaths:
+        """For one thread at a time."""
+        return self._shelf.get("paths", lambda: ShortestPaths(self.graph.forward, self.graph.reverse))
+
+    def _open_agent(self, name: str, ways: Ways) -> tuple[Agent, Float32s | None]:
+        vectors = open_vectors(self.folder, self.graph, [name], self.embeddings, self._shelf)
+        agent = self._shelf.get(
+            ("agent", name, ways),
+            lambda: open_agent(name, self.folder, self.graph, vectors, ways, self.embeddings),
+        )
+        return agent, vectors
+
+    def _walk(
+        self, start: int, goal: int, name: str, optimum: ShortestPath, budget: int, ways: Ways, seed: int
+    ) -> Walk:
+        walker, vectors = self._open_agent(name, ways)
+        query = None if vectors is None else vectors[goal]
+        clicks, measure, path = self._clicks(
+            walker, Episodes.of([start], [goal]), vectors, query, budget, seed
+        )
+        shortest = Clicks(self.graph).plain(start, path_steps(self.graph, optimum.nodes))
+        return Walk(
+            agent=name,
+            start=self.place(start),
+            goal=self.place(goal),
+            sentence=None,
+            success=path[-1] == goal,
+            distance=optimum.distance,
+            steps=clicks,
+            optimum=shortest,
+            closest=None,
+            budget=budget,
+            seed=seed,
+            ways=ways,
+            measure=measure,
+        )
+
+    def _walk_towards(self, start: int, sentence: str, name: str, budget: int, ways: Ways, seed: int) -> Walk:
+        query = self._read(name, sentence)
+        walker, vectors = self._open_agent(name, ways)
+        assert vectors is not None, "a sentence cannot be read without"
+        episodes = Episodes.of([start], [_UNKNOWN])._replace(queries=query[None])
+        clicks, measure, path = self._clicks(walker, episodes, vectors, query, budget, seed)
+        cosines = vectors[path] @ query
+        at = int(cosines.argmax())
+        closest = Closest(place=self.place(path[at]), step=at, score=float(cosines[at]))
+        return Walk(
+            agent=name,
+            start=self.place(start),
+            goal=None,
+            sentence=sentence,
+            success=None,
+            distance=None,
+            steps=clicks,
+            optimum=None,
+            closest=closest,
+            budget=budget,
+            seed=seed,
+            ways=ways,
+            measure=measure,
+        )
+
+    def _clicks(
+        self,
+        walker: Agent,
+        episodes: Episodes,
+        vectors: Float32s | None,
+        query: Float32s | None,
+        budget: int,
+        seed: int,
+    ) -> tuple[tuple[Click, ...], str, list[int]]:
+        """The clicks of one episode, what their scores are, and the pages stood on."""
+        with self._reading:
+            journeys = walker.run(episodes, budget=budget, seed=seed)
+            look = look_of(walker, episodes, journeys)
+        measure = "cosine"
+        if query is not None and isinstance(walker, Guided):
+            query, measure = walker.guide.directions(query[None])[0], "score"
+        steps = click_path(self.graph, journeys, vectors=vectors, query=query)
+        clicks = Clicks(self.graph).full(journeys, steps, look, vectors, query)
+        return clicks, measure, journeys.path(0).tolist()
+
+    def _read(self, agent: str, sentence: str) -> Float32s:
+        """What the agent is shown of the words to look for: a vector of unit length."""
+        table = open_table(self.folder, self.graph, self.embeddings or DEFAULT, self._shelf)
+        encoder: Encoder = open_encoder(self.folder, agent, table, self._shelf)
+        with self._reading:
+            query: Float32s = unit_rows(encoder.encode([sentence]))[0]
+        return query
+
+    def _why_not(self, start: int, goal: int) -> str:
+        """One line on why no path leads there."""
+        graph = self.graph
+        a, b = graph.name(start), graph.name(goal)
+        if not len(graph.forward.row(start)):
+            return self._nowhere(start)
+        if not len(graph.reverse.row(goal)):
+            return f"nothing links to {b}, so no path leads there: choose another goal"
+        out, into = (
+            int((distances_from(*ends) >= 0).sum()) - 1
+            for ends in ((graph.forward, start), (graph.reverse, goal))
+        )
+        return (
+            f"no path leads from {a} to {b}: {out:,} other block{'s' * (out != 1)} can be reached from the first, "
+            f"{into:,} lead{'s' * (into == 1)} to the second"
+        )
+
+    def _nowhere(self, start: int) -> str:
+        return f"{self.graph.name(start)} has no links, so no path leads anywhere: start elsewhere"
+
+    def pair(self, seed: int, least: int = 2, most: int = 6) -> tuple[Place, Place, int]:
+        """Two articles for a game, from ``least`` to ``most`` clicks apart, and how many; a seed gives one pair."""
+        with self._searching:
+            start, goal, distance = Pairs(self.graph, self._paths).draw(seed, least, most)
+        return self.place(start), self.place(goal), distance
+
+    # Evidence
+
+    def finder(self, asked: Retrieval) -> Opened:
+        """A way of looking for evidence, opened."""
+        return open_finder(self.folder, self.graph, asked, self._shelf)
+
+    def find(self, query: str, count: int = 5, **retrieval: Any) -> Answer:
+        """The sentences that answer a question or bear on a claim, each with the click path that led to it (sec. 4.3).
+
+        Options: ``navigation`` (tabs, reorder, walk, expand, lead or none), ``start`` (bm25, dense or hybrid),
+        ``candidates`` (blocks to read), ``rerank`` (cross, tfidf, none, or a folder), ``agent``, ``starts``, ``steps``.
+        """
+        return self.find_many([query], count, **retrieval)[0]
+
+    def find_many(self, queries: Sequence[str], count: int = 5, **retrieval: Any) -> list[Answer]:
+        """The same for many queries at once."""
+        if count < 1:
+            raise InputError(f"count={count}: ask for 1 or more sentences")
+        own = {"embeddings": self.embeddings, "rerank": self.rerank}
+        asked = Retrieval.of(**own | {name: value for name, value in retrieval.items() if value is not None})
+        for query in queries:
+            if not query.strip():
+                raise InputError("the query is empty: give a claim or a question")
+            if asked.begin != "dense" and not any(sign.isalnum() for sign in query):
+                raise InputError("the query has no words: give a claim or a question")
+        opened = self.finder(asked)
+        with self._reading:
+            found = opened.find(queries, count)
+        clicks = Clicks(self.graph)
+        navigates = asked.navigation in ("tabs", "reorder", "walk")
+        return [
+            Answer(
+                query=query,
+                start=own_found.start,
+                navigation=asked.navigation,
+                rerank=opened.reranker,
+                agent=asked.agent if navigates else None,
+                blocks=len(own_found.read),
+                evidence=tuple(
+                    Evidence(
+                        score=one.score,
+                        sentence=one.sentence,
+                        place=clicks.place(one.node),
+                        start=clicks.place(one.start),
+                        path=clicks.plain(one.start, one.path),
+                    )
+                    for one in own_found.evidence
+                ),
+            )
+            for query, own_found in zip(queries, found, strict=True)
+        ]
+
+    def missing(self) -> dict[str, str]:
+        """What cannot be done here yet, ``find`` or ``navigate``, each with the line that says which command helps."""
+        from linkwalk.retrieve import Bm25
+        from linkwalk.wiki.retrieval import need_search
+
+        found = {}
+        try:
+            need_search()
+            self._shelf.get("bm25", lambda: Bm25.open(self.folder, self.graph))
+        except LinkwalkError as error:
+            found["find"] = str(error)
+        try:
+            open_table(self.folder, self.graph, self.embeddings or DEFAULT, self._shelf)
+        except ArtifactError as error:
+            found["navigate"] = str(error)
+        return found
+
+    # The graph
+
+    def statistics(self) -> dict[str, Any]:
+        """The graph in numbers, as ``linkwalk stats --json`` says it; computed once."""
+        return self._shelf.get("statistics", self._statistics)
+
+    def _statistics(self) -> dict[str, Any]:
+        from linkwalk.graph.statistics import statistics
+        from linkwalk.wiki.agents import threads
+
+        sources = (
+            1000 if self.graph.edges < _LARGE else 64
+        )  # one sweep over a graph of hundreds of millions of links
+        return statistics(self.graph, sources=sources, workers=threads()).to_json()

@@ -1,0 +1,50 @@
+"""Where one is in a wiki: a block, the title it stands under, and its place among the article's blocks."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from linkwalk.graph.store import Graph
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A block, as one would say where it is."""
+
+    node: int
+    title: str
+    block: int
+    """Its number within the article, counted from 0."""
+    blocks: int
+    """How many blocks the article has."""
+    section: str
+    """The heading above it; empty in an article's lead."""
+
+    @classmethod
+    def of(cls, graph: "Graph", node: int) -> "Place":
+        """The place of a block."""
+        article = int(graph.node_article[node])
+        after = int(graph.article_node[article + 1]) if article + 1 < graph.articles else graph.nodes
+        return cls(
+            node=node,
+            title=graph.titles[article],
+            block=int(graph.node_block[node]),
+            blocks=after - int(graph.article_node[article]),
+            section=graph.sections[int(graph.node_section[node])],
+        )
+
+    @property
+    def name(self) -> str:
+        """``Title (3)``: what ``Wiki.node`` understands."""
+        return f"{self.title} ({self.block})"
+
+    def to_json(self) -> dict[str, Any]:
+        """As the server sends it."""
+        return {
+            "node": self.node,
+            "title": self.title,
+            "block": self.block,
+            "blocks": self.blocks,
+            "section": self.section,
+            "name": self.name,
+        }

@@ -1,0 +1,273 @@
+"""How evidence is looked for: what was asked, and what it takes, opened."""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from linkwalk.demo import POLICY, reranker_path
+from linkwalk.wiki.agents import (
+    DEFAULT,
+    Ways,
+    check_agents,
+    open_agent,
+    open_encoder,
+    open_table,
+    open_units,
+    policy_folder,
+    threads,
+)
+from linkwalk.wiki.shelf import Shelf
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from linkwalk.downstream.rows import Row
+    from linkwalk.downstream.shared import SideBySide
+    from linkwalk.embed import Embeddings, Encoder
+    from linkwalk.graph.store import Graph
+    from linkwalk.navigate import Agent
+    from linkwalk.navigate.guided import Guide
+    from linkwalk.navigate.journeys import Float32s
+    from linkwalk.retrieve import Bm25, Finder, Found, Reranker
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retrieval:
+    """What was asked for."""
+
+    start: str | None = None
+    starts: int = 5
+    steps: int = 20
+    no_navigation: bool = False
+    no_links: bool = False
+    expand: bool = False
+    walk: bool = False
+    lead: bool = False
+    candidates: int = 20
+    rerank: str | None = None
+    agent: str = POLICY
+    embeddings: str | None = None
+
+    @classmethod
+    def of(cls, navigation: str = "tabs", **asked: Any) -> "Retrieval":
+        """With the way of navigation by its name instead of a flag each."""
+        from linkwalk.errors import InputError
+
+        flags = {"none": "no_navigation", "reorder": "no_links", "tabs": None}
+        flag = flags.get(navigation, navigation)
+        names = {field.name for field in fields(cls)}
+        if navigation not in flags and navigation not in ("expand", "walk", "lead"):
+            raise InputError(
+                f"no navigation named {navigation!r}: choose one of tabs, reorder, walk, expand, lead, none"
+            )
+        if unknown := set(asked) - names:
+            raise InputError(f"no option named {min(unknown)!r}: there are {', '.join(sorted(names))}")
+        return cls(**asked | ({flag: True} if flag else {}))
+
+    @property
+    def begin(self) -> str:
+        """Where to begin: where embeddings are looked at in any case, both lists are better than one."""
+        return self.start or ("hybrid" if self.navigation in ("tabs", "reorder") else "bm25")
+
+    @property
+    def navigation(self) -> str:
+        """The way of navigation that was chosen."""
+        from linkwalk.errors import InputError
+
+        ways = {
+            "none": self.no_navigation,
+            "reorder": self.no_links,
+            "expand": self.expand,
+            "walk": self.walk,
+            "lead": self.lead,
+        }
+        chosen = [way for way, wanted in ways.items() if wanted]
+        if len(chosen) > 1:
+            names = [{"none": "--no-navigation", "reorder": "--no-links"}.get(w, f"--{w}") for w in chosen]
+            raise InputError(f"{' and '.join(names)}: choose one of them")
+        return chosen[0] if chosen else "tabs"
+
+
+class Opened:
+    """A finder with what it takes to read queries."""
+
+    def __init__(self, finder: "Finder", encoder: "Encoder | None", reranker: str) -> None:
+        self.finder, self.encoder, self.reranker = finder, encoder, reranker
+
+    def meanings(self, queries: "Sequence[str]") -> "Float32s | None":
+        """What the queries mean to the agent [Q, D]; None where nobody wants to know."""
+        return _meanings(self.encoder, queries)
+
+    def find(self, queries: "Sequence[str]", count: int) -> "list[Found]":
+        """What is found for each query."""
+        return self.finder.find_many(queries, count, meanings=self.meanings(queries))
+
+
+def _meanings(encoder: "Encoder | None", queries: "Sequence[str]") -> "Float32s | None":
+    from linkwalk.navigate import unit_rows
+
+    return None if encoder is None else unit_rows(encoder.encode(list(queries)))
+
+
+class Compared:
+    """Several ways of retrieval at once."""
+
+    def __init__(self, ways: "SideBySide", encoder: "Encoder | None", reranker: str) -> None:
+        self.ways, self.encoder, self.reranker = ways, encoder, reranker
+
+    def find(self, queries: "Sequence[str]", count: int) -> "dict[str, list[Found]]":
+        """What each way finds for each query."""
+        return self.ways.find_many(queries, count, _meanings(self.encoder, queries))
+
+
+class _Parts(NamedTuple):
+    """What ways of retrieval are put together from."""
+
+    search: "Bm25"
+    walker: "Agent | None" = None
+    guide: "Guide | None" = None
+    vectors: "Float32s | None" = None
+    near: Any = None
+    encoder: "Encoder | None" = None
+
+
+def open_finder(wiki: Path, graph: "Graph", asked: Retrieval, shelf: Shelf | None = None) -> Opened:
+    """All that a way of retrieval needs, opened; nothing that it does not need, nor what is on the shelf already."""
+    need_search()
+    from linkwalk.retrieve import FindConfig, Finder
+
+    config = FindConfig(
+        start=asked.begin,
+        navigation=asked.navigation,
+        starts=asked.starts,
+        steps=asked.steps,
+        candidates=asked.candidates,
+    )
+    shelf = shelf or Shelf()
+    parts = _open_parts(wiki, graph, asked, {config.navigation}, {config.start}, shelf)
+    rerank, name = shelf.get(("reranker", asked.rerank), lambda: open_reranker(asked.rerank))
+    finder = Finder(
+        graph,
+        parts.search,
+        config,
+        agent=parts.walker,
+        guide=parts.guide,
+        rerank=rerank,
+        vectors=parts.vectors,
+        near=parts.near,
+        workers=threads(),
+    )
+    finder.sentences = shelf.get("sentences", lambda: finder.sentences)
+    return Opened(finder, parts.encoder, name)
+
+
+def open_rows(wiki: Path, graph: "Graph", asked: Retrieval, rows: "Sequence[Row]") -> Compared:
+    """Several ways, each held to as many blocks; ``asked`` says who navigates and who is the cross-encoder."""
+    need_search()
+    from linkwalk.downstream.shared import SideBySide
+
+    navigation, starts = {row.navigation for row in rows}, {row.start for row in rows}
+    parts = _open_parts(wiki, graph, asked, navigation, starts, Shelf())
+    cross, name = None, "none"
+    if any(row.rerank == "cross" for row in rows):
+        cross, name = open_reranker(asked.rerank)
+    ways = SideBySide(
+        graph,
+        parts.search,
+        rows,
+        asked.candidates,
+        cross=cross,
+        agent=parts.walker,
+        guide=parts.guide,
+        vectors=parts.vectors,
+        near=parts.near,
+        workers=threads(),
+    )
+    return Compared(ways, parts.encoder, name)
+
+
+def _open_parts(
+    wiki: Path, graph: "Graph", asked: Retrieval, navigation: set[str], starts: set[str], shelf: Shelf
+) -> _Parts:
+    from linkwalk.errors import ArtifactError, InputError
+    from linkwalk.retrieve import Bm25
+
+    bm25 = shelf.get("bm25", lambda: Bm25.open(wiki, graph))
+    agents = check_agents([asked.agent], wiki)
+    if len(agents) != 1:
+        raise InputError("one agent navigates at a time: name one with --agent")
+    if not navigation & {"tabs", "reorder", "walk"} and starts == {"bm25"}:
+        return _Parts(bm25)
+
+    name = asked.embeddings or DEFAULT
+    try:
+        table = open_table(wiki, graph, name, shelf)
+    except ArtifactError as error:
+        if asked.start not in (None, "bm25") or asked.embeddings is not None:
+            raise
+        raise ArtifactError(f"{error}, or read search results alone (--no-navigation)") from None
+    vectors = open_units(wiki, graph, name, shelf)
+    encoder = open_encoder(wiki, agents[0], table, shelf)
+    walker = guide = None
+    if "walk" in navigation:
+        walker = open_agent(agents[0], wiki, graph, vectors, Ways(), asked.embeddings)
+    if navigation & {"tabs", "reorder"}:
+        guide = _guide(agents[0], wiki, table)
+    near = shelf.get(("near", name), lambda: _near(wiki, graph, table))
+    return _Parts(bm25, walker, guide, vectors, near, encoder)
+
+
+def open_reranker(asked: str | None) -> "tuple[Reranker | None, str]":
+    """The reranker that was asked for, or the best there is, and its name."""
+    from importlib.util import find_spec
+
+    from linkwalk.errors import InputError
+    from linkwalk.retrieve import Cascade, tfidf
+
+    if asked is None:
+        asked = "cross" if find_spec("torch") and find_spec("transformers") else "tfidf"
+    if asked in ("tfidf", "none"):
+        return (tfidf if asked == "tfidf" else None), asked
+    folder = reranker_path() if asked == "cross" else Path(asked)
+    if not folder.is_dir():
+        raise InputError(f"no reranker {asked!r}: choose none, tfidf, cross, or give a reranker's folder")
+    from linkwalk.device import choose_device
+
+    choose_device("auto")  # without torch, this says what to install
+    from linkwalk.retrieve.cross import load_cross
+
+    return Cascade(load_cross(folder)), asked
+
+
+def _guide(agent: str, wiki: Path, table: "Embeddings") -> "Guide | None":
+    """Where the agent looks: a compass's direction, or straight on for the greedy ones."""
+    from linkwalk.errors import InputError
+    from linkwalk.policy.checkpoint import is_compass, load_direction, read_policy
+
+    folder = policy_folder(wiki, agent)
+    if agent.startswith("greedy") and folder is None:
+        return None
+    if folder is None or not is_compass(read_policy(folder)):
+        raise InputError(
+            f"{agent} walks, but does not say where to look: add --walk, or name compass, greedy or a compass of yours"
+        )
+    return load_direction(folder, table.fingerprint)
+
+
+def _near(wiki: Path, graph: "Graph", table: "Embeddings") -> Any:
+    """The index of embeddings, where looking at all of them takes too long."""
+    from linkwalk.retrieve.dense import WORTH_IT, Dense
+
+    if graph.nodes < WORTH_IT or not (wiki / "index" / "dense" / "manifest.json").exists():
+        return None
+    return Dense.open(wiki, table)
+
+
+def need_search() -> None:
+    """Say what to install where the search engine is missing."""
+    from importlib.util import find_spec
+
+    from linkwalk.errors import InputError
+
+    if find_spec("tantivy") is None:
+        raise InputError("tantivy is not installed: pip install 'linkwalk[find]'")

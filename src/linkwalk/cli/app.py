@@ -11,6 +11,7 @@ from linkwalk.cli.find import find
 from linkwalk.cli.index import index
 from linkwalk.cli.reproduce import reproduce
 from linkwalk.cli.score import score
+from linkwalk.cli.serve import serve
 from linkwalk.cli.split import split
 from linkwalk.cli.stats import stats
 from linkwalk.cli.train import train
@@ -52,4 +53,5 @@ app.command()(walk)
 app.command()(index)
 app.command()(find)
 app.command()(score)
+app.command()(serve)
 app.command()(reproduce)

@@ -1,0 +1,128 @@
+"""``linkwalk serve``: the page and the HTTP API."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from linkwalk.cli.agents import EmbeddingsName
+
+
+def serve(
+    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Where to listen. Other machines are let in by an address of this one, or 0.0.0.0 for all of them; "
+            "there are no passwords.",
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0: any that is free.")] = 8000,
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=1, max=64, metavar="N", help="Processes; what they map of the wiki is in memory once."
+        ),
+    ] = 1,
+    runs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep finished games here: a line of JSON each, added at the end."),
+    ] = None,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    embeddings: EmbeddingsName = None,
+    lazy: Annotated[
+        bool,
+        typer.Option("--lazy", help="Open agents and models when first asked for, not at the start."),
+    ] = False,
+    at_once: Annotated[
+        int | None,
+        typer.Option(
+            "--at-once",
+            min=1,
+            max=256,
+            metavar="N",
+            help="Walks and searches at work at once in each worker. [default: 2 a core, at most 8]",
+        ),
+    ] = None,
+    waiting: Annotated[
+        int,
+        typer.Option(
+            min=0, max=100_000, metavar="N", help="Requests that may wait for them; the next gets a 503."
+        ),
+    ] = 128,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            min=0.1, max=3600, metavar="S", help="Time for an answer, waiting included; then a 504."
+        ),
+    ] = 30,
+    budget: Annotated[
+        int, typer.Option("--max-budget", min=1, max=1_000_000, metavar="B", help="Most steps of a walk.")
+    ] = 1000,
+    body: Annotated[
+        int,
+        typer.Option("--max-body", min=1, max=1 << 30, metavar="BYTES", help="Largest body of a request."),
+    ] = 65536,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print a line for every request.")] = False,
+) -> None:
+    """Serve a wiki: a page where agents click their way through it, and the HTTP API behind it.
+
+    The page is at /, the API is described at /docs, numbers for Prometheus are at /metrics. Ctrl-C ends it.
+
+    Example: linkwalk serve encyclopedia --open
+    """
+    from linkwalk.errors import InputError
+
+    need_server()
+    from linkwalk.serve.abilities import Abilities
+    from linkwalk.serve.limits import Limits
+    from linkwalk.serve.server import Settings, listen, url_of
+    from linkwalk.serve.server import serve as run
+    from linkwalk.wiki import Wiki
+
+    cores = os.cpu_count() or 1
+    limits = Limits(
+        body=body, budget=budget, at_once=at_once or min(8, 2 * cores), waiting=waiting, seconds=seconds
+    )
+    opened = Wiki.open(wiki, embeddings=embeddings)
+    if runs is not None:
+        try:
+            runs.open("ab").close()
+        except OSError as error:
+            raise InputError(f"cannot write games to {runs}: {error.strerror}") from None
+    abilities = Abilities.of(opened)
+    listening = listen(host, port)
+    url = url_of(listening)
+    graph = opened.graph
+    print(f"{graph.snapshot}: {graph.articles:,} articles, {graph.nodes:,} blocks, {graph.edges:,} links")
+    print(f"  agents: {', '.join(opened.agents)}")
+    for missing in abilities.missing.values():
+        print(f"  {missing}")
+    if runs is not None:
+        print(f"  games are kept in {runs}")
+    print(f"\n{url}   (the API: {url}/docs; Ctrl-C ends it)", flush=True)
+    if open_page:
+        import webbrowser
+
+        webbrowser.open(url)
+    settings = Settings(
+        wiki=str(wiki),
+        limits=limits,
+        runs=None if runs is None else str(runs),
+        embeddings=embeddings,
+        warm=not lazy,
+    )
+    run(settings, listening, workers, verbose=verbose)
+
+
+def need_server() -> None:
+    """Say what to install where the server's packages are missing."""
+    from importlib.util import find_spec
+
+    from linkwalk.errors import InputError
+
+    for name in ("fastapi", "uvicorn", "prometheus_client"):
+        if find_spec(name) is None:
+            raise InputError(f"{name} is not installed: pip install 'linkwalk[serve]'")

@@ -1,0 +1,90 @@
+"""All of it as one application."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+
+from linkwalk import __version__
+from linkwalk.serve.api import Api, router
+from linkwalk.serve.errors import Caught, add_handlers
+from linkwalk.serve.limits import BodyLimit, Limits, Utf8Only
+from linkwalk.serve.metrics import Measured
+from linkwalk.serve.pages import Headers, add_pages
+from linkwalk.serve.warm import warm_up
+from linkwalk.wiki import Wiki
+
+_ABOUT = """A wiki as a graph of blocks, agents that click their way through it, evidence with the path that led to it.
+
+Every error is `{"error": {"type", "message"}}`. Titles and texts are those of the wiki, as text: never put them into a
+page as markup."""
+
+
+def create_app(
+    wiki: Wiki,
+    limits: Limits = Limits(),  # noqa: B008 (frozen)
+    runs: Path | None = None,
+    *,
+    warm: bool = False,
+) -> FastAPI:
+    """The application; ``runs`` keeps games, ``warm`` opens agents and models before they are asked for."""
+    api = Api(wiki, limits, runs)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if warm:
+            warm_up(api)
+        yield
+        api.lanes.close()
+        api.metrics.close()
+
+    app = FastAPI(
+        title="linkwalk",
+        version=__version__,
+        description=_ABOUT,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+    )
+    app.state.api = api
+    app.include_router(router(api))
+    add_pages(app)
+    add_handlers(app)
+    # The last added is the outermost.
+    app.add_middleware(Utf8Only)
+    app.add_middleware(BodyLimit, limits=limits)
+    app.add_middleware(Caught)
+    app.add_middleware(Headers)
+    app.add_middleware(Measured, metrics=api.metrics)
+    described = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            _bound(described(), limits)
+        return described()
+
+    app.openapi = openapi  # type: ignore[method-assign]
+    return app
+
+
+def _bound(description: dict[str, Any], limits: Limits) -> None:
+    """Write the limits that are this server's own into its description."""
+    schemas = description["components"]["schemas"]
+    for name in ("WalkRequest", "CompareRequest"):
+        _set(schemas[name]["properties"]["budget"], "integer", "maximum", limits.budget)
+    _set(schemas["WalkRequest"]["properties"]["sentence"], "string", "maxLength", limits.query)
+    _set(schemas["FindRequest"]["properties"]["query"], "string", "maxLength", limits.query)
+    for parameter in description["paths"]["/api/walk/events"]["get"]["parameters"]:
+        if parameter["name"] == "budget":
+            _set(parameter["schema"], "integer", "maximum", limits.budget)
+        if parameter["name"] == "sentence":
+            _set(parameter["schema"], "string", "maxLength", limits.query)
+
+
+def _set(schema: dict[str, Any], kind: str, name: str, value: int) -> None:
+    for part in schema.get("anyOf", [schema]):
+        if part.get("type") == kind:
+            part[name] = value

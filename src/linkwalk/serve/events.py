@@ -1,0 +1,38 @@
+"""A walk as server-sent events: ``start``, then ``click`` by ``click``, then ``end``; or ``error``."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+from pydantic_core import to_json
+from starlette.responses import StreamingResponse
+
+from linkwalk.serve.errors import as_api_error
+from linkwalk.serve.work import Lane
+
+Events = Iterator[tuple[str, Any]]
+_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+
+
+def event(name: str, data: Any) -> bytes:
+    """One event: JSON has no line breaks of its own, so the data is a single line."""
+    return b"event: " + name.encode() + b"\ndata: " + to_json(data) + b"\n\n"
+
+
+def stream(lane: Lane, begin: Callable[[], Events]) -> StreamingResponse:
+    """The events that ``begin()``, run in a thread, gives; each is on its way before the next is written down.
+
+    Where the lane is full this is refused before anything is sent; what goes wrong later is an event of its own, since
+    the answer has begun. A client that leaves ends it all.
+    """
+    lane.admit()
+
+    async def events() -> AsyncIterator[bytes]:
+        try:
+            for name, data in await lane.run(begin):
+                yield event(name, data)
+                await asyncio.sleep(0)  # where a client that has left is noticed
+        except Exception as error:
+            yield event("error", as_api_error(error).to_json())
+
+    return StreamingResponse(events(), media_type="text/event-stream", headers=_HEADERS)

@@ -1,0 +1,111 @@
+"""What happened, in numbers, for Prometheus; right with several workers, too.
+
+With several workers each writes its numbers into files of a folder that all of them share (the variable
+PROMETHEUS_MULTIPROC_DIR, which ``linkwalk serve --workers`` sets), and whoever is asked adds them up.
+"""
+
+import os
+import time
+from pathlib import Path
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+_METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"}
+
+
+class Metrics:
+    """The counters of one application."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "linkwalk_requests",
+            "Answers, by endpoint and status.",
+            ["method", "route", "status"],
+            registry=self.registry,
+        )
+        self.seconds = Histogram(
+            "linkwalk_request_seconds",
+            "Time from a request's headers to the end of its answer.",
+            ["route"],
+            registry=self.registry,
+            buckets=_SECONDS,
+        )
+        self.open = Gauge(
+            "linkwalk_requests_open",
+            "Requests being answered.",
+            registry=self.registry,
+            multiprocess_mode="livesum",
+        )
+        self.walks = Counter(
+            "linkwalk_walks", "Walks, by agent.", ["agent", "success"], registry=self.registry
+        )
+        self.clicks = Counter(
+            "linkwalk_clicks", "Clicks that agents made.", ["agent"], registry=self.registry
+        )
+        self.evidence = Counter("linkwalk_evidence", "Sentences found.", registry=self.registry)
+        self.games = Counter("linkwalk_games", "Games that people finished.", ["won"], registry=self.registry)
+
+    def text(self) -> bytes:
+        """All of them, in Prometheus's text format."""
+        folder = os.environ.get(FOLDER)
+        if folder is None:
+            return generate_latest(self.registry)
+        _forget_the_dead(Path(folder))
+        together = CollectorRegistry()
+        MultiProcessCollector(together, folder)  # type: ignore[no-untyped-call]
+        return generate_latest(together)
+
+    def close(self) -> None:
+        """What this process had open is no longer."""
+        if FOLDER in os.environ:
+            mark_process_dead(os.getpid())  # type: ignore[no-untyped-call]
+
+
+def _forget_the_dead(folder: Path) -> None:
+    """Workers that were killed have no requests open."""
+    for path in folder.glob("gauge_live*_*.db"):
+        pid = int(path.stem.rpartition("_")[2])
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
+        except PermissionError:
+            pass
+
+
+class Measured:
+    """Counts and times every answer."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self.app, self.metrics = app, metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Stand outside of everything else."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        began, status = time.perf_counter(), 500
+
+        async def noted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        self.metrics.open.inc()
+        try:
+            await self.app(scope, receive, noted)
+        finally:
+            self.metrics.open.dec()
+            # The route's pattern, not the path: a client must not be able to make up as many series as it likes.
+            route = getattr(scope.get("route"), "path", None) or (
+                "/static" if "/static" in scope["path"][:7] else "none"
+            )
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            self.metrics.requests.labels(method, route, str(status)).inc()
+            self.metrics.seconds.labels(route).observe(time.perf_counter() - began)

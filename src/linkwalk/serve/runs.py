@@ -1,0 +1,85 @@
+"""Finished games: checked click by click, the optimum added, kept as lines of JSON."""
+
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from pydantic_core import to_json
+
+from linkwalk.graph.paths import ShortestPaths
+from linkwalk.graph.store import Graph
+from linkwalk.serve.errors import ApiError, not_found
+
+if TYPE_CHECKING:
+    from linkwalk.serve.schema import RunRequest
+
+
+def check_steps(graph: Graph, start: int, steps: Sequence[int]) -> None:
+    """Every step is a link of the page before, or a step back in the browser's history; an error says which is not.
+
+    Where a step may be either it is taken as one back. Nothing is lost by it: the page gone back from was reached by a
+    link of the page arrived at, so wherever a browser could go, this can.
+    """
+    history = [start]
+    for number, node in enumerate(steps, 1):
+        here = history[-1]
+        if node >= graph.nodes:
+            raise not_found(f"step {number}: no block {node}, there are {graph.nodes:,}")
+        if len(history) > 1 and node == history[-2]:
+            history.pop()
+        elif (graph.forward.row(here) == node).any():
+            history.append(node)
+        else:
+            raise not_found(f"step {number}: no link leads from {graph.name(here)} to {graph.name(node)}")
+
+
+class Referee:
+    """Knows a wiki's links and its shortest paths."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._searching = Lock()  # a search for shortest paths has one scratch pad
+
+    @cached_property
+    def _paths(self) -> ShortestPaths:
+        return ShortestPaths(self.graph.forward, self.graph.reverse)
+
+    def checked(self, run: "RunRequest", start: int, goal: int) -> dict[str, Any]:
+        """The game as it is kept."""
+        graph = self.graph
+        check_steps(graph, start, run.steps)
+        with self._searching:
+            path = self._paths.path(start, goal)
+        reachable = path.distance >= 0
+        return {
+            "who": run.who,
+            "wiki": graph.snapshot,
+            "start": graph.name(start),
+            "goal": graph.name(goal),
+            "start_node": start,
+            "goal_node": goal,
+            "steps": run.steps,
+            "clicks": len(run.steps),
+            "seconds": run.seconds,
+            "won": [start, *run.steps][-1] == goal,
+            "distance": path.distance if reachable else None,
+            "optimum": path.nodes.tolist()[1:] if reachable else None,
+            "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+
+
+def append(path: Path, line: dict[str, Any], most: int) -> None:
+    """Add a line to a file that other processes add to, too: one write, at the end, wherever that is by then."""
+    data = to_json(line) + b"\n"
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+    try:
+        if os.fstat(file).st_size + len(data) > most:
+            raise ApiError("too_large", "the file of games is full: the game was not stored")
+        if os.write(file, data) != len(data):
+            raise OSError("a game was written in part only: the disk is full")
+    finally:
+        os.close(file)

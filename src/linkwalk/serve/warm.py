@@ -1,0 +1,27 @@
+"""The first request should not be the slow one: kernels compiled and models read while nobody waits."""
+
+import contextlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from linkwalk.serve.api import Api
+
+
+def warm_up(api: "Api") -> None:
+    """Walk a little and look for something, in the threads that will do so; what fails will be told when asked for."""
+    api.lanes.walks.start(lambda: _walk(api))
+    if "find" not in api.abilities.missing:
+        api.lanes.torch.start(lambda: _find(api))
+
+
+def _walk(api: "Api") -> None:
+    with contextlib.suppress(Exception):
+        api.wiki.titles("a", 1)
+        start, goal, _ = api.wiki.pair(0, 2, 6)
+        for agent in api.wiki.agents[:1]:
+            api.wiki.walk(start.node, goal.node, agent=agent, budget=5)
+
+
+def _find(api: "Api") -> None:
+    with contextlib.suppress(Exception):
+        api.wiki.find(api.wiki.graph.title(0), 1)

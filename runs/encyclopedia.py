@@ -1,6 +1,7 @@
 """How much of the bundled claims' and questions' evidence each way of retrieval finds, at equal cost.
 
 python runs/encyclopedia.py DEMO [--candidates 20] [--rerank PATH] [--json OUT]
+python runs/encyclopedia.py DEMO --traces [--candidates 20]                          what took clicks, in Markdown
 
 DEMO is the bundled encyclopedia, embedded and indexed. Gold are the blocks that hold the evidence sentences, for claims
 (one each), questions whose evidence stands in one article, and questions that need two.
@@ -15,7 +16,8 @@ from linkwalk.downstream.asked import Asked
 from linkwalk.downstream.measure import compare, judge
 from linkwalk.downstream.rows import ROWS
 from linkwalk.graph.store import Graph
-from linkwalk.wiki.retrieval import Retrieval, open_rows
+from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines
+from linkwalk.wiki.retrieval import Retrieval, open_finder, open_rows
 
 
 def asked(graph: Graph) -> list[Asked]:
@@ -48,9 +50,16 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=20)
     parser.add_argument("--rerank")
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--traces", action="store_true")
     arguments = parser.parse_args()
     graph = Graph.open(arguments.wiki)
     wanted = asked(graph)
+    if arguments.traces:
+        opened = open_finder(arguments.wiki, graph, Retrieval(candidates=arguments.candidates, rerank="none"))
+        meanings = opened.meanings([one.text for one in wanted])
+        shown = asked_gallery(graph, opened.finder, wanted, meanings, count=6)
+        print("\n".join(asked_lines(graph, shown, "compass", arguments.candidates)))
+        return
     retrieval = Retrieval(candidates=arguments.candidates, rerank=arguments.rerank)
     answers = open_rows(arguments.wiki, graph, retrieval, ROWS).find([one.text for one in wanted], 0)
     measured = {name: judge(graph, wanted, found) for name, found in answers.items()}

@@ -433,4 +433,6 @@ def test_tables_need_a_file(encyclopedia: Path, run: Run) -> None:
         ran = run("reproduce", table, encyclopedia)
         assert (ran.status, f"{table} needs a file: give {whose}" in ran.err) == (2, True)
     ran = run("reproduce", "table1", encyclopedia, "--file", CLAIMS)
-    assert (ran.status, "belong to table5 and table6" in ran.err) == (2, True)
+    assert (ran.status, "belong to table5, table6 and traces" in ran.err) == (2, True)
+    ran = run("reproduce", "traces", encyclopedia, "--file", encyclopedia / "none.jsonl")
+    assert (ran.status, "none.jsonl" in ran.err) == (2, True)

@@ -38,7 +38,8 @@ def reproduce(
         typer.Argument(
             metavar="WHAT",
             help="table1 (trajectory distributions), table2 (navigation), table5 (FEVER), table6 (Natural Questions), "
-            "table7 (cost), bound (the variational bound of appendix D) or traces (as in figure 3).",
+            "table7 (cost), bound (the variational bound of appendix D) or traces (as in figure 3; with --file as in "
+            "figure 4).",
         ),
     ],
     wiki: Annotated[
@@ -82,7 +83,11 @@ def reproduce(
     ] = False,
     file: Annotated[
         Path | None,
-        typer.Option("--file", metavar="FILE", help="FEVER's claims (table5), Natural Questions (table6)."),
+        typer.Option(
+            "--file",
+            metavar="FILE",
+            help="FEVER's claims (table5), Natural Questions (table6); either, or multi-hop questions (traces).",
+        ),
     ] = None,
     wiki_pages: WikiPages = None,
     level: Level = "block",
@@ -126,6 +131,8 @@ def reproduce(
     Example: linkwalk reproduce table5 WIKI --file shared_task_dev.jsonl --wiki-pages wiki-pages
 
     Example: linkwalk reproduce traces WIKI > traces.md
+
+    Example: linkwalk reproduce traces WIKI --file claims.jsonl > evidence.md
     """
     from linkwalk.errors import InputError
 
@@ -149,8 +156,12 @@ def reproduce(
             quiet=quiet,
         )
         return
+    if what == "traces" and file is not None:
+        asked = Retrieval(candidates=candidates, agent=agent, embeddings=embeddings, rerank="none")
+        _asked_traces(wiki, file, wiki_pages, asked, count, quick=quick, json=json, quiet=quiet)
+        return
     if file is not None or wiki_pages is not None:
-        raise InputError("--file and --wiki-pages belong to table5 and table6: leave them out")
+        raise InputError("--file and --wiki-pages belong to table5, table6 and traces: leave them out")
     from linkwalk.device import choose_device
 
     choose_device(device)  # before anything that needs torch: without it, this says what to install
@@ -352,6 +363,56 @@ def _traces(
             "seed": task.seed,
             "budget": budget,
             "success": shown.success,
+            "found": [one.to_json(graph) for one in shown.found],
+            "missed": [one.to_json(graph) for one in shown.missed],
+        }
+    )
+
+
+def _asked_traces(
+    wiki: Path,
+    file: Path,
+    wiki_pages: Path | None,
+    asked: Retrieval,
+    count: int,
+    *,
+    quick: bool,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """Traces towards the evidence of a benchmark's file."""
+    from dataclasses import asdict
+
+    from linkwalk.downstream.benchmark import read_benchmark
+    from linkwalk.downstream.lists import kind_of_file
+    from linkwalk.errors import InputError
+    from linkwalk.graph.store import Graph
+    from linkwalk.progress import Progress
+    from linkwalk.reproduce import evidence
+    from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines
+    from linkwalk.wiki.retrieval import open_finder
+
+    graph, progress = Graph.open(wiki), Progress(quiet=quiet)
+    limit = evidence.QUICK if quick else None
+    questions = read_benchmark(kind_of_file(file), file, graph, wiki_pages=wiki_pages, limit=limit)
+    tell_damage(questions, progress)
+    judged = [one for one in questions.judged if one.gold]
+    if not judged:
+        raise InputError(f"{file} names no evidence that this wiki has: traces need some to lead to")
+    opened = open_finder(wiki, graph, asked)
+    meanings = opened.meanings([one.text for one in judged])
+    shown = asked_gallery(graph, opened.finder, judged, meanings, count=count)
+    if not json:
+        print("\n".join(asked_lines(graph, shown, asked.agent, asked.candidates)))
+        return
+    facts = {key: value for key, value in asdict(shown).items() if key not in ("found", "missed")}
+    print_json(
+        {
+            "what": "traces",
+            "agent": asked.agent,
+            "file": file.name,
+            "candidates": asked.candidates,
+            **facts,
             "found": [one.to_json(graph) for one in shown.found],
             "missed": [one.to_json(graph) for one in shown.missed],
         }

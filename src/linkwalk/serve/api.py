@@ -64,6 +64,14 @@ def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return said
 
 
+_EVENT = {
+    "type": "object",
+    "properties": {
+        "event": {"type": "string", "enum": ["start", "click", "end", "error"]},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+    },
+    "required": ["event", "data"],
+}
 _READ = _errors(404, 503, 504)
 _POST = _errors(404, 408, 413, 503, 504)
 
@@ -286,7 +294,7 @@ def _add_walking(router: APIRouter, api: Api) -> None:
                 "description": "Events: `start`, `click` by `click`, `end`; or `error`, as every error.",
                 "content": {
                     "text/event-stream": {
-                        "schema": {"type": "string"},
+                        "schema": _EVENT,
                         "example": 'event: start\ndata: {"agent":"compass"}\n\nevent: click\ndata: {"number":1}\n\n',
                     }
                 },

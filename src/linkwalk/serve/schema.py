@@ -6,7 +6,7 @@ dataclasses, and tests hold the two together.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from linkwalk.demo import POLICY
 
@@ -21,12 +21,11 @@ _PLACE: dict[str, Any] = {
     "name": "Star (0)",
 }
 
-Node = Annotated[int, Field(ge=0, le=BIGGEST, description="A block's number.")]
 Name = Annotated[
     str, Field(min_length=1, max_length=300, description='A block\'s name: "Title", or "Title (3)".')
 ]
-StrictNode = Annotated[int, Field(strict=True, ge=0, le=BIGGEST, description="A block's number.")]
-Target = Name | StrictNode
+Node = Annotated[int, Field(ge=0, le=BIGGEST, description="A block's number.")]
+Target = Name | Node
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1, description="Makes all chance repeatable.")]
 Navigation = Literal["tabs", "reorder", "none", "expand", "walk", "lead"]
 Rerank = Literal["cross", "tfidf", "none"]
@@ -43,6 +42,18 @@ class _Request(BaseModel):
     """Something the server is asked: what it does not know, it says so instead of passing it over."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_numbers(cls, value: Any) -> Any:
+        """To JSON 5.0 is an integer; the types are strict, since to Python "5" and True would be integers, too."""
+        return {name: _whole(part) for name, part in value.items()} if isinstance(value, dict) else value
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_whole(part) for part in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 class ErrorBody(_Answer):
@@ -264,6 +275,9 @@ class Health(_Answer):
     budget: int = Field(description="The most steps a walk may have.")
 
 
+Pairs = Annotated[list[int], Field(min_length=2, max_length=2)]
+
+
 class GraphStatistics(BaseModel):
     """The graph in numbers (app. A.3)."""
 
@@ -275,7 +289,7 @@ class GraphStatistics(BaseModel):
     articles: int
     blocks: int
     links: dict[str, int] = Field(description="How many of each kind.")
-    degree: dict[Literal["out", "in"], list[tuple[int, int]]] = Field(description="[degree, blocks] each.")
+    degree: dict[Literal["out", "in"], list[Pairs]] = Field(description="[degree, blocks] each.")
     path_lengths: dict[str, Any] = Field(
         description="Pairs, reachable, mean, median, histogram of [length, share]."
     )
@@ -373,8 +387,6 @@ class RunRequest(_Request):
     who: str = Field(min_length=1, max_length=80)
     start: Target
     goal: Target
-    steps: list[StrictNode] = Field(
-        max_length=1000, description="The blocks opened, in order; without the start."
-    )
+    steps: list[Node] = Field(max_length=1000, description="The blocks opened, in order; without the start.")
     seconds: float = Field(ge=0, le=10_000_000)
     won: bool = Field(description="As the player saw it; what is stored is what the steps say.")

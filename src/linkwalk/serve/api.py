@@ -50,7 +50,7 @@ _WHAT = {
 
 def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     said: dict[int | str, dict[str, Any]] = {}
-    for status in sorted({*statuses, 405, 422, 500}):
+    for status in sorted({*statuses, 405, 413, 422, 500}):
         what, kind, message = _WHAT[status]
         said[status] = {
             "model": schema.Error,
@@ -73,7 +73,7 @@ _EVENT = {
     "required": ["event", "data"],
 }
 _READ = _errors(404, 503, 504)
-_POST = _errors(404, 408, 413, 503, 504)
+_POST = _errors(404, 408, 503, 504)
 
 
 class Api:
@@ -83,6 +83,21 @@ class Api:
         self.wiki, self.limits, self.runs_file = wiki, limits, runs_file
         self.lanes, self.metrics = Lanes(limits), Metrics()
         self.abilities, self.referee = Abilities.of(wiki), runs.Referee(wiki.graph)
+
+    def health(self) -> dict[str, Any]:
+        """What the server has and can do."""
+        can = self.abilities
+        return {
+            "status": "ok",
+            "version": __version__,
+            "wiki": can.wiki,
+            "agents": can.agents,
+            "find": "find" not in can.missing,
+            "navigate": "navigate" not in can.missing,
+            "rerank": can.rerank,
+            "missing": can.missing,
+            "budget": self.limits.budget,
+        }
 
     def node(self, name: str | int) -> int:
         """The block of that name or number."""
@@ -170,27 +185,22 @@ def router(api: Api) -> APIRouter:
 
 
 def _add_reading(router: APIRouter, api: Api) -> None:
-    wiki, limits, lanes = api.wiki, api.limits, api.lanes
+    wiki, lanes = api.wiki, api.lanes
 
-    @router.get("/api/health", response_model=schema.Health, responses=_errors(), tags=["server"])
+    @router.get(
+        "/api/health",
+        summary="What is here",
+        response_model=schema.Health,
+        responses=_errors(),
+        tags=["server"],
+    )
     async def health() -> Response:
         """Whether the server answers, which wiki it has, who can walk it, and what is missing."""
-        return _json(
-            {
-                "status": "ok",
-                "version": __version__,
-                "wiki": api.abilities.wiki,
-                "agents": api.abilities.agents,
-                "find": "find" not in api.abilities.missing,
-                "navigate": "navigate" not in api.abilities.missing,
-                "rerank": api.abilities.rerank,
-                "missing": api.abilities.missing,
-                "budget": limits.budget,
-            }
-        )
+        return _json(api.health())
 
     @router.get(
         "/metrics",
+        summary="Numbers for Prometheus",
         response_class=Response,
         responses={
             200: {"content": {"text/plain": {"example": "# HELP linkwalk_requests_total Answers"}}},
@@ -202,7 +212,13 @@ def _add_reading(router: APIRouter, api: Api) -> None:
         """Counters and times in Prometheus's text format, of all workers together."""
         return Response(api.metrics.text(), media_type=CONTENT_TYPE, headers={"cache-control": "no-store"})
 
-    @router.get("/api/titles", response_model=schema.Titles, responses=_READ, tags=["read"])
+    @router.get(
+        "/api/titles",
+        summary="Titles as one types",
+        response_model=schema.Titles,
+        responses=_READ,
+        tags=["read"],
+    )
     async def titles(
         q: Annotated[
             str,
@@ -233,7 +249,13 @@ def _add_reading(router: APIRouter, api: Api) -> None:
     block_answers = {304: {"description": "As the client has it already (If-None-Match)."}, **_READ}
     Known = Annotated[str | None, Header(alias="If-None-Match", include_in_schema=False)]
 
-    @router.get("/api/block/{node}", response_model=schema.Block, responses=block_answers, tags=["read"])
+    @router.get(
+        "/api/block/{node}",
+        summary="A block by number",
+        response_model=schema.Block,
+        responses=block_answers,
+        tags=["read"],
+    )
     async def block(
         node: Annotated[
             int, InPath(ge=0, le=schema.BIGGEST, description="The block's number.", examples=[0])
@@ -243,7 +265,13 @@ def _add_reading(router: APIRouter, api: Api) -> None:
         """A block by its number: text, links, the blocks before and after."""
         return await block_of(node, known)
 
-    @router.get("/api/block", response_model=schema.Block, responses=block_answers, tags=["read"])
+    @router.get(
+        "/api/block",
+        summary="A block by name",
+        response_model=schema.Block,
+        responses=block_answers,
+        tags=["read"],
+    )
     async def block_by_name(
         name: Annotated[
             str,
@@ -254,7 +282,13 @@ def _add_reading(router: APIRouter, api: Api) -> None:
         """A block by its name."""
         return await block_of(name, known)
 
-    @router.get("/api/pair", response_model=schema.Pair, responses=_READ, tags=["read"])
+    @router.get(
+        "/api/pair",
+        summary="Two articles for a game",
+        response_model=schema.Pair,
+        responses=_READ,
+        tags=["read"],
+    )
     async def pair(
         seed: Annotated[int, Query(ge=0, le=2**32 - 1, description="The same seed, the same pair.")] = 0,
         least: Annotated[int, Query(ge=1, le=20, description="Clicks on the shortest path, at least.")] = 2,
@@ -273,14 +307,20 @@ def _add_reading(router: APIRouter, api: Api) -> None:
 
         return await lanes.walks.run(draw)
 
-    @router.get("/api/graph", response_model=schema.GraphStatistics, responses=_READ, tags=["read"])
+    @router.get(
+        "/api/graph",
+        summary="The graph in numbers",
+        response_model=schema.GraphStatistics,
+        responses=_READ,
+        tags=["read"],
+    )
     async def graph() -> Response:
         """The graph in numbers: sizes, degrees, path lengths. Computed once; the first to ask waits longest."""
         return await lanes.walks.run(lambda: _json(graph_view(wiki.graph, wiki.statistics())))
 
 
 def _add_walking(router: APIRouter, api: Api) -> None:
-    @router.post("/api/walk", response_model=schema.Walk, responses=_POST, tags=["walk"])
+    @router.post("/api/walk", summary="A walk", response_model=schema.Walk, responses=_POST, tags=["walk"])
     async def walk(asked: schema.WalkRequest) -> Response:
         """Let an agent click its way from a block to another, or towards what a sentence says."""
         api.check_walk(asked)
@@ -288,6 +328,7 @@ def _add_walking(router: APIRouter, api: Api) -> None:
 
     @router.get(
         "/api/walk/events",
+        summary="A walk, click by click",
         response_class=Response,
         responses={
             200: {
@@ -308,12 +349,22 @@ def _add_walking(router: APIRouter, api: Api) -> None:
             str,
             Query(min_length=1, max_length=300, description='"Title", or "Title (3)".', examples=["Star"]),
         ],
-        goal: Annotated[str | None, Query(min_length=1, max_length=300, examples=["Coral reef (1)"])] = None,
-        sentence: Annotated[str | None, Query(description="What to find, in words.")] = None,
-        agent: Annotated[str, Query(max_length=100)] = POLICY,
-        budget: Annotated[int | None, Query(ge=1)] = None,
-        back: Annotated[bool, Query()] = False,
-        seed: Annotated[int, Query(ge=0, le=2**32 - 1)] = 0,
+        goal: Annotated[
+            str | None,
+            Query(
+                min_length=1,
+                max_length=300,
+                description="What to find: a block, or",
+                examples=["Coral reef (1)"],
+            ),
+        ] = None,
+        sentence: Annotated[str | None, Query(description="words of your own, one of the two.")] = None,
+        agent: Annotated[
+            str, Query(max_length=100, description="Who walks: /api/health lists them.")
+        ] = POLICY,
+        budget: Annotated[int | None, Query(ge=1, description="Steps. [100; towards words: 20]")] = None,
+        back: Annotated[bool, Query(description="Give the agent a back button.")] = False,
+        seed: Annotated[int, Query(ge=0, le=2**32 - 1, description="Makes all chance repeatable.")] = 0,
     ) -> Response:
         """The same walk as server-sent events, one click at a time."""
         asked = schema.WalkRequest(
@@ -329,7 +380,13 @@ def _add_walking(router: APIRouter, api: Api) -> None:
 
         return events.stream(api.lane(sentence), begin)
 
-    @router.post("/api/compare", response_model=schema.Comparison, responses=_POST, tags=["walk"])
+    @router.post(
+        "/api/compare",
+        summary="Agents side by side",
+        response_model=schema.Comparison,
+        responses=_POST,
+        tags=["walk"],
+    )
     async def compare(asked: schema.CompareRequest) -> Response:
         """Let several agents walk between the same blocks, each with its own steps."""
         api.check(asked.agents, asked.budget)
@@ -358,7 +415,13 @@ def _add_walking(router: APIRouter, api: Api) -> None:
 
         return await api.lanes.walks.run(walked)
 
-    @router.post("/api/runs", response_model=schema.StoredRun, responses=_POST, tags=["play"])
+    @router.post(
+        "/api/runs",
+        summary="A finished game",
+        response_model=schema.StoredRun,
+        responses=_POST,
+        tags=["play"],
+    )
     async def run(asked: schema.RunRequest) -> Response:
         """A finished game: every step is checked, the shortest path added, and kept where the server keeps games."""
 
@@ -382,7 +445,9 @@ def _told(walk: Walk, took_ms: float) -> Iterator[tuple[str, Any]]:
 
 
 def _add_finding(router: APIRouter, api: Api) -> None:
-    @router.post("/api/find", response_model=schema.Answer, responses=_POST, tags=["find"])
+    @router.post(
+        "/api/find", summary="Evidence", response_model=schema.Answer, responses=_POST, tags=["find"]
+    )
     async def find(asked: schema.FindRequest) -> Response:
         """Find the sentences that answer a question or bear on a claim, each with the clicks that led to it."""
         api.words("query", asked.query)

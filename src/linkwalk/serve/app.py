@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from fastapi import FastAPI
@@ -10,6 +11,7 @@ from fastapi import FastAPI
 from linkwalk import __version__
 from linkwalk.serve.api import Api, router
 from linkwalk.serve.errors import Caught, add_handlers
+from linkwalk.serve.examples import add_examples
 from linkwalk.serve.limits import BodyLimit, Limits, Utf8Only
 from linkwalk.serve.metrics import Measured
 from linkwalk.serve.pages import Headers, add_pages
@@ -35,7 +37,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if warm:
-            warm_up(api)
+            warm_up(api, app.openapi)
         yield
         api.lanes.close()
         api.metrics.close()
@@ -48,6 +50,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
+        generate_unique_id_function=lambda route: route.name,
     )
     app.state.api = api
     app.include_router(router(api))
@@ -59,12 +62,14 @@ def create_app(
     app.add_middleware(Caught)
     app.add_middleware(Headers)
     app.add_middleware(Measured, metrics=api.metrics)
-    described = app.openapi
+    describe, lock = app.openapi, Lock()
 
     def openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            _bound(described(), limits)
-        return described()
+        with lock:
+            if app.openapi_schema is None:
+                _bound(describe(), limits)
+                add_examples(describe(), wiki, api.health())
+            return describe()
 
     app.openapi = openapi  # type: ignore[method-assign]
     return app

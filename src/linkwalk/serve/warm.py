@@ -1,15 +1,17 @@
 """The first request should not be the slow one: kernels compiled and models read while nobody waits."""
 
 import contextlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from linkwalk.serve.api import Api
 
 
-def warm_up(api: "Api") -> None:
+def warm_up(api: "Api", describe: Callable[[], object]) -> None:
     """Walk a little and look for something, in the threads that will do so; what fails will be told when asked for."""
     api.lanes.walks.start(lambda: _walk(api))
+    api.lanes.walks.start(describe)
     if "find" not in api.abilities.missing:
         api.lanes.torch.start(lambda: _find(api))
 

@@ -10,15 +10,9 @@ install: .venv/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,check]'
 	touch $@
 
+# Ends in a page in the browser, until Ctrl-C; for scripts: make demo DEMO=--no-serve
 demo: install
-	$(BIN)/linkwalk build demo -o out/demo --force
-	$(BIN)/linkwalk stats out/demo
-	$(BIN)/linkwalk embed out/demo
-	$(BIN)/linkwalk eval out/demo --steps 5,20
-	$(BIN)/linkwalk walk out/demo --from Star --to "Coral reef (2)"
-	$(BIN)/linkwalk index out/demo
-	$(BIN)/linkwalk find out/demo -k 3 \
-	  "How many hearts has the animal whose arm, like an elephant's trunk, works by muscle pulling against muscle?"
+	$(BIN)/linkwalk demo -o out/demo $(DEMO)
 
 test: install
 	$(BIN)/pytest

@@ -6,10 +6,12 @@ import json
 import lzma
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 import pytest
@@ -223,3 +225,20 @@ def embedded_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build([write_dump(folder / "dump.xml", world(6))], folder / "wiki", BuildConfig())
     embed(folder / "wiki", device="cpu")
     return folder / "wiki"
+
+
+class DemoRun(NamedTuple):
+    """What `linkwalk demo --no-serve` made and printed."""
+
+    wiki: Path
+    out: str
+
+
+@pytest.fixture(scope="session")
+def demo_run(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
+    """The whole bundled encyclopedia, embedded and indexed by the demo itself: half a minute; only to be read."""
+    folder = tmp_path_factory.mktemp("demo") / "wiki"
+    command = [sys.executable, "-m", "linkwalk", "demo", "-o", str(folder), "--no-serve"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return DemoRun(folder, ran.stdout)

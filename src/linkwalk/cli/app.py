@@ -4,6 +4,7 @@ import typer
 
 from linkwalk import __version__
 from linkwalk.cli.build import build
+from linkwalk.cli.demo import demo
 from linkwalk.cli.diff import diff
 from linkwalk.cli.embed import embed
 from linkwalk.cli.evaluate import evaluate
@@ -42,6 +43,7 @@ def _root(
     pass
 
 
+app.command()(demo)
 app.command()(build)
 app.command()(stats)
 app.command()(split)

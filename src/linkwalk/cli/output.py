@@ -1,6 +1,8 @@
 """What a verb prints: one JSON object, or a short summary and the next command to run."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -31,6 +33,21 @@ def print_columns(rows: list[tuple[str, ...]]) -> None:
         print("  " + "  ".join([f"{first:<{widths[0]}}", *cells]).rstrip())
 
 
+_hints = True
+
+
+@contextmanager
+def no_hints() -> Iterator[None]:
+    """Where the next command follows in any case: do not name it."""
+    global _hints
+    before, _hints = _hints, False
+    try:
+        yield
+    finally:
+        _hints = before
+
+
 def print_next(command: str) -> None:
     """Name the command one would run next."""
-    print(f"\nnext: {command}")
+    if _hints:
+        print(f"\nnext: {command}")

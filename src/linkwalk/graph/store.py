@@ -5,6 +5,7 @@ always shorter than 64 KiB, so they fit 16 bits. docs/format.md lists every file
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -224,8 +225,11 @@ class Graph:
         last = int(self.article_node[article + 1]) if article + 1 < self.articles else self.nodes
         return np.arange(first, last)
 
-    def find(self, name: str) -> int:
-        """The block that ``"Title"`` (its first) or ``"Title (3)"`` names; an unknown one is an error that suggests."""
+    def find(self, name: str, suggest: Callable[[str], list[str]] | None = None) -> int:
+        """The block that ``"Title"`` (its first) or ``"Title (3)"`` names; an unknown one is an error that suggests.
+
+        ``suggest`` says what may have been meant where looking at all titles takes too long.
+        """
         article = self.article(name)
         if article is not None:
             return int(self.article_node[article])
@@ -240,7 +244,7 @@ class Graph:
                 raise InputError(
                     f"{self.titles[article]!r} has no block {match[2]}: its blocks are {numbers[0]} to {numbers[-1]}"
                 )
-        near = self.suggest(name)
+        near = (suggest or self.suggest)(name)
         hint = f": did you mean {', '.join(map(repr, near))}?" if near else ""
         raise InputError(f"no article named {name!r} in {self.snapshot}{hint}")
 

@@ -1,6 +1,7 @@
 """A wiki, opened: what the command line, the server and the adapters stand on."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -11,9 +12,10 @@ from linkwalk.errors import ArtifactError, InputError, LinkwalkError
 from linkwalk.graph.paths import Path as ShortestPath
 from linkwalk.graph.paths import ShortestPaths, distances_from
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import BASELINES, BLIND, Agent, Episodes, click_path, path_steps, unit_rows
+from linkwalk.navigate import BASELINES, BLIND, Agent, Baseline, Episodes, click_path, path_steps, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s
+from linkwalk.retrieve import Bm25, Cascade
 from linkwalk.wiki.agents import (
     DEFAULT,
     Ways,
@@ -23,12 +25,13 @@ from linkwalk.wiki.agents import (
     open_table,
     open_vectors,
     policies,
+    threads,
 )
 from linkwalk.wiki.answers import Answer, Evidence
 from linkwalk.wiki.pages import Page, read_page
 from linkwalk.wiki.pairs import Pairs
 from linkwalk.wiki.places import Place
-from linkwalk.wiki.retrieval import Opened, Retrieval, open_finder
+from linkwalk.wiki.retrieval import Opened, Retrieval, need_search, open_finder
 from linkwalk.wiki.shelf import Shelf
 from linkwalk.wiki.titles import Titles
 from linkwalk.wiki.walks import Click, Clicks, Closest, Walk, look_of
@@ -38,7 +41,17 @@ BUDGET, SENTENCE_BUDGET = 100, 20
 MOST_STEPS = 1_000_000
 _UNKNOWN = -1  # the goal's number, where only a sentence is known of it: no page has it
 _LARGE = 20_000_000
+_MANY_TITLES = 100_000
 _MOST_SEED = 2**63
+
+
+def _sound(text: str, what: str) -> str:
+    """A text that can be written down."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{what} holds half a character (a lone surrogate): give it in UTF-8") from None
+    return text
 
 
 class Wiki:
@@ -70,12 +83,16 @@ class Wiki:
     def node(self, name: str | int) -> int:
         """The number of a block: ``"Title"`` (its first), ``"Title (3)"``, or the number itself."""
         if isinstance(name, str):
-            return self.graph.find(name)
+            few = self.graph.articles < _MANY_TITLES
+            return self.graph.find(_sound(name, "a block's name"), None if few else self._suggest)
         if not 0 <= name < self.graph.nodes:
             raise InputError(
                 f"no block {name}: the blocks of {self.graph.snapshot} are 0 to {self.graph.nodes - 1}"
             )
         return int(name)
+
+    def _suggest(self, name: str) -> list[str]:
+        return [place.title for place in self.titles(name, 3)]
 
     def place(self, node: str | int) -> Place:
         """Where a block is."""
@@ -93,7 +110,7 @@ class Wiki:
         """
         if count < 1:
             raise InputError(f"count={count}: ask for 1 or more titles")
-        index = self._shelf.get("titles", lambda: Titles.of(self.graph))
+        index = self._shelf.get("titles", lambda: Titles.open(self.folder, self.graph))
         return [Place.of(self.graph, int(self.graph.article_node[a])) for a in index.find(words, count)]
 
     # Walks
@@ -131,7 +148,7 @@ class Wiki:
             b = self.node(goal)
             return self._walk(a, b, name, self._optimum(a, b), budget, ways, seed)
         assert sentence is not None, "one of the two"
-        if not sentence.strip():
+        if not _sound(sentence, "the sentence").strip():
             raise InputError("the sentence is empty: give the words to look for")
         if not len(self.graph.forward.row(a)):
             raise InputError(self._nowhere(a))
@@ -248,7 +265,7 @@ class Wiki:
         seed: int,
     ) -> tuple[tuple[Click, ...], str, list[int]]:
         """The clicks of one episode, what their scores are, and the pages stood on."""
-        with self._reading:
+        with nullcontext() if isinstance(walker, Guided | Baseline) else self._reading:
             journeys = walker.run(episodes, budget=budget, seed=seed)
             look = look_of(walker, episodes, journeys)
         measure = "cosine"
@@ -313,12 +330,13 @@ class Wiki:
         own = {"embeddings": self.embeddings, "rerank": self.rerank}
         asked = Retrieval.of(**own | {name: value for name, value in retrieval.items() if value is not None})
         for query in queries:
-            if not query.strip():
+            if not _sound(query, "the query").strip():
                 raise InputError("the query is empty: give a claim or a question")
             if asked.begin != "dense" and not any(sign.isalnum() for sign in query):
                 raise InputError("the query has no words: give a claim or a question")
         opened = self.finder(asked)
-        with self._reading:
+        reads = opened.encoder is not None or isinstance(opened.finder.rerank, Cascade)
+        with self._reading if reads else nullcontext():
             found = opened.find(queries, count)
         clicks = Clicks(self.graph)
         navigates = asked.navigation in ("tabs", "reorder", "walk")
@@ -346,9 +364,6 @@ class Wiki:
 
     def missing(self) -> dict[str, str]:
         """What cannot be done here yet, ``find`` or ``navigate``, each with the line that says which command helps."""
-        from linkwalk.retrieve import Bm25
-        from linkwalk.wiki.retrieval import need_search
-
         found = {}
         try:
             need_search()
@@ -369,7 +384,6 @@ class Wiki:
 
     def _statistics(self) -> dict[str, Any]:
         from linkwalk.graph.statistics import statistics
-        from linkwalk.wiki.agents import threads
 
         sources = (
             1000 if self.graph.edges < _LARGE else 64

@@ -31,6 +31,8 @@ class Pairs:
             raise InputError(f"least={least}, most={most}: choose 1 to {_MOST} clicks, the least first")
         if seed < 0:
             raise InputError(f"seed={seed}: choose a number from 0 on")
+        if not self.graph.articles:
+            raise InputError(f"{self.graph.snapshot} has no articles: build another wiki")
         rng = np.random.default_rng(seed)
         return self._walk(rng, least, most) or self._search(rng, least, most)
 

@@ -1,26 +1,297 @@
-"""Titles as one types them."""
+"""Titles as one types them: what begins with these letters, among millions, in milliseconds.
 
+All titles and redirects are folded (case, accents, dashes, quotes) into one text, a line each. Two tables hold where
+names begin and where their other words begin, sorted by what follows there; all that begins with some letters is then
+one stretch of a table, found by bisection. Beside each entry stands how many links lead to its article, so that the
+best of a stretch are picked by numpy, whatever its length. Nothing but looking for slips of the pen loops over titles,
+and that only over some.
+
+Made in a second for 300,000 names. Beyond half a million the tables are kept in the workspace, where all processes of a
+server share them through the memory map.
+"""
+
+import os
+import re
+import shutil
+import unicodedata
+from bisect import bisect_left, bisect_right
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from linkwalk.artifact import FORMAT, finish, read_manifest, write_json
+from linkwalk.errors import ArtifactError
+from linkwalk.graph.columns import Strings, map_array
+from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.store import Graph
+
+KIND = "titles"
+_WORTH_KEEPING = 500_000
+_CHUNK = 1 << 17
+_SORTED = 32  # bytes that the tables are sorted by; what is typed beyond these is compared one by one
+_END = b"\n"
+_MARKS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")
+_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys("‐‑‒–—―−", "-"),
+        **dict.fromkeys("‘’ʼʻ´`", "'"),
+        **dict.fromkeys("“”„«»", '"'),
+        "_": " ",
+        "ø": "o",
+        "đ": "d",
+        "ł": "l",
+        "ı": "i",
+        "æ": "ae",
+        "œ": "oe",
+    }
+)
+_NUMBERED = re.compile(r"(.*\S)\s*\(\d*\)?")
+# Slips of the pen: of each word typed, the longest beginning that titles have; of these titles, the most linked-to.
+_LOOKED_AT = 2000
+_SMALL = 20_000
+_LIKE, _LIKE_A_PART, _SHORT = 70, 85, 3
+
+
+def fold(text: str) -> str:
+    """Without case, accents and kinds of dashes and quotes; blanks as one."""
+    if not text.isascii():
+        text = _MARKS.sub("", unicodedata.normalize("NFKD", text))
+    text = text.casefold().translate(_SIGNS)
+    return re.sub(r" ?\n ?", "\n", re.sub(r"[^\S\n]+", " ", text)).strip(" ")
+
+
+class Table(NamedTuple):
+    """Places in the folded text, sorted by what follows."""
+
+    starts: Int64s
+    names: Int32s
+    """Which name each stands in."""
+    weights: NDArray[np.uint32]
+    """How many links lead to its article; a redirect counts half."""
 
 
 class Titles:
-    """An index of titles and redirects."""
+    """The index of one graph."""
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(
+        self, graph: Graph, text: NDArray[np.uint8], bounds: Int64s, firsts: Table, others: Table
+    ) -> None:
+        """``text`` has all names, ``bounds`` [n + 1] where each begins; the titles come first, then redirects."""
+        self.graph, self.text, self.bounds, self.firsts, self.others = graph, text, bounds, firsts, others
+        self.find = lru_cache(1 << 14)(self._find)
+
+    @classmethod
+    def open(cls, workspace: Path, graph: Graph) -> "Titles":
+        """The index kept in the workspace, or a new one, kept there if that is worth it and allowed."""
+        folder = workspace / KIND
+        if len(graph.titles) + len(graph.redirects) < _WORTH_KEEPING:
+            return cls.of(graph)
+        try:
+            return cls._kept(folder, graph)
+        except (ArtifactError, OSError, ValueError, EOFError):
+            made = cls.of(graph)
+        try:
+            made._keep(folder)
+        except OSError:  # a disk that is full, or not ours to write: this process has the index all the same
+            return made
+        return cls._kept(folder, graph)
 
     @classmethod
     def of(cls, graph: Graph) -> "Titles":
-        """Of a graph."""
-        return cls(graph)
+        """Make the index."""
+        lines = [*_folded(graph.titles), *_folded(graph.redirects)]
+        text = np.frombuffer(b"".join(lines), np.uint8)
+        ends = np.flatnonzero(text == _END[0])
+        bounds = np.concatenate([[0], ends + 1])
+        articles = np.concatenate([np.arange(graph.articles), graph.redirect_articles])
+        leads = graph.article_node[articles]
+        weights = graph.in_indptr[leads + 1] - graph.in_indptr[leads] + 1
+        weights[graph.articles :] //= 2
+        is_word = _words(text)
+        words = np.flatnonzero(is_word)
+        names = np.searchsorted(bounds, words, side="right") - 1
+        first = np.concatenate([[True], names[1:] != names[:-1]]) if len(words) else np.zeros(0, np.bool_)
+        # A name begins where its line does, with whatever sign; its other words where a letter follows a sign.
+        begin = bounds[:-1]
+        inner = words[~first | (words != begin[names])]
+        tables = (
+            _sort(text, begin, np.arange(len(begin)), weights),
+            _sort(text, inner, np.searchsorted(bounds, inner, side="right") - 1, weights),
+        )
+        return cls(graph, text, bounds, *tables)
 
-    def find(self, words: str, count: int) -> list[int]:
-        """Articles, best first."""
-        if not words.strip():
-            return []
-        found = []
-        for title in self.graph.suggest(words, count):
-            article = self.graph.article(title)
-            if article is not None:
-                found.append(article)
+    def _keep(self, folder: Path) -> None:
+        partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            partial.mkdir()
+            np.save(partial / "text.npy", self.text)
+            np.save(partial / "bounds.npy", self.bounds)
+            for name, table in (("firsts", self.firsts), ("others", self.others)):
+                for column, values in table._asdict().items():
+                    np.save(partial / f"{name}_{column}.npy", values)
+            manifest = {"artifact": KIND, "format": FORMAT, "graph": self.graph.fingerprint}
+            write_json(partial / "manifest.json", manifest)
+            finish(partial, folder)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
+
+    @classmethod
+    def _kept(cls, folder: Path, graph: Graph) -> "Titles":
+        if read_manifest(folder, KIND, "linkwalk serve WIKI").get("graph") != graph.fingerprint:
+            raise ArtifactError(f"{folder} is of another graph")
+        firsts, others = (
+            Table(*(map_array(folder / f"{name}_{column}.npy") for column in Table._fields))
+            for name in ("firsts", "others")
+        )
+        text, bounds = map_array(folder / "text.npy"), map_array(folder / "bounds.npy")
+        whole = all(
+            len({len(column) for column in (t.starts, t.names, t.weights)}) == 1 for t in (firsts, others)
+        )
+        if not whole or len(bounds) != len(firsts.starts) + 1 or bounds[-1] != len(text):
+            raise ArtifactError(f"{folder} is damaged")
+        return cls(graph, text, bounds, firsts, others)
+
+    def _find(self, words: str, count: int) -> tuple[int, ...]:
+        """Articles: exact names, beginnings of names, beginnings of words, each by weight; or else what looks alike."""
+        typed = fold(words.replace("\n", " "))
+        if not typed:
+            return ()
+        found = self._beginning(typed, count)
+        if not found and (numbered := _NUMBERED.fullmatch(typed)):
+            found = self._beginning(numbered[1], count)  # "Coral reef (2)": a block's name
+        return tuple(found or self._alike(typed, count))
+
+    def _beginning(self, typed: str, count: int) -> list[int]:
+        raw = typed.encode(errors="replace")
+        found: dict[int, None] = {}
+        for table, prefix in ((self.firsts, raw + _END), (self.firsts, raw), (self.others, raw)):
+            rows = self._stretch(table, prefix)
+            wanted = 4 * count
+            while True:
+                best = self._best(table, rows, wanted)
+                found |= dict.fromkeys(self._article(name) for name in table.names[best].tolist())
+                if len(found) >= count or wanted >= len(rows):
+                    break
+                wanted *= 4  # redirects to the same few articles filled the list
+            if len(found) >= count:
+                break
+        return list(found)[:count]
+
+    def _stretch(self, table: Table, prefix: bytes) -> NDArray[np.int64]:
+        """The rows of a table that begin with some bytes."""
+        head = prefix[:_SORTED]
+        size = len(head)
+
+        def begins(row: int) -> bytes:
+            start = table.starts[row]
+            return self.text[start : start + size].tobytes()
+
+        rows = range(len(table.starts))
+        low = bisect_left(rows, head, key=begins)
+        high = bisect_right(rows, head, lo=low, key=begins)
+        found = np.arange(low, high)
+        if len(prefix) > _SORTED and len(found):
+            size = len(prefix)
+            found = found[[begins(row) == prefix for row in found.tolist()]]
         return found
+
+    def _best(self, table: Table, rows: Int64s, count: int) -> Int64s:
+        """The rows of the highest weight, highest first; of equals the first in the alphabet."""
+        weights = table.weights[rows[0] : rows[-1] + 1] if len(rows) else table.weights[:0]
+        if len(weights) != len(rows):  # not all of them are next to each other
+            weights = table.weights[rows]
+        if len(rows) > count:
+            least = np.partition(weights, len(weights) - count)[len(weights) - count]
+            above = np.flatnonzero(weights > least)
+            equal = np.flatnonzero(weights == least)[: count - len(above)]
+            chosen = np.sort(np.concatenate([above, equal]))
+            rows, weights = rows[chosen], weights[chosen]
+        order = np.argsort(-weights.astype(np.int64), kind="stable")
+        return rows[order]
+
+    def _article(self, name: int) -> int:
+        return (
+            name
+            if name < self.graph.articles
+            else int(self.graph.redirect_articles[name - self.graph.articles])
+        )
+
+    def _name(self, name: int) -> str:
+        return self.text[self.bounds[name] : self.bounds[name + 1] - 1].tobytes().decode()
+
+    def _alike(self, typed: str, count: int) -> list[int]:
+        """What one may have meant, among all names of a small wiki, or those that share a word's beginning."""
+        from rapidfuzz import fuzz, process
+
+        total = len(self.bounds) - 1
+        names = range(total) if total <= _SMALL else self._near(typed)
+        folded = {name: self._name(name) for name in names}
+        best: list[tuple[str, float, int]] = []
+        for scorer, least in ((fuzz.ratio, _LIKE), (fuzz.WRatio, _LIKE_A_PART)):
+            if not best and len(typed) >= _SHORT:
+                best = process.extract(typed, folded, scorer=scorer, limit=4 * count, score_cutoff=least)
+        best.sort(key=lambda one: (-one[1], one[2]))
+        return list(dict.fromkeys(self._article(name) for _, _, name in best))[:count]
+
+    def _near(self, typed: str) -> list[int]:
+        found: dict[int, None] = {}
+        for word in typed.split():
+            raw = word.encode(errors="replace")
+            for size in range(min(len(raw), _SORTED), 0, -1):
+                rows = [self._stretch(table, raw[:size]) for table in (self.firsts, self.others)]
+                if any(map(len, rows)):
+                    for table, own in zip((self.firsts, self.others), rows, strict=True):
+                        found |= dict.fromkeys(table.names[self._best(table, own, _LOOKED_AT)].tolist())
+                    break
+        return list(found)
+
+
+def _folded(strings: Strings) -> list[bytes]:
+    """All strings, folded, a line each; many at once, since folding a long text costs hardly more than a short one."""
+    found = []
+    for start in range(0, len(strings), _CHUNK):
+        names = strings.slice(start, min(start + _CHUNK, len(strings)))
+        text = fold("\n".join(names))
+        if text.count("\n") != len(names) - 1:  # a name with a line break in it
+            text = "\n".join(fold(name.replace("\n", " ")) for name in names)
+        found.append(text.encode() + _END)
+    return found
+
+
+def _words(text: NDArray[np.uint8]) -> NDArray[np.bool_]:
+    """Where words begin: at a letter or digit behind something else. All beyond ASCII count as letters."""
+    letter = np.zeros(256, np.bool_)
+    for sign in range(256):
+        letter[sign] = sign >= 128 or chr(sign).isalnum()
+    inside = letter[text]
+    begins = inside.copy()
+    begins[1:] &= ~inside[:-1]
+    return begins
+
+
+def _sort(text: NDArray[np.uint8], starts: Int64s, names: Int64s, weights: Int64s) -> Table:
+    """A table of places in the text."""
+    keys = np.zeros((_SORTED // 8, len(starts)), np.uint64)
+    _fill(text, starts, keys)
+    order = np.lexsort(keys[::-1])
+    own: Int32s = names[order].astype(np.int32)
+    return Table(starts[order], own, weights[own].astype(np.uint32))
+
+
+@njit(cache=True, nogil=True)
+def _fill(text: NDArray[np.uint8], starts: Int64s, keys: NDArray[np.uint64]) -> None:
+    """Eight bytes a number, the first byte the highest: numbers are then sorted as the bytes are."""
+    for i in range(starts.shape[0]):
+        for part in range(keys.shape[0]):
+            number = np.uint64(0)
+            for byte in range(8):
+                at = starts[i] + 8 * part + byte
+                number <<= np.uint64(8)
+                if at < text.shape[0]:
+                    number |= np.uint64(text[at])
+            keys[part, i] = number

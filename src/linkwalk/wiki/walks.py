@@ -18,6 +18,7 @@ import numpy as np
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.store import KINDS, LINK, Graph
 from linkwalk.navigate import BACK, BLIND, Agent, Baseline, Episodes, Journeys, Step
+from linkwalk.navigate.clickpath import find_sentence
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.mapped import MapConfig
 from linkwalk.wiki.agents import Ways
@@ -252,13 +253,14 @@ class Clicks:
         return self._places[node]
 
     def _edge(self, here: int, step: Step) -> int | None:
-        """The link that a step took: the first to its page of its kind and with its words."""
-        graph = self.graph
-        first = int(graph.out_indptr[here])
-        for i in np.flatnonzero(graph.forward.row(here) == step.node).tolist():
-            kind, link = self._words(here, first + i)
-            if (kind, link) == (step.kind, step.link):
-                return first + i
+        """The link that a step took: the first to its page of its kind and in its sentence."""
+        first = int(self.graph.out_indptr[here])
+        for i in np.flatnonzero(self.graph.forward.row(here) == step.node).tolist():
+            edge = first + i
+            in_text = self.graph.out_kinds[edge] >= LINK
+            sentence = find_sentence(self.graph, here, edge) if in_text else None
+            if (KINDS[self.graph.out_kinds[edge]], sentence) == (step.kind, step.sentence):
+                return edge
         return None
 
     def _segment(self, here: int, edge: int | None) -> int | None:

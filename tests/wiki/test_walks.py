@@ -1,0 +1,228 @@
+"""Walks as readers follow them: every click with what else there was."""
+
+import json
+import shutil
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from linkwalk import Wiki
+from linkwalk.demo import policy_path
+from linkwalk.embed import Embeddings
+from linkwalk.errors import InputError
+from linkwalk.graph.paths import distances_from
+from linkwalk.graph.store import LINK
+from linkwalk.navigate import unit_rows
+from linkwalk.policy.checkpoint import load_direction, save_policy
+from linkwalk.policy.heads import HeadConfig, build_head
+from linkwalk.wiki import Click, Walk, Ways
+from linkwalk.wiki.walks import SCALE, SHOWN
+from tests.graph.conftest import Page, write_graph
+from tests.wiki.conftest import HOSTILE
+
+AGENTS = ["compass", "random", "greedy", "greedy-unvisited", "random-dfs", "greedy-dfs", "greedy-map"]
+
+
+@pytest.fixture(scope="module")
+def ends(walked: Wiki) -> tuple[int, int]:
+    """From the block with the most links to the farthest one."""
+    start = int(walked.graph.forward.degrees().argmax())
+    return start, int(distances_from(walked.graph.forward, start).argmax())
+
+
+def check(wiki: Wiki, walk: Walk) -> None:
+    """The clicks hang together, go along links, and say what there was."""
+    graph = wiki.graph
+    places = [walk.start, *(click.to for click in walk.steps)]
+    assert [click.start for click in walk.steps] == places[:-1]
+    assert [click.number for click in walk.steps] == list(range(1, len(walk.steps) + 1))
+    for at, click in enumerate(walk.steps):
+        targets = set(graph.forward.row(click.start.node).tolist())
+        assert len(click.choices) + click.others == len(targets)
+        assert len(click.choices) <= SHOWN
+        assert {choice.node for choice in click.choices} <= targets
+        if not click.others and click.choices:
+            assert sum(choice.probability for choice in click.choices) == pytest.approx(1, abs=1e-5)
+        taken = [choice for choice in click.choices if choice.taken]
+        if click.step.kind == "back":
+            assert not taken
+        else:
+            (one,) = taken
+            assert (one.node, one.kind, one.link) == (click.to.node, click.step.kind, click.step.link)
+        before = {place.node for place in places[: at + 1]}
+        assert all(choice.seen == (choice.node in before) for choice in click.choices)
+        shown = [choice.probability for choice in click.choices if not (choice.taken and click.others)]
+        assert shown == sorted(shown, reverse=True)
+        check_segment(wiki, click)
+    if walk.optimum is not None and walk.goal is not None:
+        assert walk.distance == len(walk.optimum)
+        nodes = [walk.start.node, *(click.to.node for click in walk.optimum)]
+        assert nodes[-1] == walk.goal.node
+        assert all(b in graph.forward.row(a) for a, b in pairwise(nodes))
+        for click in walk.optimum:
+            assert (click.choices, click.others) == ((), 0)
+            check_segment(wiki, click)
+
+
+def check_segment(wiki: Wiki, click: Click) -> None:
+    """The segment named is where the link's words are."""
+    page = wiki.block(click.start.node)
+    if click.step.kind not in ("link", "entity"):
+        assert click.segment is None
+        return
+    assert click.segment is not None
+    assert "".join(s.text for s in page.segments[click.segment :]).startswith(click.step.link)
+    number = page.segments[click.segment].link
+    assert number is not None
+    assert page.links[number].node == click.to.node or page.links[number].text != click.step.link
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("back", [False, True])
+def test_clicks_of_every_agent(walked: Wiki, ends: tuple[int, int], agent: str, back: bool) -> None:
+    walk = walked.walk(*ends, agent=agent, budget=30, ways=Ways(back=back), seed=3)
+    check(walked, walk)
+    assert (walk.agent, walk.budget, walk.seed, walk.sentence, walk.best) == (agent, 30, 3, None, None)
+    assert walk.success == (walk.steps[-1].to == walk.goal)
+    assert walk == walked.walk(*ends, agent=agent, budget=30, ways=Ways(back=back), seed=3)
+
+
+def test_probabilities_are_the_softmax_of_scores(walked: Wiki, ends: tuple[int, int]) -> None:
+    table = Embeddings.open(walked.folder)
+    vectors = unit_rows(table.vectors)
+    direction = load_direction(policy_path(), table.fingerprint).directions(vectors[[ends[1]]])[0]
+    for agent, query, measure in (("compass", direction, "score"), ("greedy", vectors[ends[1]], "cosine")):
+        walk = walked.walk(*ends, agent=agent)
+        assert walk.measure == measure
+        click = walk.steps[0]
+        targets = np.unique(walked.graph.forward.row(ends[0]))
+        scores = vectors[targets] @ query
+        likely = dict(
+            zip(targets.tolist(), np.exp(SCALE * scores) / np.exp(SCALE * scores).sum(), strict=True)
+        )
+        for choice in click.choices:
+            assert choice.probability == pytest.approx(likely[choice.node], abs=1e-4)
+            assert choice.score == pytest.approx(float(vectors[choice.node] @ query), abs=1e-4)
+        assert max(likely, key=lambda node: likely[node]) == click.choices[0].node
+
+
+def test_chance_counts_links(tmp_path: Path) -> None:
+    far = [(f"T{i}", 0, LINK) for i in range(20)]
+    pages = {"Hub": [Page("x" * 40, [*far, ("T0", 0, LINK)])]}
+    pages |= {f"T{i}": [Page("back again", [("Hub", 0, LINK)])] for i in range(20)}
+    write_graph(tmp_path / "wiki", pages)
+    wiki = Wiki.open(tmp_path / "wiki")
+    assert wiki.agents == ["random", "random-dfs"]
+    walk = wiki.walk("Hub", "T19", agent="random", seed=1, budget=200)
+    check(wiki, walk)
+    for click in walk.steps:
+        assert all(choice.score is None for choice in click.choices)
+        if click.start.title == "Hub":
+            assert (len(click.choices), click.others) == (SHOWN, 20 - SHOWN)
+            assert click.choices[0].title == "T0"
+            assert [round(21 * c.probability) for c in click.choices] == [2, *[1] * (SHOWN - 1)]
+    assert {c.title for click in walk.steps for c in click.choices if c.taken} >= {"T19"}
+
+
+@pytest.fixture(scope="module")
+def trained(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Wiki:
+    """A workspace with policies: a residual head, and one for other embeddings."""
+    folder = Path(shutil.copytree(world, tmp_path_factory.mktemp("trained") / "wiki"))
+    table = Embeddings.open(folder)
+    config = HeadConfig(head="residual", width=table.width)
+    torch.manual_seed(0)
+    for name, encoder in (("own", table.fingerprint), ("other", "x")):
+        manifest = {"encoder": encoder, "encoder_name": "minilm"}
+        save_policy(folder / "policies" / name, build_head(config), config, manifest)
+    return Wiki.open(folder)
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_a_learned_policy_says_what_its_head_says(trained: Wiki, ends: tuple[int, int], back: bool) -> None:
+    assert trained.agents == ["compass", "own", *AGENTS[1:]]
+    walk = trained.walk(*ends, agent="own", budget=25, ways=Ways(back=back))
+    check(trained, walk)
+    clicked = 0
+    for click in walk.steps:
+        row = trained.graph.forward.row(click.start.node)
+        if click.step.kind != "back" and (row == click.to.node).sum() == 1 and not back:
+            (taken,) = (choice for choice in click.choices if choice.taken)
+            assert taken.probability == pytest.approx(click.step.probability, abs=1e-5)
+            clicked += 1
+    assert clicked or back
+
+
+def test_towards_a_sentence(walked: Wiki, ends: tuple[int, int]) -> None:
+    words = " ".join(walked.graph.texts[ends[1]].split()[:10])
+    walk = walked.walk(ends[0], sentence=words, agent="greedy-unvisited")
+    check(walked, walk)
+    assert (walk.goal, walk.success, walk.distance, walk.optimum) == (None, None, None, None)
+    assert (walk.sentence, walk.budget, len(walk.steps)) == (words, 20, 20)
+    assert walk.closest is not None
+    places = [walk.start, *(click.to for click in walk.steps)]
+    assert walk.best == places[walk.closest.step]
+
+
+def test_json_is_as_promised(walked: Wiki, ends: tuple[int, int]) -> None:
+    value = walked.walk(*ends, agent="greedy-unvisited").to_json()
+    assert list(value) == [
+        "agent", "start", "goal", "sentence", "success", "distance", "steps", "optimum", "best", "budget", "seed",
+    ]  # fmt: skip
+    click = value["steps"][0]
+    assert list(click) == [
+        "number", "from", "to", "kind", "link", "seen", "score", "probability", "segment", "sentence", "choices",
+        "others",
+    ]  # fmt: skip
+    assert list(click["choices"][0]) == [
+        "node", "title", "block", "kind", "link", "score", "probability", "seen", "taken",
+    ]  # fmt: skip
+    sentences = [click["sentence"] for click in value["steps"] if click["sentence"]]
+    assert all(list(sentence) == ["before", "link", "after"] for sentence in sentences)
+    assert json.loads(json.dumps(value)) == value
+    short = walked.walk(*ends, agent="random").to_json(steps=False, optimum=False)
+    assert "steps" not in short
+    assert "optimum" not in short
+
+
+def test_several_agents_side_by_side(walked: Wiki, ends: tuple[int, int]) -> None:
+    walks = walked.compare(*ends, ["compass", "random", "compass"], budget=40, seed=2)
+    assert [walk.agent for walk in walks] == ["compass", "random"]
+    assert walks[1] == walked.walk(*ends, agent="random", budget=40, seed=2)
+
+
+def test_hostile_titles_walk_as_they_are(hostile: Wiki) -> None:
+    walk = hostile.walk(HOSTILE[1], HOSTILE[4], agent="random-dfs", seed=1)
+    check(hostile, walk)
+    assert walk.success
+    assert walk.goal is not None
+    assert json.loads(json.dumps(walk.to_json()))["goal"]["title"] == HOSTILE[4]
+
+
+def test_one_is_there_already(known: Wiki) -> None:
+    walk = known.walk("Star", "Star", agent="random")
+    assert (walk.success, walk.distance, walk.steps, walk.optimum) == (True, 0, (), ())
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"goal": "Iron", "agent": "clever"}, "no agent named 'clever'"),
+        ({"goal": "Iron", "agent": "random,random-dfs"}, "one agent walks at a time"),
+        ({"goal": "Irn", "agent": "random"}, "did you mean 'Iron'"),
+        ({"goal": 10**9, "agent": "random"}, "no block 1000000000: the blocks of .* are 0 to"),
+        ({"goal": -1, "agent": "random"}, "no block -1"),
+        ({"goal": "\ud800", "agent": "random"}, "lone surrogate"),
+        ({"agent": "random"}, "a block or a sentence"),
+        ({"goal": "Iron", "sentence": "x", "agent": "random"}, "a block or a sentence"),
+        ({"goal": "Iron", "agent": "random", "budget": 0}, "budget=0"),
+        ({"goal": "Iron", "agent": "random", "seed": -1}, "seed=-1"),
+        ({"goal": "Iron", "agent": "random", "ways": Ways(sampled=True)}, "--sampled changes nothing"),
+        ({"sentence": " \n", "agent": "random"}, "the sentence is empty"),
+    ],
+)
+def test_what_cannot_be_walked(known: Wiki, asked: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        known.walk("Star", **asked)  # type: ignore[arg-type]

@@ -1,0 +1,87 @@
+// The server's JSON (see /docs): one function per endpoint, errors as one line a person can act on.
+
+export class ApiError extends Error {
+  constructor(type, message) {
+    super(message);
+    this.type = type;
+  }
+}
+
+const UNREACHABLE = "The server does not answer. Is `linkwalk serve` still running?";
+
+async function call(path, { body, signal } = {}) {
+  let response, answer;
+  try {
+    response = await fetch(`api/${path}`, body === undefined ? { signal } : {
+      method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal,
+    });
+    answer = await response.json();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError("unreachable", response ? `The server answered ${response.status} without JSON.` : UNREACHABLE);
+  }
+  if (!response.ok) {
+    const { type = "internal", message = `The server answered ${response.status}.` } = answer?.error ?? {};
+    throw new ApiError(type, message);
+  }
+  return answer;
+}
+
+const query = (values) => new URLSearchParams(
+  Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== ""),
+).toString();
+
+export const health = () => call("health");
+export const titles = (words, signal) => call(`titles?${query({ q: words, count: 8 })}`, { signal });
+export const pair = (seed, least = 2) => call(`pair?${query({ seed, least })}`);
+export const walk = (asked, signal) => call("walk", { body: asked, signal });
+export const compare = (asked, signal) => call("compare", { body: asked, signal });
+export const find = (asked, signal) => call("find", { body: asked, signal });
+export const graph = (signal) => call("graph", { signal });
+export const saveRun = (run) => call("runs", { body: run });
+
+const blocks = new Map();
+
+/** A block with its links, by node number or by name; fetched once. */
+export function block(which) {
+  if (!blocks.has(which)) {
+    if (blocks.size > 400) blocks.delete(blocks.keys().next().value);
+    const path = typeof which === "number" ? `block/${which}` : `block?${query({ name: which })}`;
+    const answer = call(path);
+    blocks.set(which, answer);
+    answer.then((found) => blocks.set(found.place.node, answer), () => blocks.delete(which));
+  }
+  return blocks.get(which);
+}
+
+/** Follow a walk click by click: `on.start`, `on.click`, `on.end`, `on.error`. Returns a function that stops it. */
+export function follow(asked, on) {
+  const source = new EventSource(`api/walk/events?${query(asked)}`);
+  let over = false;
+  const stop = () => { over = true; source.close(); };
+  for (const name of ["start", "click", "end"]) {
+    source.addEventListener(name, (event) => {
+      if (name === "end") stop();
+      on[name](JSON.parse(event.data));
+    });
+  }
+  source.addEventListener("error", async (event) => {
+    if (over) return;
+    stop(); // an EventSource would ask again for ever
+    if (event.data) {
+      const { type, message } = JSON.parse(event.data).error;
+      on.error(new ApiError(type, message));
+      return;
+    }
+    // The request itself was refused; ask in the way that says why.
+    try {
+      const whole = await walk({ ...asked, sentence: asked.sentence || null, goal: asked.goal || null });
+      on.start(whole);
+      whole.steps.forEach(on.click);
+      on.end(whole);
+    } catch (error) {
+      on.error(error);
+    }
+  });
+  return stop;
+}

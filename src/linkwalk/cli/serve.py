@@ -78,7 +78,8 @@ def serve(
     need_server()
     from linkwalk.serve.abilities import Abilities
     from linkwalk.serve.limits import Limits
-    from linkwalk.serve.server import Settings, listen, url_of
+    from linkwalk.serve.listening import listen, url_of
+    from linkwalk.serve.server import Settings
     from linkwalk.serve.server import serve as run
     from linkwalk.wiki import Wiki
 

@@ -4,7 +4,6 @@ Each worker opens the wiki by its path, so that what is mapped is in memory once
 a client has a time limit for its headers, too, and what is said before a request can be read is said in our shape.
 """
 
-import errno
 import json
 import os
 import socket
@@ -20,15 +19,14 @@ from uvicorn import Config, Server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.supervisors import Multiprocess
 
-from linkwalk.errors import InputError
 from linkwalk.serve.app import create_app
 from linkwalk.serve.errors import busy, error_json
 from linkwalk.serve.limits import Limits
+from linkwalk.serve.listening import BACKLOG
 from linkwalk.serve.metrics import FOLDER
 from linkwalk.wiki import Wiki
 
 _VARIABLE = "LINKWALK_SERVE"
-_BACKLOG = 2048
 _HEADERS = 32 * 1024  # bytes
 _GOODBYE = 5  # seconds for what is at work when the server is told to stop
 
@@ -65,47 +63,11 @@ def app() -> FastAPI:
     return Settings.read().app()
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that takes connections from now on; a port that is taken is an error."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-    except socket.gaierror:
-        raise InputError(f"no address named {host!r}: give one of this machine with --host") from None
-    listening = socket.socket(family, kind, protocol)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind(address)
-        listening.listen(_BACKLOG)
-    except OSError as error:
-        listening.close()
-        if error.errno == errno.EADDRINUSE:
-            what = f"port {port} is taken: choose another with --port (0: any that is free)"
-        elif error.errno == errno.EACCES:
-            what = f"port {port} is not for everybody: choose one above 1023 with --port"
-        elif error.errno == errno.EADDRNOTAVAIL:
-            what = f"{host} is no address of this machine: give one with --host"
-        else:
-            what = f"cannot listen at {host}, port {port}: {error.strerror}"
-        raise InputError(what) from None
-    listening.set_inheritable(True)
-    return listening
-
-
-def url_of(listening: socket.socket) -> str:
-    """What to type into a browser."""
-    host, port = listening.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def serve(settings: Settings, listening: socket.socket, workers: int = 1, *, verbose: bool = False) -> None:
-    """Answer until told to stop (Ctrl-C, SIGTERM)."""
-    settings.write()
-    config = Config(
-        f"{__name__}:app",
-        factory=True,
+def configure(app: FastAPI | str, limits: Limits, *, workers: int = 1, verbose: bool = False) -> Config:
+    """How uvicorn serves an application, or the factory of that name."""
+    return Config(
+        app,
+        factory=isinstance(app, str),
         http=Patient,
         ws="none",
         lifespan="on",
@@ -115,11 +77,17 @@ def serve(settings: Settings, listening: socket.socket, workers: int = 1, *, ver
         server_header=False,
         backlog=_BACKLOG,
         workers=workers,
-        timeout_keep_alive=settings.limits.idle,
+        timeout_keep_alive=limits.idle,
         timeout_graceful_shutdown=_GOODBYE,
         timeout_worker_healthcheck=60,  # compiling a kernel may hold a worker up
         h11_max_incomplete_event_size=_HEADERS,
     )
+
+
+def serve(settings: Settings, listening: socket.socket, workers: int = 1, *, verbose: bool = False) -> None:
+    """Answer until told to stop (Ctrl-C, SIGTERM)."""
+    settings.write()
+    config = configure(f"{__name__}:app", settings.limits, workers=workers, verbose=verbose)
     try:
         if workers == 1:
             Server(config).run([listening])

@@ -32,6 +32,14 @@ def serve(
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     embeddings: EmbeddingsName = None,
+    rerank: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOW",
+            help="Who ranks sentences where a question does not say: cross, tfidf, none, or the folder of a reranker. "
+            "[default: cross, or tfidf without torch]",
+        ),
+    ] = None,
     lazy: Annotated[
         bool,
         typer.Option("--lazy", help="Open agents and models when first asked for, not at the start."),
@@ -87,13 +95,17 @@ def serve(
     limits = Limits(
         body=body, budget=budget, at_once=at_once or min(8, 2 * cores), waiting=waiting, seconds=seconds
     )
-    opened = Wiki.open(wiki, embeddings=embeddings)
+    opened = Wiki.open(wiki, embeddings=embeddings, rerank=rerank)
     if runs is not None:
         try:
             runs.open("ab").close()
         except OSError as error:
             raise InputError(f"cannot write games to {runs}: {error.strerror}") from None
+    if rerank not in (None, "cross", "tfidf", "none") and not Path(rerank).is_dir():
+        raise InputError(f"no reranker {rerank!r}: choose none, tfidf, cross, or give a reranker's folder")
     abilities = Abilities.of(opened)
+    if embeddings is not None and (line := opened.missing().get("navigate")):
+        raise InputError(line)
     listening = listen(host, port)
     url = url_of(listening)
     graph = opened.graph
@@ -113,6 +125,7 @@ def serve(
         limits=limits,
         runs=None if runs is None else str(runs),
         embeddings=embeddings,
+        rerank=rerank,
         warm=not lazy,
     )
     run(settings, listening, workers, verbose=verbose)

@@ -1,6 +1,7 @@
 """What can be done with a wiki as it is, and which commands would make more of it."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from linkwalk.demo import POLICY
@@ -45,7 +46,7 @@ class Abilities:
                 for name in wiki.agents
             ],
             missing={what: f"{_WITHOUT[what]}: {line}" for what, line in wiki.missing().items()},
-            rerank=wiki.rerank or _best_reranker(),
+            rerank=Path(wiki.rerank).name if wiki.rerank else _best_reranker(),
         )
 
 

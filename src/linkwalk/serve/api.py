@@ -115,7 +115,9 @@ class Api:
             raise ApiError("bad_input", f"budget: should be at most {self.limits.budget:,}")
 
     def words(self, field: str, text: str) -> None:
-        """Words to look for, not too many."""
+        """Words to look for: some, and not too many."""
+        if not any(sign.isalnum() for sign in text):
+            raise ApiError("bad_input", f"{field}: has no words")
         if len(text) > self.limits.query:
             raise ApiError("bad_input", f"{field}: should have at most {self.limits.query:,} characters")
 
@@ -228,7 +230,7 @@ def _add_reading(router: APIRouter, api: Api) -> None:
                 examples=["cor"],
             ),
         ] = "",
-        count: Annotated[int, Query(ge=1, le=50)] = 8,
+        count: Annotated[int, Query(ge=1, le=50, description="How many.")] = 8,
     ) -> Response:
         """Titles as one types: exact, then by their beginning, then by a word's, then what looks alike."""
         return await lanes.walks.run(
@@ -463,7 +465,9 @@ def _add_finding(router: APIRouter, api: Api) -> None:
                 navigation=asked.navigation,
             )
             api.metrics.evidence.inc(len(answer.evidence))
-            return answer.to_json()
+            # A reranker of the server's own may be a folder, whose path is nobody's business.
+            own = {} if asked.rerank else {"rerank": api.abilities.rerank}
+            return answer.to_json() | own
 
         # Search results alone, ranked by TF-IDF, need no torch and need not wait for those that do.
         plain = asked.navigation in ("none", "lead", "expand") and asked.rerank in ("tfidf", "none")

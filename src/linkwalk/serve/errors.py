@@ -21,11 +21,7 @@ STATUS = {
     "timeout": 504,
     "internal": 500,
 }
-_TYPE = {status: kind for kind, status in STATUS.items()} | {
-    400: "bad_input",
-    408: "timeout",
-    507: "too_large",
-}
+_TYPE = {status: kind for kind, status in STATUS.items()}
 _LOG = logging.getLogger(__name__)
 _LONGEST = 500
 _ECHO = 80
@@ -34,14 +30,12 @@ _ECHO = 80
 class ApiError(Exception):
     """An answer that is an error."""
 
-    def __init__(self, kind: str, message: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, kind: str, message: str, headers: Mapping[str, str] | None = None, status: int | None = None
+    ) -> None:
         super().__init__(message)
         self.kind, self.headers = kind, dict(headers or {})
-
-    @property
-    def status(self) -> int:
-        """The HTTP status that goes with it."""
-        return STATUS[self.kind]
+        self.status = status or STATUS[kind]
 
     def to_json(self) -> dict[str, Any]:
         """The answer's body."""

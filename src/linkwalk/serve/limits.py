@@ -78,17 +78,11 @@ class BodyLimit:
                 raise _TooLarge
             await self.app(scope, counted, noted)
         except _TooLarge:
-            await self._refuse(
-                started,
-                scope,
-                receive,
-                send,
-                ApiError("too_large", f"a request's body has at most {most:,} bytes", _CLOSE),
-            )
+            error = ApiError("too_large", f"a request's body has at most {most:,} bytes", _CLOSE)
+            await self._refuse(started, scope, receive, send, error)
         except _Slow:
-            error = ApiError(
-                "timeout", f"the body did not arrive within {self.limits.reading:g} seconds", _CLOSE
-            )
+            what = f"the body did not arrive within {self.limits.reading:g} seconds"
+            error = ApiError("timeout", what, _CLOSE, status=408)
             await self._refuse(started, scope, receive, send, error)
 
     async def _refuse(

@@ -102,10 +102,15 @@ class Measured:
             await self.app(scope, receive, noted)
         finally:
             self.metrics.open.dec()
-            # The route's pattern, not the path: a client must not be able to make up as many series as it likes.
-            route = getattr(scope.get("route"), "path", None) or (
-                "/static" if "/static" in scope["path"][:7] else "none"
-            )
+            route = _route(scope)
             method = scope["method"] if scope["method"] in _METHODS else "other"
             self.metrics.requests.labels(method, route, str(status)).inc()
             self.metrics.seconds.labels(route).observe(time.perf_counter() - began)
+
+
+def _route(scope: Scope) -> str:
+    """The route's pattern, not the path: a client must not be able to make up as many series as it likes."""
+    route, path = getattr(scope.get("route"), "path", None), scope["path"]
+    if route is None and path.startswith("/static/"):
+        return "/static"
+    return route or (path if path == "/openapi.json" else "none")

@@ -314,6 +314,7 @@ class StoredRun(_Answer):
     stored: bool = Field(description="Whether the server keeps games (`linkwalk serve --runs FILE`).")
 
 
+_HAS_WORDS: dict[str, Any] = {"pattern": r"[^\W_]"}
 _TO: dict[str, Any] = {
     "properties": {"goal": {"not": {"type": "null"}}, "sentence": {"type": "null"}},
     "required": ["goal"],
@@ -336,7 +337,9 @@ class WalkRequest(_Request):
 
     start: Target
     goal: Target | None = None
-    sentence: str | None = Field(default=None, description="What to find, in words of your own.")
+    sentence: str | None = Field(
+        default=None, description="What to find, in words of your own.", json_schema_extra=_HAS_WORDS
+    )
     agent: str = Field(default=POLICY, max_length=100, description="Who walks: /api/health lists them.")
     budget: int | None = Field(default=None, ge=1, description="Steps. [100; towards a sentence: 20]")
     back: bool = Field(default=False, description="Give the agent a back button.")
@@ -366,7 +369,7 @@ class FindRequest(_Request):
         json_schema_extra={"examples": [{"query": "Who wrote the first computer program?", "count": 3}]}
     )
 
-    query: str = Field(min_length=1)
+    query: str = Field(min_length=1, description="In words.", json_schema_extra=_HAS_WORDS)
     count: int = Field(default=5, ge=1, le=20, description="Sentences to answer with.")
     candidates: int = Field(default=20, ge=1, le=100, description="Blocks to read.")
     navigation: Navigation = Field(default="tabs", description="How to go on from the search results.")

@@ -1,0 +1,532 @@
+"""What the endpoints answer."""
+
+import json
+import re
+import time
+from collections.abc import Iterator
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from pydantic import BaseModel
+
+from linkwalk import demo
+from linkwalk.errors import InputError
+from linkwalk.serve import schema
+from linkwalk.serve.app import create_app
+from linkwalk.serve.errors import ApiError
+from linkwalk.serve.limits import Limits
+from linkwalk.serve.pages import FOLDER
+from linkwalk.serve.runs import append, check_steps
+from linkwalk.wiki import Ways, Wiki
+from tests.serve.conftest import HOSTILE, RIGHT_TO_LEFT, SCRIPT, serving
+
+
+def good(answer: httpx.Response, model: type[BaseModel] | None = None) -> Any:
+    """The JSON of an answer that is what its description says."""
+    assert answer.status_code == 200, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    if model is not None:
+        model.model_validate_json(answer.content)
+    return answer.json()
+
+
+def bad(answer: httpx.Response, status: int, kind: str, *words: str) -> str:
+    """The message of an answer that is an error."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/json"
+    schema.Error.model_validate_json(answer.content)
+    error = answer.json()["error"]
+    message = str(error["message"])
+    assert error["type"] == kind, message
+    assert message
+    assert "\n" not in message
+    for word in words:
+        assert word in message
+    return message
+
+
+def untimed(answer: dict[str, Any]) -> dict[str, Any]:
+    assert answer.pop("took_ms") >= 0
+    return answer
+
+
+def test_health_says_what_is_here(client: httpx.Client, wiki: Wiki) -> None:
+    said = good(client.get("/api/health"), schema.Health)
+    assert said["wiki"]["blocks"] == wiki.graph.nodes
+    assert [agent["name"] for agent in said["agents"]] == wiki.agents
+    assert (said["find"], said["navigate"], said["missing"]) == (True, True, {})
+    assert said["rerank"] == "cross"
+
+
+def test_a_bare_graph_says_what_would_make_more_of_it(bare: Path) -> None:
+    with serving(create_app(Wiki.open(bare))) as client:
+        said = good(client.get("/api/health"), schema.Health)
+        assert (said["find"], said["navigate"]) == (False, False)
+        assert f"linkwalk index {bare}" in said["missing"]["find"]
+        assert f"linkwalk embed {bare}" in said["missing"]["navigate"]
+        assert {agent["name"] for agent in said["agents"]} == {"random", "random-dfs"}
+        bad(client.post("/api/find", json={"query": "water"}), 404, "not_found", "linkwalk index")
+        bad(client.post("/api/walk", json={"start": 0, "goal": 1}), 404, "not_found", "compass", "random")
+        asked = {"start": "Star", "sentence": "water", "agent": "random"}
+        bad(client.post("/api/walk", json=asked), 404, "not_found", "linkwalk embed")
+        walked = {"start": "Star", "goal": "Ocean", "agent": "random"}
+        assert good(client.post("/api/walk", json=walked), schema.Walk)["steps"][0]["score"] is None
+
+
+def test_titles(client: httpx.Client, wiki: Wiki) -> None:
+    said = good(client.get("/api/titles", params={"q": "st", "count": 3}), schema.Titles)
+    assert said["titles"] == [place.to_json() for place in wiki.titles("st", 3)]
+    assert said["titles"][0]["title"] == "Star"
+    assert good(client.get("/api/titles"), schema.Titles)["titles"] == []
+    bad(client.get("/api/titles", params={"q": "x" * 301}), 422, "bad_input", "q: ")
+    bad(client.get("/api/titles", params={"q": "x", "count": 0}), 422, "bad_input", "count: ")
+
+
+def test_blocks_by_number_and_by_name(client: httpx.Client, wiki: Wiki) -> None:
+    node = wiki.node("Coral reef (1)")
+    by_number = good(client.get(f"/api/block/{node}"), schema.Block)
+    assert by_number == good(client.get("/api/block", params={"name": "Coral reef (1)"}))
+    assert by_number == json.loads(json.dumps(wiki.block(node).to_json()))
+    assert "".join(part["text"] for part in by_number["segments"]) == wiki.graph.texts[node]
+    assert good(client.get("/api/block", params={"name": "Sea"}))["place"]["title"] == "Ocean"
+    bad(client.get("/api/block", params={"name": "Strar"}), 404, "not_found", "did you mean", "Star")
+    bad(client.get(f"/api/block/{wiki.graph.nodes}"), 404, "not_found", str(wiki.graph.nodes))
+    bad(client.get("/api/block/-1"), 422, "bad_input", "node: ")
+    bad(client.get("/api/block/9999999999"), 422, "bad_input", "node: ")
+    bad(client.get("/api/block/one"), 422, "bad_input", "node: ")
+    bad(client.get("/api/block"), 422, "bad_input", "name: ")
+
+
+def test_a_block_is_sent_once(client: httpx.Client) -> None:
+    first = client.get("/api/block/0")
+    again = client.get("/api/block/0", headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["etag"] == first.headers["etag"]
+    other = client.get("/api/block/1", headers={"if-none-match": first.headers["etag"]})
+    assert other.status_code == 200
+
+
+def test_pairs(client: httpx.Client, wiki: Wiki) -> None:
+    said = good(client.get("/api/pair", params={"seed": 3, "least": 2, "most": 4}), schema.Pair)
+    assert said == good(client.get("/api/pair", params={"seed": 3, "least": 2, "most": 4}))
+    assert 2 <= said["distance"] <= 4
+    walk = wiki.walk(said["start"]["node"], said["goal"]["node"], agent="random", budget=1)
+    assert walk.distance == said["distance"]
+    bad(client.get("/api/pair", params={"seed": 0, "least": 20, "most": 20}), 404, "not_found")
+    bad(client.get("/api/pair", params={"seed": -1}), 422, "bad_input", "seed: ")
+
+
+def test_the_graph_in_numbers(client: httpx.Client, wiki: Wiki) -> None:
+    said = good(client.get("/api/graph"), schema.GraphStatistics)
+    graph = wiki.graph
+    assert sum(said["links"].values()) == graph.edges
+    for way in ("out", "in"):
+        assert sum(count for _, count in said["degree"][way]) == graph.nodes
+        assert sum(value * count for value, count in said["degree"][way]) == graph.edges
+    lengths = said["path_lengths"]
+    assert sum(share for _, share in lengths["histogram"]) == pytest.approx(1)
+    mean = sum(length * share for length, share in lengths["histogram"])
+    assert mean == pytest.approx(lengths["mean"])
+    assert 0 < lengths["reachable"] <= 1
+    assert lengths["pairs"] == lengths["sources"] * (graph.nodes - 1)
+
+
+@pytest.mark.parametrize("agent", ["compass", "greedy-unvisited", "random"])
+def test_a_walk_is_the_facade_s(client: httpx.Client, wiki: Wiki, agent: str) -> None:
+    asked = {
+        "start": "Star",
+        "goal": wiki.node("Water (1)"),
+        "agent": agent,
+        "budget": 30,
+        "seed": 4,
+        "back": True,
+    }
+    said = untimed(good(client.post("/api/walk", json=asked), schema.Walk))
+    own = wiki.walk("Star", "Water (1)", agent=agent, budget=30, seed=4, ways=Ways(back=True))
+    assert said == json.loads(json.dumps(own.to_json()))
+
+
+def test_a_walk_towards_words(client: httpx.Client) -> None:
+    asked = {"start": "Star", "sentence": "a reef of coral in the ocean", "budget": 6}
+    said = good(client.post("/api/walk", json=asked), schema.Walk)
+    assert (said["goal"], said["success"], len(said["steps"])) == (None, None, 6)
+    assert said["best"]["title"]
+
+
+def test_walks_that_cannot_be(client: httpx.Client) -> None:
+    walk = "/api/walk"
+    bad(client.post(walk, json={"start": "Star"}), 422, "bad_input", "one of the two")
+    both = {"start": "Star", "goal": "Sun", "sentence": "a"}
+    bad(client.post(walk, json=both), 422, "bad_input", "one of the two")
+    bad(client.post(walk, json={"start": "Strar", "goal": "Sun"}), 404, "not_found", "did you mean")
+    bad(client.post(walk, json={"start": "Star", "goal": "Lonely"}), 404, "not_found", "nothing links to")
+    bad(
+        client.post(walk, json={"start": "Star", "goal": "Sun", "agent": "nobody"}),
+        404,
+        "not_found",
+        "compass",
+    )
+    empty = {"start": "Star", "sentence": "  "}
+    bad(client.post(walk, json=empty), 422, "bad_input", "sentence")
+    long = {"start": "Star", "sentence": "x" * 2001}
+    bad(client.post(walk, json=long), 422, "bad_input", "sentence: ", "2,000")
+    for budget in (0, -1, 1001, 10**30, True, "5", 1.5, None):
+        answer = client.post(walk, json={"start": "Star", "goal": "Sun", "budget": budget})
+        if budget is None:
+            good(answer, schema.Walk)
+        else:
+            bad(answer, 422, "bad_input", "budget: ")
+
+
+def test_nobody_names_a_folder_of_the_server(client: httpx.Client) -> None:
+    """On the command line an agent or a reranker may be a path; somebody else's server is not to open any."""
+    folder = str(demo.policy_path())
+    asked = {"start": "Star", "goal": "Sun", "agent": folder}
+    bad(client.post("/api/walk", json=asked), 404, "not_found", "no agent")
+    bad(client.post("/api/compare", json=asked | {"agents": [folder]} | {"agent": None}), 422, "bad_input")
+    bad(client.post("/api/compare", json={"start": 0, "goal": 1, "agents": [folder]}), 404, "not_found")
+    bad(
+        client.post("/api/find", json={"query": "a", "rerank": str(demo.reranker_path())}),
+        422,
+        "bad_input",
+        "rerank: ",
+    )
+    events = client.get("/api/walk/events", params=asked)
+    assert [name for name, _ in told(events.text)] == ["error"]
+
+
+def told(text: str) -> Iterator[tuple[str, Any]]:
+    """Server-sent events, read as a browser reads them."""
+    for block in text.split("\n\n")[:-1]:
+        name, data = block.split("\n")
+        yield name.removeprefix("event: "), json.loads(data.removeprefix("data: "))
+
+
+def test_a_walk_click_by_click(client: httpx.Client) -> None:
+    asked = {"start": "Star", "goal": "Water (1)", "agent": "compass", "budget": 30}
+    whole = untimed(good(client.post("/api/walk", json=asked)))
+    answer = client.get("/api/walk/events", params=asked)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.headers["cache-control"] == "no-store"
+    events = list(told(answer.text))
+    assert [name for name, _ in events] == ["start", *["click"] * len(whole["steps"]), "end"]
+    for _, click in events[1:-1]:
+        schema.Click.model_validate(click)
+    assert [data for name, data in events if name == "click"] == whole["steps"]
+    end = events[-1][1]
+    schema.WalkEnd.model_validate(end)
+    assert untimed(end) | {"steps": whole["steps"]} == whole
+    assert events[0][1] == {name: whole[name] for name in ("agent", "start", "goal", "sentence", "budget")}
+
+
+def test_events_say_what_went_wrong(client: httpx.Client) -> None:
+    for asked, kind in (
+        ({"start": "Strar", "goal": "Sun"}, "not_found"),
+        ({"start": "Star"}, "bad_input"),
+        ({"start": "Star", "goal": "Sun", "budget": 10**9}, "bad_input"),
+    ):
+        answer = client.get("/api/walk/events", params=asked)  # type: ignore[arg-type]
+        assert answer.status_code == 200
+        ((name, data),) = told(answer.text)
+        assert name == "error"
+        schema.Error.model_validate(data)
+        assert data["error"]["type"] == kind
+    bad(client.get("/api/walk/events", params={"start": "Star", "budget": 0}), 422, "bad_input", "budget: ")
+
+
+def test_agents_side_by_side(client: httpx.Client) -> None:
+    agents = ["compass", "random", "compass"]
+    asked = {"start": "Star", "goal": "Water (1)", "agents": agents, "budget": 20}
+    said = good(client.post("/api/compare", json=asked), schema.Comparison)
+    assert [walk["agent"] for walk in said["walks"]] == ["compass", "random"]
+    assert len(said["optimum"]) == said["distance"]
+    one = good(client.post("/api/walk", json={"start": "Star", "goal": "Water (1)", "budget": 20}))
+    assert said["walks"][0]["steps"] == one["steps"]
+    for agents in ([], ["random"] * 7, ["nobody"]):
+        answer = client.post("/api/compare", json={"start": "Star", "goal": "Sun", "agents": agents})
+        assert answer.status_code == (404 if agents == ["nobody"] else 422)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"rerank": "tfidf"},
+        {"navigation": "none", "rerank": "none"},
+        {"navigation": "expand", "rerank": "tfidf"},
+    ],
+)
+def test_evidence(client: httpx.Client, wiki: Wiki, options: dict[str, str]) -> None:
+    asked = {"query": "Where is the coral reef?", "count": 3, "candidates": 6, **options}
+    said = untimed(good(client.post("/api/find", json=asked), schema.Answer))
+    own = wiki.find("Where is the coral reef?", 3, candidates=6, **options)
+    assert said == json.loads(json.dumps(own.to_json()))
+    assert said["evidence"]
+
+
+def test_questions_that_cannot_be(client: httpx.Client) -> None:
+    bad(client.post("/api/find", json={"query": ""}), 422, "bad_input", "query: ")
+    bad(client.post("/api/find", json={"query": " ?! "}), 422, "bad_input", "no words")
+    bad(client.post("/api/find", json={"query": "x" * 2001}), 422, "bad_input", "query: ", "2,000")
+    for name, values in {"count": (0, 21), "candidates": (0, 101), "navigation": ("fly",)}.items():
+        for value in values:
+            bad(client.post("/api/find", json={"query": "sun", name: value}), 422, "bad_input", f"{name}: ")
+
+
+def game(wiki: Wiki, *names: str) -> dict[str, Any]:
+    steps = [wiki.node(name) for name in names[1:]]
+    return {"who": "Ada", "start": names[0], "goal": names[-1], "steps": steps, "seconds": 3.5, "won": True}
+
+
+def test_a_game_is_kept(client: httpx.Client, wiki: Wiki, runs: Path) -> None:
+    asked = game(wiki, "Star", "Sun", "Star", "Moon", "Coral reef")
+    said = good(client.post("/api/runs", json=asked), schema.StoredRun)
+    assert (said["won"], said["clicks"], said["distance"], said["stored"]) == (True, 4, 2, True)
+    assert said["optimum"][-1] == wiki.node("Coral reef")
+    assert [said["start"], said["goal"]] == ["Star (0)", "Coral reef (0)"]
+    kept = json.loads(runs.read_text().splitlines()[-1])
+    assert kept == {name: value for name, value in said.items() if name != "stored"}
+
+
+def test_a_game_is_checked(client: httpx.Client, wiki: Wiki, runs: Path) -> None:
+    before = runs.read_bytes() if runs.exists() else b""
+    jumped = game(wiki, "Star", "Sun", "Water")
+    bad(client.post("/api/runs", json=jumped), 404, "not_found", "step 2", "Sun (0)", "Water (0)")
+    bad(client.post("/api/runs", json=jumped | {"steps": [10**6]}), 404, "not_found", "step 1")
+    bad(client.post("/api/runs", json=jumped | {"steps": [0] * 1001}), 422, "bad_input", "steps: ")
+    bad(client.post("/api/runs", json=jumped | {"who": ""}), 422, "bad_input", "who: ")
+    bad(client.post("/api/runs", json=jumped | {"seconds": -1}), 422, "bad_input", "seconds: ")
+    assert (runs.read_bytes() if runs.exists() else b"") == before
+    lost = good(client.post("/api/runs", json=game(wiki, "Star", "Sun") | {"goal": "Water"}))
+    assert lost["won"] is False, "whatever the player claims"
+
+
+def test_back_is_where_one_came_from(wiki: Wiki) -> None:
+    node = wiki.node
+    star, sun, moon, reef = (node(name) for name in ("Star", "Sun", "Moon", "Coral reef"))
+    assert star not in wiki.graph.forward.row(sun)
+    check_steps(wiki.graph, star, [sun, star, moon, star])
+    check_steps(wiki.graph, star, [sun, moon, reef, moon, sun, star])
+    with pytest.raises(ApiError, match="step 3"):  # two pages back at once
+        check_steps(wiki.graph, star, [sun, moon, star])
+    with pytest.raises(ApiError, match="step 1"):
+        check_steps(wiki.graph, star, [star])
+
+
+def test_a_server_without_a_file_keeps_nothing(wiki: Wiki) -> None:
+    with serving(create_app(wiki)) as client:
+        said = good(client.post("/api/runs", json=game(wiki, "Star", "Sun")), schema.StoredRun)
+    assert said["stored"] is False
+
+
+def _append(path: Path, who: int) -> None:
+    for number in range(200):
+        append(path, {"who": who, "number": number, "filler": "x" * 3000}, 1 << 30)
+
+
+def test_lines_of_several_processes_do_not_mix(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    workers = [get_context("spawn").Process(target=_append, args=(path, who)) for who in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert sorted((line["who"], line["number"]) for line in lines) == [
+        (w, n) for w in range(2) for n in range(200)
+    ]
+
+
+def test_the_file_of_games_has_an_end(wiki: Wiki, tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    with serving(create_app(wiki, Limits(run_file=600), path)) as client:
+        asked = game(wiki, "Star", "Sun")
+        while (answer := client.post("/api/runs", json=asked)).status_code == 200:
+            pass
+        bad(answer, 413, "too_large", "full")
+    assert 0 < path.stat().st_size <= 600
+
+
+def test_metrics_count(client: httpx.Client) -> None:
+    def count(name: str) -> float:
+        text = client.get("/metrics").text
+        found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+        return float(found[1]) if found else 0.0
+
+    walks = 'linkwalk_walks_total{agent="random",success="true"}'
+    errors = 'linkwalk_requests_total{method="GET",route="/api/block/{node}",status="422"}'
+    nowhere = 'linkwalk_requests_total{method="GET",route="none",status="404"}'
+    before = count(walks), count(errors), count(nowhere)
+    good(client.post("/api/walk", json={"start": "Star", "goal": "Sun", "agent": "random", "budget": 1000}))
+    client.get("/api/block/-1")
+    client.get("/made-up-1")
+    client.get("/made-up-2")
+    assert (count(walks), count(errors), count(nowhere)) == (before[0] + 1, before[1] + 1, before[2] + 2)
+    text = client.get("/metrics").text
+    assert "made-up" not in text, "a client does not make up series"
+    assert client.get("/metrics").headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert count("linkwalk_requests_open") == 1, "this one"
+
+
+def test_errors_are_of_one_shape(client: httpx.Client) -> None:
+    bad(client.get("/nothing"), 404, "not_found", "/nothing")
+    bad(client.get("/api/health/"), 404, "not_found")
+    wrong = client.put("/api/walk", json={})
+    bad(wrong, 405, "method_not_allowed", "POST")
+    assert wrong.headers["allow"] == "POST"
+    bad(client.post("/api/health"), 405, "method_not_allowed", "GET")
+    bad(client.delete("/static/style.css"), 405, "method_not_allowed")
+
+    def send(body: bytes | str, kind: str = "application/json") -> httpx.Response:
+        return client.post("/api/walk", content=body, headers={"content-type": kind})
+
+    bad(send(""), 422, "bad_input", "body")
+    bad(send("{"), 422, "bad_input", "not JSON")
+    bad(send(b"\xff\xfe{}"), 422, "bad_input", "body")
+    bad(send("[]"), 422, "bad_input", "JSON object")
+    bad(send("null"), 422, "bad_input", "body")
+    bad(send('"text"'), 422, "bad_input", "JSON object")
+    bad(send("[" * 20_000), 422, "bad_input")
+    bad(send('{"start": "Star", "goal": "Sun"}', "text/plain"), 422, "bad_input", "application/json")
+    bad(send('{"start": "Star", "goal": "Sun", "secret": 1}'), 422, "bad_input", "secret")
+    bad(send('{"start": "Star", "goal": "Sun", "seed": ' + "9" * 5000 + "}"), 422, "bad_input")
+    bad(send('{"start": "Star", "goal": "Sun", "seed": ' + "9" * 50 + "}"), 422, "bad_input", "seed: ")
+    bad(send('{"start": "Star", "goal": "Sun", "seed": NaN}'), 422, "bad_input", "seed: ")
+    bad(send('{"start": "Star", "goal": "Sun", "seed": 1e400}'), 422, "bad_input", "seed: ")
+    bad(send('{"start": "\\ud800", "goal": "Sun"}'), 422, "bad_input", "start")
+    bad(send('{"start": "a\\u0000b", "goal": "Sun"}'), 404, "not_found")
+    bad(send('{"start": "line\\nbreak", "goal": "Sun"}'), 404, "not_found")
+    bad(send('{"start": true, "goal": "Sun"}'), 422, "bad_input", "start: ")
+    run = '{"who": "a", "start": 0, "goal": 1, "steps": [], "seconds": Infinity, "won": true}'
+    answer = client.post("/api/runs", content=run, headers={"content-type": "application/json"})
+    bad(answer, 422, "bad_input", "seconds: ")
+
+
+def test_our_own_mistakes_are_answered_too(
+    wiki: Wiki, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = create_app(wiki)
+
+    def broken() -> None:
+        raise ZeroDivisionError("secret")
+
+    app.add_api_route("/broken", broken)
+    with serving(app) as client:
+        answer = client.get("/broken")
+        assert "secret" not in bad(answer, 500, "internal")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        good(client.get("/api/health"))
+    assert "ZeroDivisionError" in caplog.text, "the log has it"
+
+
+def test_every_answer_keeps_browsers_safe(client: httpx.Client) -> None:
+    for path in (
+        "/",
+        "/docs",
+        "/static/docs.js",
+        "/api/health",
+        "/nothing",
+        "/api/block/-1",
+        "/openapi.json",
+        "/metrics",
+    ):
+        headers = client.get(path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'self'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert "server" not in headers
+        assert "access-control-allow-origin" not in headers
+    assert client.get("/api/health").headers["cache-control"] == "no-store"
+
+
+def test_pages_are_of_this_server_alone(client: httpx.Client) -> None:
+    page = client.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    wanted = re.findall(r'(?:src|href)="([^"]+)"', page.text)
+    assert wanted
+    for path in wanted:
+        assert not re.match(r"\w+:|//", path)
+        if not path.startswith("#"):
+            assert client.get("/" + path.removeprefix("./")).status_code == 200, path
+    assert "<style" not in page.text
+    assert not re.search(r"<script(?![^>]*src=)", page.text)
+    assert not re.search(r"\son\w+=", page.text)
+    assert client.head("/").status_code == 200
+    assert client.get("/static/").status_code == 404, "no listing"
+    for file in FOLDER.glob("docs.*"):
+        assert not re.search(r"https?://", file.read_text()), file
+
+
+def test_the_description_is_whole(client: httpx.Client) -> None:
+    said = client.get("/openapi.json").json()
+    models = {name: getattr(schema, name) for name in said["components"]["schemas"]}
+    for path, operations in said["paths"].items():
+        for verb, operation in operations.items():
+            where = f"{verb} {path}"
+            assert operation["summary"], where
+            assert operation["description"], where
+            for parameter in operation.get("parameters", ()):
+                assert parameter.get("description"), f"{where} {parameter['name']}"
+            for status, answer in operation["responses"].items():
+                if status == "304":
+                    continue
+                (kind, content), *rest = answer["content"].items()
+                assert not rest
+                if status != "200":
+                    assert content["schema"]["$ref"].endswith("/Error"), where
+                    schema.Error.model_validate(content["example"])
+                elif kind == "application/json" and path != "/api/graph":
+                    models[content["schema"]["$ref"].rpartition("/")[2]].model_validate(content["example"])
+            if verb == "post":
+                body = operation["requestBody"]["content"]["application/json"]
+                models[body["schema"]["$ref"].rpartition("/")[2]].model_validate(body["example"])
+
+
+def test_the_examples_are_of_this_wiki(client: httpx.Client) -> None:
+    said = client.get("/openapi.json").json()["paths"]
+    for path, operations in said.items():
+        for verb, operation in operations.items():
+            named = {p["name"]: p["example"] for p in operation.get("parameters", ()) if "example" in p}
+            url = path.replace("{node}", str(named.pop("node", "")))
+            body = (
+                operation.get("requestBody", {}).get("content", {}).get("application/json", {}).get("example")
+            )
+            answer = client.request(verb, url, params=named, json=body)
+            assert answer.status_code == 200, (path, answer.text)
+            assert '"error"' not in answer.text[:20]
+
+
+def test_hostile_content_is_data(client: httpx.Client, wiki: Wiki) -> None:
+    block = client.get("/api/block", params={"name": "Moon"})
+    assert HOSTILE in "".join(part["text"] for part in good(block)["segments"])
+    assert block.headers["content-type"] == "application/json"
+    assert block.headers["x-content-type-options"] == "nosniff"
+    title = SCRIPT.strip("<>")
+    found = good(client.get("/api/titles", params={"q": "script"}))["titles"][0]["title"]
+    assert found.lower() == title.lower()
+    assert good(client.get("/api/block", params={"name": RIGHT_TO_LEFT}))["place"]["title"] == RIGHT_TO_LEFT
+    events = client.get(
+        "/api/walk/events", params={"start": "Star", "goal": RIGHT_TO_LEFT, "agent": "random"}
+    )
+    assert all(name in ("start", "click", "end") for name, _ in told(events.text))
+    message = bad(client.get("/api/block", params={"name": "<script>\r\nevent: end\r\n"}), 404, "not_found")
+    assert "<script>" in message
+
+
+def test_warm_servers_have_opened_what_they_need(small: Path) -> None:
+    wiki = Wiki.open(small)
+    app = create_app(wiki, warm=True)
+    with serving(app) as client:
+        good(client.get("/api/health"))
+        deadline = time.monotonic() + 120
+        while app.openapi_schema is None and time.monotonic() < deadline:
+            time.sleep(0.05)
+        good(client.post("/api/find", json={"query": "coral reef"}))
+    assert app.openapi_schema is not None
+    with pytest.raises(InputError):
+        wiki.node("nothing of that name")

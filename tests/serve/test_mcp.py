@@ -1,0 +1,322 @@
+"""``linkwalk mcp`` as clients start it: every tool, over both transports, with good input and bad."""
+
+import functools
+import json
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+from jsonschema import validate
+from mcp import Client, StdioServerParameters
+from mcp_types import CallToolResult, Tool
+
+from linkwalk.cli import main
+from linkwalk.graph.store import Graph
+from linkwalk.serve import mcp
+from linkwalk.wiki import Wiki
+from tests.graph.conftest import Page, write_graph
+from tests.serve.conftest import RIGHT_TO_LEFT, SCRIPT
+
+NAMES = ["search", "open", "links", "navigate", "find_evidence"]
+Call = Callable[..., CallToolResult]
+
+
+class Spoken:
+    """A client that has a server to itself, for tests that know nothing of tasks."""
+
+    def __init__(self, portal: Any, client: Client, embedded: bool) -> None:
+        self.portal, self.client, self.embedded = portal, client, embedded
+        self.tools: dict[str, Tool] = {tool.name: tool for tool in portal.call(client.list_tools).tools}
+
+    def __call__(self, name: str, **arguments: Any) -> CallToolResult:
+        called: CallToolResult = self.portal.call(functools.partial(self.client.call_tool, name, arguments))
+        return called
+
+
+def command(*args: object) -> list[str]:
+    return [sys.executable, "-m", "linkwalk", "mcp", *map(str, args), "--rerank", "tfidf"]
+
+
+@pytest.fixture(scope="module")
+def indexed(small: Path) -> Path:
+    """The wiki without embeddings."""
+    folder = small.parent / "indexed"
+    folder.mkdir()
+    for part in ("graph", "index"):
+        (folder / part).symlink_to(small / part)
+    return folder
+
+
+@pytest.fixture(scope="module", params=["stdio", "http"])
+def call(request: pytest.FixtureRequest, small: Path, indexed: Path) -> Iterator[Spoken]:
+    """The real command, spoken to by the SDK's client; over HTTP without embeddings, which are slow to open."""
+    with start_blocking_portal() as portal:
+        if request.param == "stdio":
+            program, *args = command(small)
+            with portal.wrap_async_context_manager(
+                Client(StdioServerParameters(command=program, args=args))
+            ) as client:
+                yield Spoken(portal, client, True)
+            return
+        with subprocess.Popen(command(indexed, "--http", 0), stderr=subprocess.PIPE, text=True) as started:
+            assert started.stderr is not None
+            assert "linkwalk embed" in started.stderr.readline()
+            found = re.search(r"http://127\.0\.0\.1:\d+/mcp", started.stderr.readline())
+            assert found
+            with portal.wrap_async_context_manager(Client(found[0])) as client:
+                yield Spoken(portal, client, False)
+            started.terminate()
+            assert started.stderr.read() == ""
+
+
+def told(called: CallToolResult) -> str:
+    """What a model reads."""
+    (content,) = called.content
+    assert content.type == "text"
+    return content.text
+
+
+def value(call: Spoken, name: str, **arguments: Any) -> dict[str, Any]:
+    """The structured answer, which its schema describes."""
+    called = call(name, **arguments)
+    assert not called.is_error, told(called)
+    assert called.structured_content is not None
+    validate(called.structured_content, call.tools[name].output_schema or {})
+    return called.structured_content
+
+
+def refused(called: CallToolResult, *words: str) -> None:
+    """A tool's error of one line."""
+    assert called.is_error
+    assert "\n" not in told(called)
+    assert "Traceback" not in told(called)
+    for word in words:
+        assert word in told(called)
+
+
+def test_tools_say_what_they_are_for(call: Spoken) -> None:
+    assert list(call.tools) == NAMES
+    for tool in call.tools.values():
+        assert tool.description
+        assert tool.output_schema is not None
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint
+        for schema in tool.input_schema["properties"].values():
+            assert schema["description"]
+            assert schema["type"] in ("string", "integer")
+
+
+def test_search(call: Spoken) -> None:
+    found = value(call, "search", words="cor")
+    assert found["results"][0]["block"] == "Coral reef (0)"
+    assert found["results"][0]["by"] == "title"
+    both = value(call, "search", words="coral reef", count=4)["results"]
+    assert {one["by"] for one in both} == {"title", "text"}
+    assert len({one["block"] for one in both}) == len(both) == 4
+    assert value(call, "search", words="Sea")["results"][0]["block"] == "Ocean (0)"
+    assert value(call, "search", words="corel reff")["results"][0]["block"] == "Coral reef (0)"
+    assert value(call, "search", words="xyzzyplugh") == {"words": "xyzzyplugh", "results": []}
+    assert "Nothing was found" in told(call("search", words="xyzzyplugh"))
+
+
+def test_open_and_links(call: Spoken, small: Path) -> None:
+    graph = Graph.open(small)
+    opened = value(call, "open", block="Star")
+    assert opened["text"] == graph.texts[graph.find("Star")]
+    assert (opened["block"], opened["previous"], opened["next"]) == ("Star (0)", None, "Star (1)")
+    assert opened["links"][0] == {"words": "Sun", "to": "Sun (0)", "kind": "link"}
+    assert (opened["characters_left"], opened["links_left"]) == (0, 0)
+    rest = value(call, "open", block="Star (0)", offset=10)
+    assert rest["text"] == opened["text"][10:]
+    listed = value(call, "links", block="Star")
+    assert listed["links"] == opened["links"]
+    first = value(call, "links", block="Star", count=1)
+    assert first["links_left"] == len(opened["links"]) - 1
+    assert value(call, "links", block="Star", count=1, offset=1)["links"] == listed["links"][1:2]
+    assert "Sun → Sun (0)" in told(call("open", block="Star"))
+
+
+def test_navigate(call: Spoken) -> None:
+    who = {} if call.embedded else {"agent": "random-dfs"}
+    route = value(call, "navigate", start="Star", goal="Ocean (1)", **who)
+    assert (route["found"], route["goal"], route["end"]) == (True, "Ocean (1)", "Ocean (1)")
+    assert route["clicks"] >= route["shortest"]
+    assert route["clicks"] == len(route["path"]) + route["clicks_left_out"]
+    assert route["path"][-1]["to"] == "Ocean (1)"
+    assert any(f"[[{move['words']}]]" in (move["sentence"] or "") for move in route["path"] if move["words"])
+    assert "Found Ocean (1) from Star (0)" in told(call("navigate", start="Star", goal="Ocean (1)", **who))
+    missed = value(call, "navigate", start="Star", goal="Ocean (1)", agent="random", budget=1)
+    assert (missed["found"], missed["clicks"]) == (False, 1)
+    towards = {"start": "Star", "sentence": "water of the ocean", "budget": 6}
+    if call.embedded:
+        route = value(call, "navigate", **towards)
+        assert (route["found"], route["goal"], route["clicks"]) == (None, None, 6)
+    else:
+        refused(call("navigate", **towards), "no agent named 'compass'", "random", "linkwalk embed")
+        refused(call("navigate", **towards | who), "linkwalk embed")
+
+
+def test_find_evidence(call: Spoken) -> None:
+    found = value(call, "find_evidence", query="What is next to the coral reef?", count=4)
+    assert (found["navigation"], len(found["evidence"])) == ("tabs" if call.embedded else "none", 4)
+    for one in found["evidence"]:
+        assert one["sentence"] in one["paragraph"]
+        opened = value(call, "open", block=one["block"])
+        assert one["sentence"] in opened["text"]
+        at = one["start"]
+        for move in one["path"]:  # as a reader would check it
+            page = value(call, "open", block=at)
+            assert move["to"] in [*(link["to"] for link in page["links"]), page["previous"], page["next"]]
+            at = move["to"]
+        assert at == one["block"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("search", {}, ["words", "required"]),
+        ("search", {"words": " "}, ["words is empty"]),
+        ("search", {"words": "x", "count": 99}, ["count", "20"]),
+        ("search", {"words": 7}, ["words", "string"]),
+        ("search", {"words": "x", "wrods": "y"}, ["no argument 'wrods'", "it has words, count"]),
+        ("search", {"words": "x" * 5000}, ["words", "1000"]),
+        ("open", {"block": "Strr"}, ["no article named 'Strr'", "did you mean 'Star'?"]),
+        ("open", {"block": "Star (99)"}, ["'Star' has no block 99"]),
+        ("open", {"block": ""}, ["no article named ''"]),
+        ("open", {"block": "Star", "offset": 10**6}, ["smaller offset"]),
+        ("links", {"block": "Star", "count": 0}, ["count", "1"]),
+        ("links", {"block": "Star", "offset": 10**6}, ["smaller offset"]),
+        ("navigate", {"start": "Star"}, ["goal or sentence"]),
+        ("navigate", {"start": "Star", "goal": "Sun", "sentence": "x"}, ["goal or sentence"]),
+        ("navigate", {"start": "Star", "goal": "Lonely", "agent": "random"}, ["no path leads", "Lonely"]),
+        ("navigate", {"start": "Star", "goal": "Sun", "agent": "/etc"}, ["no agent named '/etc'", "random"]),
+        ("navigate", {"start": "Star", "goal": "Sun", "budget": 10**9}, ["budget", "1000"]),
+        ("find_evidence", {"query": "?"}, ["no words"]),
+        ("find_evidence", {"query": "  "}, ["empty"]),
+        ("find_evidence", {"query": "x", "count": "many"}, ["count", "integer"]),
+        ("fly", {}, ["fly"]),
+    ],
+)
+def test_bad_input_is_a_line(call: Spoken, name: str, arguments: dict[str, Any], words: list[str]) -> None:
+    refused(call(name, **arguments), *words)
+
+
+def test_whatever_is_said_is_answered(call: Spoken) -> None:
+    nasty = [
+        "\x00",
+        "[1, 2]",
+        "null",
+        '{"a": 1}',
+        "../../etc",
+        "%s %n",
+        "\u202e",
+        "😀" * 200,
+        "(0)",
+        "Star (",
+        "\n\n",
+    ]
+    for text in nasty:
+        for name, argument in (
+            ("search", "words"),
+            ("open", "block"),
+            ("links", "block"),
+            ("find_evidence", "query"),
+        ):
+            called = call(name, **{argument: text})
+            assert not called.is_error or "\n" not in told(called)
+        refused(call("navigate", start="Star", goal=text))
+    for title in (SCRIPT.strip("<>").capitalize(), RIGHT_TO_LEFT):
+        assert value(call, "open", block=title)["block"] == f"{title} (0)"
+    assert SCRIPT in value(call, "open", block="Moon")["text"]
+
+
+def test_nothing_but_the_protocol_is_printed(bare: Path) -> None:
+    with subprocess.Popen(
+        command(bare), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as started:
+        assert started.stdin is not None
+        assert started.stdout is not None
+        hello = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
+        called = {"name": "search", "arguments": {"words": "Star"}}
+        for message in (
+            "this is no message",
+            {"id": 1, "method": "initialize", "params": hello},
+            {"method": "notifications/initialized"},
+            {"id": 2, "method": "tools/call", "params": called},
+            {
+                "id": 3,
+                "method": "tools/call",
+                "params": {"name": "find_evidence", "arguments": {"query": "x"}},
+            },
+        ):
+            line = message if isinstance(message, str) else json.dumps({"jsonrpc": "2.0", **message})
+            started.stdin.write(line + "\n")
+        started.stdin.flush()
+        answers = {}
+        while not {1, 2, 3} <= set(answers):
+            answer = json.loads(started.stdout.readline())
+            assert answer["jsonrpc"] == "2.0"
+            answers[answer.get("id")] = answer
+        out, err = started.communicate()
+    assert (out, started.returncode) == ("", 0)
+    assert answers[1]["result"]["serverInfo"]["name"] == "linkwalk"
+    assert not answers[2]["result"].get("isError")
+    assert answers[3]["result"]["isError"]
+    assert "linkwalk index" in answers[3]["result"]["content"][0]["text"]
+    assert "linkwalk embed" in err
+
+
+def test_answers_stay_small(tmp_path: Path) -> None:
+    long, links = "word " * 5000, [(f"Page {i}", 0, 2) for i in range(60)]
+    pages = {f"Page {i}": [Page(long, links)] for i in range(60)}
+    pages |= {f"P{i}": [Page(long, [(f"P{i + 1}", 0, 2)])] for i in range(70)} | {"P70": [Page("end")]}
+    write_graph(tmp_path / "wiki", pages)
+    tools = mcp.Tools(Wiki.open(tmp_path / "wiki"))
+    answers = [
+        tools.search("page", 20),
+        tools.open("Page 1"),
+        tools.links("Page 1", 30),
+        tools.navigate("P0", "P70", agent="random-dfs", budget=1000),
+    ]
+    for answer in answers:
+        assert len(told(answer)) < 9000
+    opened, walked = (answer.structured_content or {} for answer in (answers[1], answers[3]))
+    assert (len(opened["text"]), opened["characters_left"]) == (mcp.TEXT, len(long) - mcp.TEXT)
+    assert (len(opened["links"]), opened["links_left"]) == (mcp.LINKS, 60 - mcp.LINKS)
+    assert len(walked["path"]) + walked["clicks_left_out"] == walked["clicks"]
+    assert len(walked["path"]) == mcp.CLICKS
+    rest = tools.open("Page 1", mcp.TEXT).structured_content or {}
+    assert opened["text"] + rest["text"] == long[: 2 * mcp.TEXT]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (["/nowhere"], "no such workspace"),
+        (["WIKI", "--stdio", "--http", "0"], "choose one of them"),
+        (["WIKI", "--host", "0.0.0.0"], "--host is for --http"),
+        (["WIKI", "--http", "TAKEN"], "is taken: choose another with --http"),
+        (["WIKI", "--http", "99999"], "--http"),
+    ],
+)
+def test_what_cannot_be_served(
+    bare: Path, args: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        given = {"WIKI": str(bare), "TAKEN": str(taken.getsockname()[1])}
+        with pytest.raises(SystemExit) as leave:
+            main(["mcp", *(given.get(arg, arg) for arg in args)])
+    assert leave.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert words in err.splitlines()[-1]

@@ -130,6 +130,10 @@ HEAVY = {
     "transformers",
     "rapidfuzz",
     "rich",
+    "mcp",
+    "pydantic",
+    "langchain_core",
+    "llama_index",
 }
 
 

@@ -144,6 +144,17 @@ def test_the_command_line_finds_the_same(known: Wiki, capsys: pytest.CaptureFixt
     assert both[1] == known.find(both[1].query, **WORDS)
 
 
+def test_blocks_that_have_the_words(known: Wiki) -> None:
+    found = known.search("octopus hearts", 3)
+    assert len(found) == 3
+    assert "hearts" in known.graph.texts[found[0].node]
+    assert known.search("xyzzyplugh") == []
+    with pytest.raises(InputError, match="1 or more blocks"):
+        known.search("octopus", 0)
+    with pytest.raises(InputError, match="lone surrogate"):
+        known.search("\ud800")
+
+
 def test_ways_of_retrieval_by_name(known: Wiki, walked: Wiki) -> None:
     for way in ("none", "expand", "lead"):
         assert known.find(QUESTION, navigation=way, rerank="tfidf", candidates=None).navigation == way

@@ -92,6 +92,7 @@ def test_what_people_type(known: Wiki) -> None:
     assert titles("Coral reef (2)") == titles("Coral reef (") == ["Coral reef"]
     assert titles("lovel") == ["Ada Lovelace"]
     assert titles("adda lovlace")[0] == titles("Lovlace, Ada")[0] == "Ada Lovelace"
+    assert known.titles("adda lovlace", alike=False) == []
     assert titles("") == titles(" \n") == titles("qqqqqqq") == titles("(") == []
     assert len(titles("s", 5)) == 5
     assert all(place.block == 0 for place in known.titles("c", 50))

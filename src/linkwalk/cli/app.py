@@ -10,6 +10,7 @@ from linkwalk.cli.embed import embed
 from linkwalk.cli.evaluate import evaluate
 from linkwalk.cli.find import find
 from linkwalk.cli.index import index
+from linkwalk.cli.mcp import mcp
 from linkwalk.cli.reproduce import reproduce
 from linkwalk.cli.score import score
 from linkwalk.cli.serve import serve
@@ -56,4 +57,5 @@ app.command()(index)
 app.command()(find)
 app.command()(score)
 app.command()(serve)
+app.command()(mcp)
 app.command()(reproduce)

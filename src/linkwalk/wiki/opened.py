@@ -102,16 +102,26 @@ class Wiki:
         """A block as one reads it: its text cut at the links, and where these lead."""
         return read_page(self.graph, self.node(name))
 
-    def titles(self, words: str, count: int = 8) -> list[Place]:
+    def titles(self, words: str, count: int = 8, *, alike: bool = True) -> list[Place]:
         """Articles whose title or redirect begins with the words, or has a word that does; then what looks like them.
 
         Case and accents do not matter. Exact titles come first, then beginnings of titles, then of other words, each by
-        how many links lead there.
+        how many links lead there. What only looks like the words comes where there is nothing else, if wanted.
         """
         if count < 1:
             raise InputError(f"count={count}: ask for 1 or more titles")
         index = self._shelf.get("titles", lambda: Titles.open(self.folder, self.graph))
-        return [Place.of(self.graph, int(self.graph.article_node[a])) for a in index.find(words, count)]
+        found = index.find(words, count, alike)
+        return [Place.of(self.graph, int(self.graph.article_node[article])) for article in found]
+
+    def search(self, words: str, count: int = 8) -> list[Place]:
+        """Blocks that have the words, best first (BM25); none if the index knows none of them."""
+        if count < 1:
+            raise InputError(f"count={count}: ask for 1 or more blocks")
+        need_search()
+        bm25 = self._shelf.get("bm25", lambda: Bm25.open(self.folder, self.graph))
+        ((nodes, _),) = bm25.search_many([_sound(words, "what to search for")], count)
+        return [Place.of(self.graph, node) for node in nodes.tolist()]
 
     # Walks
 

@@ -156,7 +156,7 @@ class Titles:
             raise ArtifactError(f"{folder} is damaged")
         return cls(graph, text, bounds, firsts, others)
 
-    def _find(self, words: str, count: int) -> tuple[int, ...]:
+    def _find(self, words: str, count: int, alike: bool = True) -> tuple[int, ...]:
         """Articles: exact names, beginnings of names, beginnings of words, each by weight; or else what looks alike."""
         typed = fold(words.replace("\n", " "))
         if not typed:
@@ -164,7 +164,7 @@ class Titles:
         found = self._beginning(typed, count)
         if not found and (numbered := _NUMBERED.fullmatch(typed)):
             found = self._beginning(numbered[1], count)  # "Coral reef (2)": a block's name
-        return tuple(found or self._alike(typed, count))
+        return tuple(found or (self._alike(typed, count) if alike else ()))
 
     def _beginning(self, typed: str, count: int) -> list[int]:
         raw = typed.encode(errors="replace")

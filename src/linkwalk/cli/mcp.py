@@ -1,0 +1,74 @@
+"""``linkwalk mcp``: the wiki as tools for a language model."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from linkwalk.cli.agents import EmbeddingsName
+from linkwalk.cli.retrieval import Rerank
+
+
+def mcp(
+    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    stdio: Annotated[
+        bool,
+        typer.Option("--stdio", help="Speak on standard input and output, as clients start it. [default]"),
+    ] = False,
+    http: Annotated[
+        int | None,
+        typer.Option(
+            "--http",
+            min=0,
+            max=65535,
+            metavar="PORT",
+            help="Listen at http://127.0.0.1:PORT/mcp instead; 0: any port that is free.",
+        ),
+    ] = None,
+    host: Annotated[
+        str,
+        typer.Option(metavar="ADDRESS", help="Where to listen, with --http; there are no passwords."),
+    ] = "127.0.0.1",
+    embeddings: EmbeddingsName = None,
+    rerank: Rerank = None,
+) -> None:
+    """Give a language model the wiki as tools: search, open, links, navigate, find_evidence.
+
+    A client of the Model Context Protocol starts this command and speaks with it. Answers are a paragraph long, and
+    say by which clicks they were found.
+
+    Example: linkwalk mcp encyclopedia
+
+    Example: linkwalk mcp encyclopedia --http 8001
+    """
+    from importlib.util import find_spec
+
+    from linkwalk.errors import InputError
+
+    if stdio and http is not None:
+        raise InputError("--stdio and --http: choose one of them")
+    if http is None and host != "127.0.0.1":
+        raise InputError("--host is for --http: add --http PORT")
+    if find_spec("mcp") is None:
+        raise InputError("mcp is not installed: pip install 'linkwalk[mcp]'")
+    from linkwalk.serve.listening import listen, url_of
+    from linkwalk.serve.mcp import run_http, run_stdio
+    from linkwalk.wiki import Wiki
+
+    opened = Wiki.open(wiki, embeddings=embeddings, rerank=rerank)
+    for line in opened.missing().values():
+        print(line, file=sys.stderr)
+    try:
+        if http is None:
+            run_stdio(opened)
+        else:
+            listening = listen(host, http, "--http")
+            print(
+                f"{opened.graph.snapshot}: {url_of(listening)}/mcp   (Ctrl-C ends it)",
+                file=sys.stderr,
+                flush=True,
+            )
+            run_http(opened, listening, host)
+    except KeyboardInterrupt:
+        pass

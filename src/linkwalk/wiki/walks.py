@@ -74,6 +74,16 @@ class Click:
     others: int = 0
     """How many more there were."""
 
+    @property
+    def link(self) -> str:
+        """The words clicked, or how else one went: prev, next, back."""
+        return self.step.link or self.step.kind
+
+    @property
+    def probability(self) -> float:
+        """Of this click, to the agent; 1 where it leaves nothing to chance."""
+        return self.step.probability
+
     def to_json(self, *, choices: bool = True) -> dict[str, Any]:
         """As the server sends it."""
         sentence = self.step.sentence

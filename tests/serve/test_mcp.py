@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from anyio.from_thread import start_blocking_portal
 from jsonschema import validate
@@ -30,8 +31,9 @@ Call = Callable[..., CallToolResult]
 class Spoken:
     """A client that has a server to itself, for tests that know nothing of tasks."""
 
-    def __init__(self, portal: Any, client: Client, embedded: bool) -> None:
-        self.portal, self.client, self.embedded = portal, client, embedded
+    def __init__(self, portal: Any, client: Client, url: str | None = None) -> None:
+        self.portal, self.client, self.url = portal, client, url
+        self.embedded = url is None
         self.tools: dict[str, Tool] = {tool.name: tool for tool in portal.call(client.list_tools).tools}
 
     def __call__(self, name: str, **arguments: Any) -> CallToolResult:
@@ -62,7 +64,7 @@ def call(request: pytest.FixtureRequest, small: Path, indexed: Path) -> Iterator
             with portal.wrap_async_context_manager(
                 Client(StdioServerParameters(command=program, args=args))
             ) as client:
-                yield Spoken(portal, client, True)
+                yield Spoken(portal, client)
             return
         with subprocess.Popen(command(indexed, "--http", 0), stderr=subprocess.PIPE, text=True) as started:
             assert started.stderr is not None
@@ -70,7 +72,7 @@ def call(request: pytest.FixtureRequest, small: Path, indexed: Path) -> Iterator
             found = re.search(r"http://127\.0\.0\.1:\d+/mcp", started.stderr.readline())
             assert found
             with portal.wrap_async_context_manager(Client(found[0])) as client:
-                yield Spoken(portal, client, False)
+                yield Spoken(portal, client, found[0])
             started.terminate()
             assert started.stderr.read() == ""
 
@@ -234,6 +236,17 @@ def test_whatever_is_said_is_answered(call: Spoken) -> None:
     for title in (SCRIPT.strip("<>").capitalize(), RIGHT_TO_LEFT):
         assert value(call, "open", block=title)["block"] == f"{title} (0)"
     assert SCRIPT in value(call, "open", block="Moon")["text"]
+
+
+def test_only_this_machine_is_answered(call: Spoken) -> None:
+    if call.url is None:
+        return
+    headers = {"accept": "application/json, text/event-stream"}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    assert httpx.post(call.url, json=message, headers=headers | {"host": "evil.example"}).status_code == 421
+    origin = {"origin": "https://evil.example"}
+    assert httpx.post(call.url, json=message, headers=headers | origin).status_code == 403
+    assert httpx.post(call.url, json=message | {"x": "y" * 10**6}, headers=headers).status_code == 413
 
 
 def test_nothing_but_the_protocol_is_printed(bare: Path) -> None:

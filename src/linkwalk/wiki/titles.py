@@ -51,7 +51,7 @@ _SIGNS = str.maketrans(
 )
 _NUMBERED = re.compile(r"(.*\S)\s*\(\d*\)?")
 # Slips of the pen: of each word typed, the longest beginning that titles have; of these titles, the most linked-to.
-_LOOKED_AT = 2000
+_LOOKED_AT, _WORDS, _LETTERS = 2000, 8, 200
 _SMALL = 20_000
 _LIKE, _LIKE_A_PART, _SHORT = 70, 85, 3
 
@@ -82,7 +82,7 @@ class Titles:
     ) -> None:
         """``text`` has all names, ``bounds`` [n + 1] where each begins; the titles come first, then redirects."""
         self.graph, self.text, self.bounds, self.firsts, self.others = graph, text, bounds, firsts, others
-        self.find = lru_cache(1 << 14)(self._find)
+        self.find = lru_cache(1 << 12)(self._find)
 
     @classmethod
     def open(cls, workspace: Path, graph: Graph) -> "Titles":
@@ -228,6 +228,7 @@ class Titles:
         """What one may have meant, among all names of a small wiki, or those that share a word's beginning."""
         from rapidfuzz import fuzz, process
 
+        typed = typed[:_LETTERS]
         total = len(self.bounds) - 1
         names = range(total) if total <= _SMALL else self._near(typed)
         folded = {name: self._name(name) for name in names}
@@ -240,7 +241,7 @@ class Titles:
 
     def _near(self, typed: str) -> list[int]:
         found: dict[int, None] = {}
-        for word in typed.split():
+        for word in typed.split()[:_WORDS]:
             raw = word.encode(errors="replace")
             for size in range(min(len(raw), _SORTED), 0, -1):
                 rows = [self._stretch(table, raw[:size]) for table in (self.firsts, self.others)]

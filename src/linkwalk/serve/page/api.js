@@ -12,13 +12,24 @@ const UNREACHABLE = "The server does not answer. Is `linkwalk serve` still runni
 async function call(path, { body, signal } = {}) {
   let response, answer;
   try {
-    response = await fetch(`api/${path}`, body === undefined ? { signal } : {
-      method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal,
-    });
+    response = await fetch(
+      `api/${path}`,
+      body === undefined
+        ? { signal }
+        : {
+            method: "POST",
+            headers: { "content-type": "application/json" },
+            body: JSON.stringify(body),
+            signal,
+          },
+    );
     answer = await response.json();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError("unreachable", response ? `The server answered ${response.status} without JSON.` : UNREACHABLE);
+    throw new ApiError(
+      "unreachable",
+      response ? `The server answered ${response.status} without JSON.` : UNREACHABLE,
+    );
   }
   if (!response.ok) {
     const { type = "internal", message = `The server answered ${response.status}.` } = answer?.error ?? {};
@@ -27,9 +38,10 @@ async function call(path, { body, signal } = {}) {
   return answer;
 }
 
-const query = (values) => new URLSearchParams(
-  Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== ""),
-).toString();
+const query = (values) =>
+  new URLSearchParams(
+    Object.entries(values).filter(([, value]) => value !== null && value !== undefined && value !== ""),
+  ).toString();
 
 export const health = () => call("health");
 export const titles = (words, signal) => call(`titles?${query({ q: words, count: 8 })}`, { signal });
@@ -49,7 +61,10 @@ export function block(which) {
     const path = typeof which === "number" ? `block/${which}` : `block?${query({ name: which })}`;
     const answer = call(path);
     blocks.set(which, answer);
-    answer.then((found) => blocks.set(found.place.node, answer), () => blocks.delete(which));
+    answer.then(
+      (found) => blocks.set(found.place.node, answer),
+      () => blocks.delete(which),
+    );
   }
   return blocks.get(which);
 }
@@ -58,7 +73,10 @@ export function block(which) {
 export function follow(asked, on) {
   const source = new EventSource(`api/walk/events?${query(asked)}`);
   let over = false;
-  const stop = () => { over = true; source.close(); };
+  const stop = () => {
+    over = true;
+    source.close();
+  };
   for (const name of ["start", "click", "end"]) {
     source.addEventListener(name, (event) => {
       if (name === "end") stop();

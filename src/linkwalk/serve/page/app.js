@@ -2,7 +2,7 @@
 
 import { health } from "./api.js";
 import * as ask from "./ask.js";
-import { address, copied, h, kept, notice, waiting } from "./dom.js";
+import { address, copied, count, h, kept, notice, waiting } from "./dom.js";
 import * as graph from "./graph.js";
 import * as play from "./play.js";
 import * as walk from "./walk.js";
@@ -66,17 +66,21 @@ async function open() {
     main.replaceChildren(notice(error.message, open));
     return;
   }
-  document.getElementById("snapshot").replaceChildren(
-    h("bdi", { dir: "auto" }, server.wiki.snapshot),
-    ` · ${server.wiki.articles.toLocaleString("en")} articles · ${server.wiki.blocks.toLocaleString("en")} blocks · linkwalk ${server.version}`,
-  );
+  document
+    .getElementById("snapshot")
+    .replaceChildren(
+      h("bdi", { dir: "auto" }, server.wiki.snapshot),
+      ` · ${count(server.wiki.articles, "article")} · ${count(server.wiki.blocks, "block")}`,
+      ` · linkwalk ${server.version}`,
+    );
   render();
 }
 
 function theme() {
   const button = document.getElementById("theme");
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const dark = () => (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
+  const dark = () =>
+    (document.documentElement.dataset.theme ?? (system.matches ? "dark" : "light")) === "dark";
   const draw = () => button.setAttribute("aria-pressed", String(dark()));
   button.addEventListener("click", () => {
     document.documentElement.dataset.theme = dark() ? "light" : "dark";
@@ -90,7 +94,16 @@ function theme() {
 // Links to a state of this page change the state; with a modifier key they open as links do.
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href]");
-  if (!link || event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  if (
+    !link ||
+    event.defaultPrevented ||
+    event.button ||
+    event.metaKey ||
+    event.ctrlKey ||
+    event.shiftKey ||
+    event.altKey
+  )
+    return;
   const href = link.getAttribute("href");
   if (!href.startsWith("?") && href !== "./") return;
   event.preventDefault();
@@ -100,7 +113,9 @@ document.addEventListener("click", (event) => {
   render();
   if (link.closest(".views")) scrollTo(0, 0);
 });
-document.getElementById("copy").addEventListener("click", (event) => copied(event.currentTarget.querySelector(".words"), location.href));
+document
+  .getElementById("copy")
+  .addEventListener("click", (event) => copied(event.currentTarget.querySelector(".words"), location.href));
 addEventListener("popstate", () => server && render());
 theme();
 open();

@@ -2,12 +2,12 @@
 
 import { bdi, h, label } from "./dom.js";
 
-/** The text of a block as paragraphs. `link(link, segment)` makes the element of a link, `marked` is [from, to) in it. */
+/** The text of a block as paragraphs. `link(link)` makes the element of a link, `marked` is [from, to) in the text. */
 export function paragraphs(block, { link, marked } = {}) {
   const found = [h("p", { dir: "auto" })];
   let at = 0;
   block.segments.forEach((segment, number) => {
-    const element = segment.link !== null && link ? link(block.links[segment.link], number) : null;
+    const element = segment.link !== null && link ? link(block.links[segment.link]) : null;
     if (element) element.dataset.segment = number;
     let first = true;
     for (const line of segment.text.split("\n")) {
@@ -29,33 +29,58 @@ function cut(line, at, marked) {
   if (!line) return [];
   if (!marked) return [line];
   const [from, to] = marked.map((edge) => Math.min(Math.max(edge - at, 0), line.length));
-  return [line.slice(0, from), to > from ? h("mark", null, line.slice(from, to)) : "", line.slice(Math.max(from, to))].filter(Boolean);
+  return [
+    line.slice(0, from),
+    to > from ? h("mark", null, line.slice(from, to)) : "",
+    line.slice(Math.max(from, to)),
+  ].filter(Boolean);
 }
 
 /** Which block of its article this is, and under which heading. */
 export function whereabouts(place) {
-  return h("p", { class: "eyebrow" },
+  return h(
+    "p",
+    { class: "eyebrow" },
     place.section ? [bdi(place.section), h("span", { class: "dot", "aria-hidden": "true" }, " · ")] : null,
-    `block ${place.block + 1} of ${place.blocks}`);
+    `block ${place.block + 1} of ${place.blocks}`,
+  );
 }
 
 /** The whole card. `to(place, how)` gives the attributes of a way out: what is done or where it leads. */
 export function card(block, to, { heading = "h2" } = {}) {
   const { place, previous, next } = block;
-  const text = h("div", { class: "text" }, paragraphs(block, {
-    link: (link) => h("a", { class: `link ${link.kind}`, ...to(link, "link") }),
-  }));
-  const beside = (other, how, words) => (other
-    ? h("a", { class: `beside ${how}`, ...to(other, how) }, h("span", { class: "way" }, words), label(other))
-    : h("span", { class: `beside ${how} none` }));
-  return h("article", { class: "card", dataset: { node: place.node } },
+  const text = h(
+    "div",
+    { class: "text" },
+    paragraphs(block, {
+      link: (link) => h("a", { class: `link ${link.kind}`, ...to(link, "link") }),
+    }),
+  );
+  const beside = (other, how, words) =>
+    other
+      ? h(
+          "a",
+          { class: `beside ${how}`, ...to(other, how) },
+          h("span", { class: "way" }, words),
+          label(other),
+        )
+      : null;
+  return h(
+    "article",
+    { class: "card", dataset: { node: place.node } },
     h("header", null, whereabouts(place), h(heading, { class: "headline" }, bdi(place.title))),
     text,
-    h("footer", null, beside(previous, "prev", "Block before"), beside(next, "next", "Block after")));
+    previous || next
+      ? h("footer", null, beside(previous, "prev", "Block before"), beside(next, "next", "Block after"))
+      : null,
+  );
 }
 
 /** The element of the card that a click was made on; null for a step back. */
 export function clickedOn(element, click) {
-  if (click.segment !== null && click.segment !== undefined) return element.querySelector(`[data-segment="${Number(click.segment)}"]`);
-  return element.querySelector(`.beside.${click.kind === "prev" ? "prev" : click.kind === "next" ? "next" : "nowhere"}`);
+  if (click.segment !== null && click.segment !== undefined)
+    return element.querySelector(`[data-segment="${Number(click.segment)}"]`);
+  return element.querySelector(
+    `.beside.${click.kind === "prev" ? "prev" : click.kind === "next" ? "next" : "nowhere"}`,
+  );
 }

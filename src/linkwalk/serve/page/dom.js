@@ -10,7 +10,9 @@ function build(element, attributes, children) {
     else if (name === "value") element.value = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(
+    ...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false),
+  );
   return element;
 }
 
@@ -24,7 +26,8 @@ export function fill(element, ...children) {
 export const h = (tag, attributes, ...children) => build(document.createElement(tag), attributes, children);
 
 /** An SVG element, likewise. */
-export const s = (tag, attributes, ...children) => build(document.createElementNS(SVG, tag), attributes, children);
+export const s = (tag, attributes, ...children) =>
+  build(document.createElementNS(SVG, tag), attributes, children);
 
 /** A title or a piece of text whose direction does not leak into what stands around it. */
 export const bdi = (text, attributes) => h("bdi", { dir: "auto", ...attributes }, text);
@@ -32,17 +35,29 @@ export const bdi = (text, attributes) => h("bdi", { dir: "auto", ...attributes }
 /** The same where only a string can stand: between the marks that isolate. */
 export const isolate = (text) => `\u2068${text}\u2069`;
 
+/** An arrow that is read as "to". */
+export const arrow = (sign = "→") => [
+  h("span", { class: "unseen" }, " to "),
+  h("span", { class: "to", "aria-hidden": "true" }, ` ${sign} `),
+];
+
 /** "Title" for an article's first block, "Title (3)" for another: a place as people write it. */
 export const named = (place) => (place.block ? `${place.title} (${place.block})` : place.title);
 
 /** A place's name with its block number set back. */
 export function label(place) {
-  return h("span", { class: "place" }, bdi(place.title), place.block ? h("span", { class: "number" }, ` (${place.block})`) : null);
+  return h(
+    "span",
+    { class: "place" },
+    bdi(place.title),
+    place.block ? h("span", { class: "number" }, ` (${place.block})`) : null,
+  );
 }
 
 export const count = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
-export const percent = (p) => (p > 0 && p < 0.01 ? "<1%" : p > 0.99 && p < 1 ? ">99%" : `${Math.round(100 * p)}%`);
+export const percent = (p) =>
+  p > 0 && p < 0.01 ? "<1%" : p > 0.99 && p < 1 ? ">99%" : `${Math.round(100 * p)}%`;
 
 export const seconds = (t) => `${Math.floor(t / 60)}:${String(Math.floor(t % 60)).padStart(2, "0")}`;
 
@@ -66,10 +81,18 @@ export function move(element, frames, options) {
 /** What can be remembered between visits; nothing, where the browser does not want to. */
 export const kept = {
   get(name) {
-    try { return localStorage.getItem(`linkwalk.${name}`); } catch { return null; }
+    try {
+      return localStorage.getItem(`linkwalk.${name}`);
+    } catch {
+      return null;
+    }
   },
   set(name, value) {
-    try { localStorage.setItem(`linkwalk.${name}`, value); } catch { /* not remembered, then */ }
+    try {
+      localStorage.setItem(`linkwalk.${name}`, value);
+    } catch {
+      /* not remembered, then */
+    }
   },
 };
 
@@ -99,13 +122,20 @@ export async function copied(button, text) {
   const words = button.dataset.words ?? (button.dataset.words = button.textContent);
   button.textContent = (await copy(text)) ? "Copied" : "Copy it from the address bar";
   button.classList.add("done");
-  setTimeout(() => { button.textContent = words; button.classList.remove("done"); }, 1600);
+  setTimeout(() => {
+    button.textContent = words;
+    button.classList.remove("done");
+  }, 1600);
 }
 
 /** A box with one line: what went wrong, and what to do. */
 export function notice(message, retry) {
-  return h("div", { class: "notice", role: "alert" }, h("p", { dir: "auto" }, withCommands(message)),
-    retry ? h("button", { type: "button", class: "quiet", onclick: retry }, "Try again") : null);
+  return h(
+    "div",
+    { class: "notice", role: "alert" },
+    h("p", { dir: "auto" }, withCommands(message)),
+    retry ? h("button", { type: "button", class: "quiet", onclick: retry }, "Try again") : null,
+  );
 }
 
 /** Text in which `commands` between backquotes stand out. */
@@ -114,4 +144,10 @@ export function withCommands(text) {
 }
 
 /** A line that says what is being waited for. */
-export const waiting = (words) => h("p", { class: "waiting", role: "status" }, h("span", { class: "dots", "aria-hidden": "true" }, h("i"), h("i"), h("i")), words);
+export const waiting = (words) =>
+  h(
+    "p",
+    { class: "waiting", role: "status" },
+    h("span", { class: "dots", "aria-hidden": "true" }, h("i"), h("i"), h("i")),
+    words,
+  );

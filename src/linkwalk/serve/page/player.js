@@ -3,10 +3,25 @@
 import { block } from "./api.js";
 import { icon } from "./art.js";
 import { card, clickedOn } from "./card.js";
-import { address, bdi, count, fill, h, isolate, kept, label, move, named, notice, percent, waiting } from "./dom.js";
+import {
+  address,
+  bdi,
+  count,
+  fill,
+  h,
+  isolate,
+  kept,
+  label,
+  move,
+  named,
+  notice,
+  percent,
+  waiting,
+} from "./dom.js";
 import { how, line, pages } from "./trail.js";
 
-const READ = 1500, DECIDE = 1200; // ms at speed 1: to see the page and what was weighed; to see what was clicked
+const READ = 1500,
+  DECIDE = 1200; // ms at speed 1: to see the page and what was weighed; to see what was clicked
 const SPEEDS = [0.5, 1, 2, 4];
 
 /**
@@ -15,36 +30,84 @@ const SPEEDS = [0.5, 1, 2, 4];
  */
 export function player({ asked, say, onmove }) {
   const walk = { start: null, goal: null, sentence: null, steps: [], over: false, optimum: null, end: null };
-  let trail = "agent", at = 0, playing = true, decided = false, timer = 0, revealed = false, shownKey = "";
+  let trail = "agent",
+    at = 0,
+    playing = true,
+    decided = false,
+    timer = 0,
+    revealed = false,
+    shownKey = "";
   let speed = SPEEDS.includes(Number(kept.get("speed"))) ? Number(kept.get("speed")) : 1;
 
   const headline = h("h2", { class: "verdict" }, "On the way …");
   const controls = {};
-  const control = (name, words, act) => (controls[name] = h("button", { type: "button", class: "control", "aria-label": words, title: words, onclick: act }, icon(name)));
-  const rate = h("select", { class: "rate", "aria-label": "Speed", onchange: () => { speed = Number(rate.value); kept.set("speed", speed); if (playing) next(); } },
-    SPEEDS.map((value) => h("option", { value: String(value), ...(value === speed ? { selected: true } : {}) }, `${value}×`)));
+  const control = (name, words, act) =>
+    (controls[name] = h(
+      "button",
+      { type: "button", class: "control", "aria-label": words, title: words, onclick: act },
+      icon(name),
+    ));
+  const rate = h(
+    "select",
+    {
+      class: "rate",
+      "aria-label": "Speed",
+      onchange: () => {
+        speed = Number(rate.value);
+        kept.set("speed", speed);
+        if (playing) next();
+      },
+    },
+    SPEEDS.map((value) =>
+      h("option", { value: String(value), ...(value === speed ? { selected: true } : {}) }, `${value}×`),
+    ),
+  );
   const counter = h("span", { class: "counter" });
-  const bar = h("div", { class: "controls", role: "group", "aria-label": "Replay" },
-    control("first", "First page", () => seek(0)), control("before", "Step back", () => seek(at - 1)),
-    control("play", "Play", () => toggle()), control("after", "Step on", () => seek(at + 1)),
-    control("last", "To the end", () => seek(Infinity)), counter, rate);
+  const bar = h(
+    "div",
+    { class: "controls", role: "group", "aria-label": "Replay" },
+    control("first", "First page", () => seek(0)),
+    control("before", "Step back", () => seek(at - 1)),
+    control("play", "Play", () => toggle()),
+    control("after", "Step on", () => seek(at + 1)),
+    control("last", "To the end", () => seek(Infinity)),
+    counter,
+    rate,
+  );
   const own = line({ name: "The agent's trail", kind: "own", onpick: (i) => seek(i, "agent") });
   const best = line({ name: "The shortest path", kind: "best", onpick: (i) => seek(i, "optimum") });
-  const bestRow = h("div", { class: "row", hidden: true }, h("p", { class: "rowname" }, "Shortest path"), best.element);
-  const trails = h("section", { class: "panel trails", "aria-label": "Trail" },
+  const bestRow = h(
+    "div",
+    { class: "row", hidden: true },
+    h("p", { class: "rowname" }, "Shortest path"),
+    best.element,
+  );
+  const trails = h(
+    "section",
+    { class: "panel trails", "aria-label": "Trail" },
     h("div", { class: "trailhead" }, headline, bar),
-    h("div", { class: "row" }, h("p", { class: "rowname" }, bdi(asked.agent || "compass")), own.element), bestRow);
+    h("div", { class: "row" }, h("p", { class: "rowname" }, bdi(asked.agent || "compass")), own.element),
+    bestRow,
+  );
   const stage = h("div", { class: "page" }, waiting("The agent sets out …"));
   const aim = h("section", { class: "panel aim", "aria-label": "Goal" });
   const weighed = h("section", { class: "panel weighed", "aria-label": "Links weighed" });
-  const element = h("div", { class: "player", tabindex: "-1" }, trails, h("div", { class: "stage" }, stage, h("div", { class: "side" }, weighed, aim)));
+  const element = h(
+    "div",
+    { class: "player", tabindex: "-1" },
+    trails,
+    h("div", { class: "stage" }, stage, h("div", { class: "side" }, weighed, aim)),
+  );
 
-  const steps = () => (trail === "agent" ? walk.steps : walk.optimum ?? []);
+  const steps = () => (trail === "agent" ? walk.steps : (walk.optimum ?? []));
   const atEnd = () => at >= steps().length && (trail === "optimum" || walk.over);
 
   function toggle() {
     if (playing) return pause();
-    if (atEnd()) { at = 0; decided = false; }
+    if (atEnd()) {
+      at = 0;
+      decided = false;
+    }
     playing = true;
     draw();
     next();
@@ -71,11 +134,17 @@ export function player({ asked, say, onmove }) {
     clearTimeout(timer);
     if (!playing || !walk.start) return;
     if (at < steps().length) {
-      timer = setTimeout(() => {
-        if (decided) { at += 1; decided = false; } else decided = true;
-        draw();
-        next();
-      }, (decided ? DECIDE : READ) / speed);
+      timer = setTimeout(
+        () => {
+          if (decided) {
+            at += 1;
+            decided = false;
+          } else decided = true;
+          draw();
+          next();
+        },
+        (decided ? DECIDE : READ) / speed,
+      );
     } else if (atEnd()) {
       playing = false;
       draw();
@@ -87,8 +156,11 @@ export function player({ asked, say, onmove }) {
     if (!walk.start) return;
     drawTrails();
     drawControls();
-    const clicks = steps(), place = at ? clicks[at - 1].to : walk.start;
-    const key = `${trail}/${at}`, turned = key !== shownKey, before = Number(shownKey.split("/")[1] ?? 0);
+    const clicks = steps(),
+      place = at ? clicks[at - 1].to : walk.start;
+    const key = `${trail}/${at}`,
+      turned = key !== shownKey,
+      before = Number(shownKey.split("/")[1] ?? 0);
     shownKey = key;
     if (turned) {
       let found;
@@ -105,7 +177,11 @@ export function player({ asked, say, onmove }) {
       }));
       if (isGoal(place)) drawn.classList.add("reached");
       stage.replaceChildren(drawn);
-      if (before !== at) move(drawn, [{ opacity: 0, transform: `translateX(${at > before ? 48 : -48}px)` }, { opacity: 1, transform: "none" }]);
+      if (before !== at)
+        move(drawn, [
+          { opacity: 0, transform: `translateX(${at > before ? 48 : -48}px)` },
+          { opacity: 1, transform: "none" },
+        ]);
       aim.hidden = isGoal(place);
       const click = clicks[at] ?? null; // which may have come in while the page was fetched
       drawWeighed(click);
@@ -126,7 +202,8 @@ export function player({ asked, say, onmove }) {
       link.classList.add("chosen");
       link.setAttribute("aria-current", "true");
       const box = link.getBoundingClientRect();
-      if (playing && (box.top < 0 || box.bottom > innerHeight)) link.scrollIntoView({ block: "center", behavior: "smooth" });
+      if (playing && (box.top < 0 || box.bottom > innerHeight))
+        link.scrollIntoView({ block: "center", behavior: "smooth" });
     }
     weighed.classList.add("decided");
   }
@@ -136,10 +213,24 @@ export function player({ asked, say, onmove }) {
     if (!click && walk.over && walk.steps.length && trail === "agent") return drawClicks();
     if (!click || trail === "optimum") {
       weighed.hidden = true;
-      if (!click && !walk.over && trail === "agent") { weighed.hidden = false; fill(weighed, h("h3", null, "Links weighed"), waiting("Thinking …")); }
+      if (!click && !walk.over && trail === "agent") {
+        weighed.hidden = false;
+        fill(weighed, h("h3", null, "Links weighed"), waiting("Thinking …"));
+      }
       if (trail === "optimum" && click) {
         weighed.hidden = false;
-        weighed.replaceChildren(h("h3", null, "Shortest path"), h("p", { class: "soft" }, `Click ${at + 1} of ${count(steps().length, "click")}: `, how(click), " leads to ", label(click.to), "."));
+        weighed.replaceChildren(
+          h("h3", null, "Shortest path"),
+          h(
+            "p",
+            { class: "soft" },
+            `Click ${at + 1} of ${count(steps().length, "click")}: `,
+            how(click),
+            " leads to ",
+            label(click.to),
+            ".",
+          ),
+        );
       }
       return;
     }
@@ -149,52 +240,106 @@ export function player({ asked, say, onmove }) {
     const bars = click.choices.map((choice) => {
       const fill = h("span", { class: "fill" });
       fill.style.setProperty("--share", choice.probability / most);
-      return h("li", { class: choice.taken ? "taken" : null },
-        h("span", { class: "what" }, label(choice), choice.kind === "prev" || choice.kind === "next" ? h("span", { class: "tag" }, choice.kind === "prev" ? "before" : "after") : null,
-          choice.seen ? h("span", { class: "tag" }, "seen") : null, choice.taken ? h("span", { class: "unseen" }, "(clicked)") : null),
+      return h(
+        "li",
+        { class: choice.taken ? "taken" : null },
+        h(
+          "span",
+          { class: "what" },
+          label(choice),
+          choice.kind === "prev" || choice.kind === "next"
+            ? h("span", { class: "tag" }, choice.kind === "prev" ? "before" : "after")
+            : null,
+          choice.seen ? h("span", { class: "tag" }, "seen") : null,
+          choice.taken ? h("span", { class: "unseen" }, "(clicked)") : null,
+        ),
         h("span", { class: "chance" }, percent(choice.probability)),
-        h("span", { class: "track", "aria-hidden": "true" }, fill));
+        h("span", { class: "track", "aria-hidden": "true" }, fill),
+      );
     });
-    fill(weighed, h("h3", null, "Links weighed"),
-      click.kind === "back" ? h("p", { class: "soft" }, "The agent goes back to ", label(click.to), ".") : null,
+    fill(
+      weighed,
+      h("h3", null, "Links weighed"),
+      click.kind === "back"
+        ? h("p", { class: "soft" }, "The agent goes back to ", label(click.to), ".")
+        : null,
       h("ol", { class: "bars" }, bars),
-      click.others ? h("p", { class: "soft more" }, `${count(click.others, "more link")}, ${percent(Math.max(0, rest))} together`) : null,
-      note(click));
+      click.others
+        ? h(
+            "p",
+            { class: "soft more" },
+            `${count(click.others, "more link")}, ${percent(Math.max(0, rest))} together`,
+          )
+        : null,
+      note(click),
+    );
   }
 
   /** Where the look of the page is not what decided. */
   function note(click) {
     const taken = click.choices.find((choice) => choice.taken);
     if (!taken || taken === click.choices[0] || click.kind === "back") return null;
-    return h("p", { class: "soft more" }, taken.seen
-      ? "On the way back to a link that it remembers." : "Not the likeliest by its look: what the agent remembers of other pages counts as well.");
+    return h(
+      "p",
+      { class: "soft more" },
+      taken.seen
+        ? "On the way back to a link that it remembers."
+        : "Not the likeliest by its look: what the agent remembers of other pages counts as well.",
+    );
   }
 
   /** At the end: how sure the agent was of each click. */
   function drawClicks() {
     weighed.hidden = false;
-    fill(weighed, h("h3", null, "Every click, and how likely it was"), h("ol", { class: "bars all", tabindex: "0", "aria-label": "Every click" }, walk.steps.map((click, i) => {
-      const share = h("span", { class: "fill" });
-      share.style.setProperty("--share", click.probability);
-      return h("li", null, h("button", { type: "button", class: "what", onclick: () => seek(i, "agent") }, label(click.to), h("span", { class: "soft" }, how(click))),
-        h("span", { class: "chance" }, percent(click.probability)), h("span", { class: "track", "aria-hidden": "true" }, share));
-    })));
+    fill(
+      weighed,
+      h("h3", null, "Every click, and how likely it was"),
+      h(
+        "ol",
+        { class: "bars all", tabindex: "0", "aria-label": "Every click" },
+        walk.steps.map((click, i) => {
+          const share = h("span", { class: "fill" });
+          share.style.setProperty("--share", click.probability);
+          return h(
+            "li",
+            null,
+            h(
+              "button",
+              { type: "button", class: "what", onclick: () => seek(i, "agent") },
+              label(click.to),
+              h("span", { class: "soft" }, how(click)),
+            ),
+            h("span", { class: "chance" }, percent(click.probability)),
+            h("span", { class: "track", "aria-hidden": "true" }, share),
+          );
+        }),
+      ),
+    );
   }
 
   function announce(place, clicks) {
     if (!at) return say(`Start: ${isolate(named(place))}.`);
     const click = clicks[at - 1];
     const chance = trail === "agent" && click.probability !== null ? `, ${percent(click.probability)}` : "";
-    say(`${trail === "agent" ? "Click" : "Shortest path, click"} ${at}: ${how(click)}${chance}, to ${isolate(named(place))}.${isGoal(place) ? " That is the goal." : ""}`);
+    const which = trail === "agent" ? "Click" : "Shortest path, click";
+    const goal = isGoal(place) ? " That is the goal." : "";
+    say(`${which} ${at}: ${how(click)}${chance}, to ${isolate(named(place))}.${goal}`);
   }
 
   function drawTrails() {
-    trails.style.setProperty("--stops", Math.max(revealed ? walk.steps.length + 1 : at + 2, (revealed && walk.optimum?.length + 1) || 0, 9));
-    const seen = trail === "agent" && !revealed ? pages(walk.start, walk.steps.slice(0, at)) : pages(walk.start, walk.steps);
+    trails.style.setProperty(
+      "--stops",
+      Math.max(revealed ? walk.steps.length + 1 : at + 2, (revealed && walk.optimum?.length + 1) || 0, 6),
+    );
+    const seen =
+      trail === "agent" && !revealed
+        ? pages(walk.start, walk.steps.slice(0, at))
+        : pages(walk.start, walk.steps);
     const done = walk.over && (trail === "optimum" || at >= walk.steps.length);
     if (done && !revealed) reveal();
     own.show(revealed ? pages(walk.start, walk.steps) : seen, {
-      goal: walk.goal ? bdi(walk.goal.title) : revealed ? null : "?", found: revealed ? foundAt() : -1,
+      goal: walk.goal ? bdi(walk.goal.title) : revealed ? null : "?",
+      found: revealed ? foundAt() : -1,
     });
     own.mark(trail === "agent" ? at : -1);
     best.mark(trail === "optimum" ? at : -1);
@@ -203,26 +348,55 @@ export function player({ asked, say, onmove }) {
   }
 
   /** Which stop is the goal, or the closest to the sentence; -1 where there is none. */
-  const foundAt = () => (walk.end.success ? walk.steps.length : pages(walk.start, walk.steps).findIndex((place) => place.node === walk.end.best?.node));
+  const foundAt = () =>
+    walk.end.success
+      ? walk.steps.length
+      : pages(walk.start, walk.steps).findIndex((place) => place.node === walk.end.best?.node);
 
   /** The end: what came of it, and beside it the shortest path. */
   function reveal() {
     revealed = true;
-    const { success, distance, budget } = walk.end, made = count(walk.steps.length, "click");
+    const { success, distance, budget } = walk.end,
+      made = count(walk.steps.length, "click");
     if (success === null || success === undefined) {
-      headline.replaceChildren(`Closest page in ${made}: `, walk.end.best
-        ? h("button", { type: "button", class: "inline", onclick: () => seek(foundAt(), "agent") }, label(walk.end.best)) : "none");
+      headline.replaceChildren(
+        `Closest page in ${made}: `,
+        walk.end.best
+          ? h(
+              "button",
+              { type: "button", class: "inline", onclick: () => seek(foundAt(), "agent") },
+              label(walk.end.best),
+            )
+          : "none",
+      );
     } else if (success) {
-      headline.replaceChildren(h("b", null, `Found in ${made}.`), ` ${walk.steps.length === distance ? "No path is shorter." : `The shortest path has ${distance}.`}`);
+      headline.replaceChildren(
+        h("b", null, `Found in ${made}.`),
+        ` ${walk.steps.length === distance ? "No path is shorter." : `The shortest path has ${distance}.`}`,
+      );
     } else {
-      headline.replaceChildren(h("b", null, walk.steps.length < budget ? `No way leads on after ${made}.` : `Not found within ${made}.`), ` The shortest path has ${distance}.`);
+      headline.replaceChildren(
+        h(
+          "b",
+          null,
+          walk.steps.length < budget ? `No way leads on after ${made}.` : `Not found within ${made}.`,
+        ),
+        ` The shortest path has ${distance}.`,
+      );
     }
     element.classList.toggle("won", success === true);
     if (walk.optimum?.length) {
       const shared = new Set(pages(walk.start, walk.steps).map((place) => place.node));
       bestRow.hidden = false;
       best.show(pages(walk.start, walk.optimum), { found: walk.optimum.length, shared });
-      move(bestRow, [{ opacity: 0, transform: "translateY(-12px)" }, { opacity: 1, transform: "none" }], { duration: 500 });
+      move(
+        bestRow,
+        [
+          { opacity: 0, transform: "translateY(-12px)" },
+          { opacity: 1, transform: "none" },
+        ],
+        { duration: 500 },
+      );
     }
     say(headline.textContent);
   }
@@ -241,29 +415,51 @@ export function player({ asked, say, onmove }) {
 
   async function drawAim() {
     if (walk.sentence) {
-      aim.replaceChildren(h("h3", null, "Looking for"), h("p", { class: "quote", dir: "auto" }, walk.sentence));
+      aim.replaceChildren(
+        h("h3", null, "Looking for"),
+        h("p", { class: "quote", dir: "auto" }, walk.sentence),
+      );
       return;
     }
-    const name = h("p", { class: "name" }, label(walk.goal)), text = h("p", { class: "excerpt", dir: "auto" });
+    const name = h("p", { class: "name" }, label(walk.goal)),
+      text = h("p", { class: "excerpt", dir: "auto" });
     aim.replaceChildren(h("h3", null, "Looking for"), name, text);
     try {
       text.textContent = (await block(walk.goal.node)).segments.map((segment) => segment.text).join("");
-    } catch { /* the name says enough */ }
+    } catch {
+      /* the name says enough */
+    }
   }
 
   /** Arrow keys step, Home and End go to the ends, the space bar plays. */
   function keys(event) {
     if (event.altKey || event.ctrlKey || event.metaKey || !walk.start) return;
-    const jump = { ArrowRight: () => seek(at + 1), ArrowLeft: () => seek(at - 1), Home: () => seek(0), End: () => seek(Infinity) }[event.key];
-    if (jump) { event.preventDefault(); jump(); }
-    else if (event.key === " " && !event.target.matches("button, a, summary")) { event.preventDefault(); toggle(); }
+    const jump = {
+      ArrowRight: () => seek(at + 1),
+      ArrowLeft: () => seek(at - 1),
+      Home: () => seek(0),
+      End: () => seek(Infinity),
+    }[event.key];
+    if (jump) {
+      event.preventDefault();
+      jump();
+    } else if (event.key === " " && !event.target.matches("button, a, summary")) {
+      event.preventDefault();
+      toggle();
+    }
   }
 
   return {
-    element, keys, seek,
+    element,
+    keys,
+    seek,
     feed: {
       start(found) {
-        Object.assign(walk, { start: found.start, goal: found.goal ?? null, sentence: found.sentence ?? null });
+        Object.assign(walk, {
+          start: found.start,
+          goal: found.goal ?? null,
+          sentence: found.sentence ?? null,
+        });
         drawAim();
         draw();
         next();
@@ -284,7 +480,15 @@ export function player({ asked, say, onmove }) {
     },
     /** Show a whole walk at a step, at rest. */
     open(whole, step, on) {
-      Object.assign(walk, { start: whole.start, goal: whole.goal, sentence: whole.sentence, steps: whole.steps, over: true, end: whole, optimum: whole.optimum });
+      Object.assign(walk, {
+        start: whole.start,
+        goal: whole.goal,
+        sentence: whole.sentence,
+        steps: whole.steps,
+        over: true,
+        end: whole,
+        optimum: whole.optimum,
+      });
       drawAim();
       playing = false;
       decided = true;
@@ -293,6 +497,9 @@ export function player({ asked, say, onmove }) {
       at = Math.min(Math.max(0, step), steps().length);
       draw();
     },
-    leave() { clearTimeout(timer); playing = false; },
+    leave() {
+      clearTimeout(timer);
+      playing = false;
+    },
   };
 }

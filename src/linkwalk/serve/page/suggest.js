@@ -10,13 +10,32 @@ let made = 0;
 /** Returns {element, input, value}; `label` is what the field is called. */
 export function suggest({ label, name, placeholder, onpick = () => {} }) {
   const id = `suggest-${++made}`;
-  const list = h("ul", { class: "options", role: "listbox", id: `${id}-list`, "aria-label": `${label}: titles`, hidden: true });
+  const list = h("ul", {
+    class: "options",
+    role: "listbox",
+    id: `${id}-list`,
+    "aria-label": `${label}: titles`,
+    hidden: true,
+  });
   const input = h("input", {
-    id, name, placeholder, type: "text", role: "combobox", autocomplete: "off", autocapitalize: "off", spellcheck: "false", dir: "auto",
-    "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": `${id}-list`,
+    id,
+    name,
+    placeholder,
+    type: "text",
+    role: "combobox",
+    autocomplete: "off",
+    autocapitalize: "off",
+    spellcheck: "false",
+    dir: "auto",
+    "aria-autocomplete": "list",
+    "aria-expanded": "false",
+    "aria-controls": `${id}-list`,
   });
   const element = h("div", { class: "field combobox" }, h("label", { for: id }, label), input, list);
-  let options = [], active = -1, timer = 0, asking = null;
+  let options = [],
+    active = -1,
+    timer = 0,
+    asking = null;
 
   const close = () => {
     clearTimeout(timer);
@@ -40,12 +59,31 @@ export function suggest({ label, name, placeholder, onpick = () => {} }) {
   };
   const show = (found) => {
     options = found;
-    list.replaceChildren(...found.map((place, i) => h("li", {
-      role: "option", id: `${id}-${i}`, "aria-selected": "false",
-      onmousedown: (event) => event.preventDefault(), // the field keeps the focus
-      onclick: () => pick(place),
-    }, title(place, input.value), h("span", { class: "hint" }, count(place.blocks, "block")))));
-    if (!found.length) list.replaceChildren(h("li", { class: "none", role: "option", "aria-disabled": "true", "aria-selected": "false" }, "No title like that"));
+    list.replaceChildren(
+      ...found.map((place, i) =>
+        h(
+          "li",
+          {
+            role: "option",
+            id: `${id}-${i}`,
+            "aria-selected": "false",
+            onmousedown: (event) => event.preventDefault(), // the field keeps the focus
+            onclick: () => pick(place),
+          },
+          title(place, input.value),
+          " ",
+          h("span", { class: "hint" }, count(place.blocks, "block")),
+        ),
+      ),
+    );
+    if (!found.length)
+      list.replaceChildren(
+        h(
+          "li",
+          { class: "none", role: "option", "aria-disabled": "true", "aria-selected": "false" },
+          "No title like that",
+        ),
+      );
     list.hidden = false;
     active = -1;
     input.setAttribute("aria-expanded", "true");
@@ -86,9 +124,15 @@ export function suggest({ label, name, placeholder, onpick = () => {} }) {
     }
   });
   return {
-    element, input,
-    get value() { return input.value.trim(); },
-    set value(text) { input.value = text; close(); },
+    element,
+    input,
+    get value() {
+      return input.value.trim();
+    },
+    set value(text) {
+      input.value = text;
+      close();
+    },
   };
 }
 

@@ -2,4 +2,6 @@
 try {
   const kept = localStorage.getItem("linkwalk.theme");
   if (kept === "light" || kept === "dark") document.documentElement.dataset.theme = kept;
-} catch { /* storage is switched off: the system decides */ }
+} catch {
+  /* storage is switched off: the system decides */
+}

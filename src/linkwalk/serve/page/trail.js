@@ -1,6 +1,6 @@
 // A walk as a line with stops: drawn as it grows, each stop a button. Also as a column, for walks side by side.
 
-import { bdi, count, h, isolate, label, move, named } from "./dom.js";
+import { arrow, bdi, count, h, isolate, label, move, named } from "./dom.js";
 
 const WAYS = { prev: "block before", next: "block after", back: "went back" };
 
@@ -14,15 +14,31 @@ export const how = (click) => WAYS[click.kind] ?? `“${isolate(click.link)}”`
 export function line({ name, kind, onpick }) {
   const stops = h("ol", { class: "stops", "aria-label": name });
   const element = h("div", { class: `trail ${kind}` }, stops);
-  let places = [], current = -1;
+  let places = [],
+    current = -1;
 
   const stop = (place, i) => {
     const same = i > 0 && places[i - 1].title === place.title;
-    return h("li", null, h("button", {
-      type: "button", "aria-label": `${i}: ${isolate(named(place))}`, title: named(place), onclick: () => onpick(i),
-    }, h("span", { class: "dot", "aria-hidden": "true" }),
-    h("span", { class: same ? "words same" : "words" }, same ? `block ${place.block}` : bdi(place.title),
-      !same && place.block ? h("span", { class: "number" }, ` (${place.block})`) : null)));
+    return h(
+      "li",
+      null,
+      h(
+        "button",
+        {
+          type: "button",
+          "aria-label": `${i}: ${isolate(named(place))}`,
+          title: named(place),
+          onclick: () => onpick(i),
+        },
+        h("span", { class: "dot", "aria-hidden": "true" }),
+        h(
+          "span",
+          { class: same ? "words same" : "words" },
+          same ? `block ${place.block}` : bdi(place.title),
+          !same && place.block ? h("span", { class: "number" }, ` (${place.block})`) : null,
+        ),
+      ),
+    );
   };
   return {
     element,
@@ -34,12 +50,25 @@ export function line({ name, kind, onpick }) {
         const item = stop(next[i], i);
         if (shared?.has(next[i].node)) item.classList.add("shared");
         stops.append(item);
-        if (i) move(item.querySelector(".dot"), [{ transform: "scale(0)" }, { transform: "scale(1)" }], { duration: 260 });
+        if (i)
+          move(item.querySelector(".dot"), [{ transform: "scale(0)" }, { transform: "scale(1)" }], {
+            duration: 260,
+          });
       }
       [...stops.children].forEach((item, i) => item.classList.toggle("goal", i === found));
       if (goal && found < 0) {
-        stops.append(h("li", { class: "ahead" }, h("span", { class: "stop" }, h("span", { class: "dot", "aria-hidden": "true" }),
-          h("span", { class: "words" }, goal))));
+        stops.append(
+          h(
+            "li",
+            { class: "ahead" },
+            h(
+              "span",
+              { class: "stop" },
+              h("span", { class: "dot", "aria-hidden": "true" }),
+              h("span", { class: "words" }, goal),
+            ),
+          ),
+        );
       }
     },
     /** Light up stop i, and bring it into view. */
@@ -55,23 +84,49 @@ export function line({ name, kind, onpick }) {
       const item = stops.children[i];
       if (item) element.scrollTo({ left: item.offsetLeft - element.clientWidth / 2 + item.clientWidth / 2 });
     },
-    get current() { return current; },
+    get current() {
+      return current;
+    },
   };
 }
 
-const HEAD = 9, TAIL = 4;
+const HEAD = 9,
+  TAIL = 4;
 
 /** A walk as a column: page by page, with the words clicked. Long ones are folded in the middle. */
 export function column(start, steps, { reached, shared } = {}) {
   const items = [h("li", { class: "first" }, label(start))];
-  steps.forEach((click, i) => items.push(h("li", {
-    class: [reached && i === steps.length - 1 ? "goal" : "", shared?.has(click.to.node) ? "shared" : "", click.seen ? "seen" : ""].join(" ").trim() || null,
-  }, label(click.to), h("span", { class: "how" }, how(click)))));
+  steps.forEach((click, i) =>
+    items.push(
+      h(
+        "li",
+        {
+          class:
+            [
+              reached && i === steps.length - 1 ? "goal" : "",
+              shared?.has(click.to.node) ? "shared" : "",
+              click.seen ? "seen" : "",
+            ]
+              .join(" ")
+              .trim() || null,
+        },
+        label(click.to),
+        h("span", { class: "how" }, how(click)),
+      ),
+    ),
+  );
   const list = h("ol", { class: "column" }, items);
   if (items.length > HEAD + TAIL + 2) {
     const folded = items.slice(HEAD, -TAIL);
-    const more = h("li", { class: "fold" }, h("button", { type: "button", class: "quiet", onclick: () => more.replaceWith(...folded) },
-      `${count(folded.length, "more page")}`));
+    const more = h(
+      "li",
+      { class: "fold" },
+      h(
+        "button",
+        { type: "button", class: "quiet", onclick: () => more.replaceWith(...folded) },
+        `${count(folded.length, "more page")}`,
+      ),
+    );
     folded[0].before(more);
     folded.forEach((item) => item.remove());
   }
@@ -80,14 +135,33 @@ export function column(start, steps, { reached, shared } = {}) {
 
 /** A short path in one line: start › page › page. */
 export function crumbs(start, steps) {
-  return h("span", { class: "crumbs" }, pages(start, steps).map((place, i) => [i ? h("span", { class: "to", "aria-label": "to" }, " › ") : null, label(place)]));
+  return h(
+    "span",
+    { class: "crumbs" },
+    pages(start, steps).map((place, i) => [i ? arrow("›") : null, label(place)]),
+  );
 }
 
 /** Each click of a path with the sentence its link stands in. */
 export function clicks(start, steps) {
-  return h("ol", { class: "clicks" }, steps.map((click) => h("li", null,
-    h("span", { class: "on" }, label(click.from)),
-    click.sentence
-      ? h("p", { dir: "auto" }, click.sentence.before, h("span", { class: "chosen" }, click.sentence.link), click.sentence.after)
-      : h("p", { class: "how" }, WAYS[click.kind] ?? click.kind))));
+  return h(
+    "ol",
+    { class: "clicks" },
+    steps.map((click) =>
+      h(
+        "li",
+        null,
+        h("span", { class: "on" }, label(click.from)),
+        click.sentence
+          ? h(
+              "p",
+              { dir: "auto" },
+              click.sentence.before,
+              h("span", { class: "chosen" }, click.sentence.link),
+              click.sentence.after,
+            )
+          : h("p", { class: "how" }, WAYS[click.kind] ?? click.kind),
+      ),
+    ),
+  );
 }

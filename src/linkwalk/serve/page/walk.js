@@ -2,53 +2,142 @@
 
 import * as api from "./api.js";
 import { map, WAYS } from "./art.js";
-import { address, bdi, count, fill, h, isolate, label, named, notice, still, waiting } from "./dom.js";
+import { comparison } from "./compare.js";
+import { address, arrow, bdi, count, fill, h, isolate, label, named, notice } from "./dom.js";
 import { player } from "./player.js";
 import { suggest } from "./suggest.js";
-import { column, pages } from "./trail.js";
 
 const EXAMPLES = [3, 5, 8]; // seeds of the pairs offered to begin with
 const LEAST = 4; // clicks that a pair is apart
-const BESIDE = ["compass", "greedy-unvisited", "random"];
 
 export function enter(root, { server, go, note, say, title }) {
   const agents = server.agents.map((agent) => agent.name);
   const usual = agents.includes("compass") ? "compass" : agents[0];
-  let watching = null, watched = "", stop = () => {}, compared = "", values = {}, examples = null, toCompare = false;
+  let watching = null,
+    watched = "",
+    stop = () => {},
+    values = {},
+    examples = null;
 
   const from = suggest({ label: "From", name: "from", placeholder: "Where to start" });
   const to = suggest({ label: "To", name: "to", placeholder: "What to find" });
-  const words = h("input", { id: "sentence", name: "sentence", type: "text", maxlength: "2000", dir: "auto", placeholder: "What to find, in words of your own", autocomplete: "off" });
+  const words = h("input", {
+    id: "sentence",
+    name: "sentence",
+    type: "text",
+    maxlength: "2000",
+    dir: "auto",
+    placeholder: "What to find, in words of your own",
+    autocomplete: "off",
+  });
   const sentence = h("div", { class: "field" }, h("label", { for: "sentence" }, "Towards a sentence"), words);
-  const choice = (value, text) => h("label", null, h("input", { type: "radio", name: "goal", value, onchange: () => goalIs(value) }), h("span", null, text));
-  const kinds = h("div", { class: "switch", role: "radiogroup", "aria-label": "The goal is" }, choice("title", "An article"), choice("sentence", "A sentence"));
-  const agent = h("select", { id: "agent", name: "agent" }, server.agents.map(({ name, about }) => h("option", { value: name, title: about }, name)));
+  const choice = (value, text) =>
+    h(
+      "label",
+      null,
+      h("input", { type: "radio", name: "goal", value, onchange: () => goalIs(value) }),
+      h("span", null, text),
+    );
+  const kinds = h(
+    "div",
+    { class: "switch", role: "radiogroup", "aria-label": "The goal is" },
+    choice("title", "An article"),
+    choice("sentence", "A sentence"),
+  );
+  const agent = h(
+    "select",
+    { id: "agent", name: "agent" },
+    server.agents.map(({ name, about }) => h("option", { value: name, title: about }, name)),
+  );
   const about = h("p", { class: "about" });
-  const budget = h("input", { id: "budget", type: "number", min: "1", max: "1000", step: "1", inputmode: "numeric", placeholder: "100" });
-  const seed = h("input", { id: "seed", type: "number", min: "0", step: "1", inputmode: "numeric", placeholder: "0" });
+  const budget = h("input", {
+    id: "budget",
+    type: "number",
+    min: "1",
+    max: String(server.budget ?? 1000),
+    step: "1",
+    inputmode: "numeric",
+    placeholder: "100",
+  });
+  const seed = h("input", {
+    id: "seed",
+    type: "number",
+    min: "0",
+    step: "1",
+    inputmode: "numeric",
+    placeholder: "0",
+  });
   const back = h("input", { id: "back", type: "checkbox" });
-  const options = h("details", { class: "options-box" }, h("summary", null, "Options"),
-    h("div", { class: "fields" },
+  const options = h(
+    "details",
+    { class: "options-box" },
+    h("summary", null, "Options"),
+    h(
+      "div",
+      { class: "fields" },
       h("div", { class: "field" }, h("label", { for: "budget" }, "Clicks at most"), budget),
       h("div", { class: "field" }, h("label", { for: "seed" }, "Seed"), seed),
-      h("label", { class: "tick", for: "back" }, back, "May go back")));
+      h("label", { class: "tick", for: "back" }, back, "May go back"),
+    ),
+  );
   const surprise = h("button", { type: "button", onclick: surpriseMe }, "Surprise me");
   const trouble = h("div", { class: "trouble" });
-  const swap = h("button", { type: "button", class: "swap", "aria-label": "Swap start and goal", title: "Swap start and goal", onclick: () => { [from.value, to.value] = [to.value, from.value]; } }, "⇄");
+  const swap = h(
+    "button",
+    {
+      type: "button",
+      class: "swap",
+      "aria-label": "Swap start and goal",
+      title: "Swap start and goal",
+      onclick: () => {
+        [from.value, to.value] = [to.value, from.value];
+      },
+    },
+    "⇄",
+  );
   const asking = h("p", { class: "asking" }); // on a phone the form steps back behind this once a walk has begun
-  const form = h("form", { class: "panel ask-walk", "aria-label": "A walk", onsubmit: submit },
-    h("div", { class: "ends" }, from.element, swap, to.element, sentence,
+  const form = h(
+    "form",
+    { class: "panel ask-walk", "aria-label": "A walk", novalidate: true, onsubmit: submit },
+    h(
+      "div",
+      { class: "ends" },
+      from.element,
+      swap,
+      to.element,
+      sentence,
       h("div", { class: "field agent" }, h("label", { for: "agent" }, "Agent"), agent),
-      h("button", { class: "primary" }, "Walk")),
-    h("div", { class: "under" }, kinds, about, options, surprise), trouble);
-  const intro = h("div", { class: "intro" }, h("div", null,
-    h("h1", null, "Watch an agent find its way by clicking links"),
-    h("p", null, "Name two articles. The agent starts at the first and looks for the second: it reads one paragraph at a time, weighs the links in it, and clicks one.")),
-  map([WAYS.agent]));
+      h("button", { class: "primary" }, "Walk"),
+    ),
+    h("div", { class: "under" }, kinds, about, options, surprise),
+    trouble,
+    server.missing?.navigate ? notice(server.missing.navigate) : null,
+  );
+  const intro = h(
+    "div",
+    { class: "intro" },
+    h(
+      "div",
+      null,
+      h("h1", null, "Watch an agent find its way by clicking links"),
+      h(
+        "p",
+        null,
+        "Name two articles. The agent starts at the first and looks for the second: ",
+        "it reads one paragraph at a time, weighs the links in it, and clicks one.",
+      ),
+    ),
+    map([WAYS.agent]),
+  );
   const offered = h("section", { class: "offered", "aria-label": "Examples" });
   const arena = h("div", { class: "arena" });
-  const beside = h("section", { class: "beside-each-other", "aria-label": "Agents side by side" });
-  root.append(intro, asking, form, offered, arena, beside);
+  const beside = comparison({
+    agents,
+    say,
+    onpick: (names) =>
+      go({ view: "walk", ...asked(), step: values.step, trail: values.trail, compare: names.join(",") }),
+  });
+  root.append(intro, asking, form, offered, arena, beside.element);
   agent.addEventListener("change", tellAbout);
   const keys = (event) => {
     if (!event.defaultPrevented && !event.target.closest("input, select, textarea")) watching?.keys(event);
@@ -67,8 +156,10 @@ export function enter(root, { server, go, note, say, title }) {
   function submit(event) {
     event.preventDefault();
     const toSentence = !sentence.hidden;
-    const lacks = !from.value ? [from.input, "Name an article to start from."]
-      : toSentence ? !words.value.trim() && [words, "Write a sentence that says what to find."]
+    const lacks = !from.value
+      ? [from.input, "Name an article to start from."]
+      : toSentence
+        ? !words.value.trim() && [words, "Write a sentence that says what to find."]
         : !to.value && [to.input, "Name an article to find, or give a sentence instead."];
     if (lacks) {
       trouble.replaceChildren(notice(lacks[1]));
@@ -77,8 +168,14 @@ export function enter(root, { server, go, note, say, title }) {
     }
     watched = ""; // the same walk again, from the start
     go({
-      view: "walk", from: from.value, to: toSentence ? null : to.value, sentence: toSentence ? words.value.trim() : null,
-      agent: agent.value === usual ? null : agent.value, budget: budget.value, back: back.checked ? 1 : null, seed: seed.value,
+      view: "walk",
+      from: from.value,
+      to: toSentence ? null : to.value,
+      sentence: toSentence ? words.value.trim() : null,
+      agent: agent.value === usual ? null : agent.value,
+      budget: budget.value,
+      back: back.checked ? 1 : null,
+      seed: seed.value,
     });
     if (!watched) update(values); // the address was the same
     watching?.element.focus({ preventScroll: true }); // where the arrow keys step
@@ -87,7 +184,12 @@ export function enter(root, { server, go, note, say, title }) {
     surprise.disabled = true;
     try {
       const pair = await api.pair(Math.floor(Math.random() * 1e6), 3);
-      go({ view: "walk", from: named(pair.start), to: named(pair.goal), agent: agent.value === usual ? null : agent.value });
+      go({
+        view: "walk",
+        from: named(pair.start),
+        to: named(pair.goal),
+        agent: agent.value === usual ? null : agent.value,
+      });
     } catch (error) {
       trouble.replaceChildren(notice(error.message));
     }
@@ -112,15 +214,30 @@ export function enter(root, { server, go, note, say, title }) {
     goalIs(now.sentence ? "sentence" : "title");
     form.classList.remove("open");
     if (ready) {
-      fill(asking, h("span", null, bdi(now.from), h("span", { class: "to", "aria-label": "to" }, " → "), bdi(now.to ?? `“${now.sentence}”`)),
-        h("button", { type: "button", class: "quiet", onclick: () => { form.classList.add("open"); asking.replaceChildren(); from.input.focus(); } }, "Change"));
+      fill(
+        asking,
+        h("span", null, bdi(now.from), arrow(), bdi(now.to ?? `“${now.sentence}”`)),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "quiet",
+            onclick: () => {
+              form.classList.add("open");
+              asking.replaceChildren();
+              from.input.focus();
+            },
+          },
+          "Change",
+        ),
+      );
     }
     if (!ready) {
       stop();
       watching = null;
       watched = "";
       arena.replaceChildren();
-      beside.replaceChildren();
+      beside.clear();
       title("");
       offer();
       return;
@@ -143,15 +260,23 @@ export function enter(root, { server, go, note, say, title }) {
   }
   function request() {
     const { from, to, sentence, agent, budget, back, seed } = asked();
-    return { start: from, goal: to || null, sentence: sentence || null, agent: agent || usual, budget: Number(budget) || null, back: back === "1", seed: Number(seed) || 0 };
+    return {
+      start: from,
+      goal: to || null,
+      sentence: sentence || null,
+      agent: agent || usual,
+      budget: Number(budget) || null,
+      back: back === "1",
+      seed: Number(seed) || 0,
+    };
   }
 
   async function watch() {
     stop();
-    compared = "";
-    beside.replaceChildren();
+    beside.clear();
     const mine = (watching = player({
-      asked: { ...asked(), agent: values.agent || usual }, say,
+      asked: { ...asked(), agent: values.agent || usual },
+      say,
       onmove: ({ trail, step }) => {
         if (watching !== mine) return;
         values = { ...values, step: String(step), trail: trail === "optimum" ? trail : null };
@@ -168,89 +293,69 @@ export function enter(root, { server, go, note, say, title }) {
     arena.replaceChildren(mine.element);
     if (values.step !== undefined) {
       const calling = new AbortController();
-      stop = () => { calling.abort(); mine.leave(); };
+      stop = () => {
+        calling.abort();
+        mine.leave();
+      };
       try {
         const whole = await api.walk(request(), calling.signal);
         mine.open(whole, Number(values.step) || 0, values.trail);
         drawBeside();
-      } catch (error) { failed(error); }
+      } catch (error) {
+        failed(error);
+      }
       return;
     }
     const unfollow = api.follow(request(), { ...mine.feed, error: failed });
-    stop = () => { unfollow(); mine.leave(); };
+    stop = () => {
+      unfollow();
+      mine.leave();
+    };
   }
 
-  // Agents side by side, beneath the walk.
+  /** Agents side by side, beneath a walk between two pages that has been seen. */
   function drawBeside() {
-    if (!values.to || values.sentence || !watching) return beside.replaceChildren();
-    const chosen = (values.compare ?? "").split(",").filter((name) => agents.includes(name)).slice(0, 6);
-    if (!chosen.length) {
-      if (values.step === undefined) return; // once the walk has been seen
-      if (compared === "offer") return;
-      compared = "offer";
-      const usualOnes = BESIDE.filter((name) => agents.includes(name));
-      beside.replaceChildren(h("button", {
-        type: "button",
-        onclick: () => { toCompare = true; go({ view: "walk", ...asked(), step: values.step, trail: values.trail, compare: usualOnes.join(",") }); },
-      }, "Compare agents on this pair"));
-      return;
-    }
-    const key = JSON.stringify([chosen, asked()]);
-    if (compared === key) return;
-    compared = key;
-    compare(chosen, key);
-  }
-  async function compare(chosen, key) {
-    const picks = h("fieldset", { class: "picks" }, h("legend", null, "Agents"), agents.map((name) => h("label", { class: "tick" },
-      h("input", { type: "checkbox", value: name, checked: chosen.includes(name), onchange: repick }), name)));
-    function repick() {
-      const next = [...picks.querySelectorAll("input:checked")].map((box) => box.value).slice(0, 6);
-      go({ view: "walk", ...asked(), step: values.step, trail: values.trail, compare: (next.length ? next : BESIDE).join(",") }, { replace: true });
-    }
-    const result = h("div", null, waiting(`${count(chosen.length, "agent")} at work …`));
-    beside.replaceChildren(h("h2", null, "Side by side"), picks, result);
-    if (toCompare) beside.scrollIntoView({ block: "start", behavior: still() ? "auto" : "smooth" });
-    toCompare = false;
-    try {
-      const { start, goal, budget, seed } = request();
-      const found = await api.compare({ start, goal, agents: chosen, budget: budget ?? 100, seed });
-      if (compared !== key) return;
-      result.replaceChildren(columns(found));
-      say(found.walks.map((walk) => `${walk.agent}: ${walk.success ? `found in ${count(walk.steps.length, "click")}` : "not found"}`).join(". "));
-    } catch (error) {
-      if (compared === key) result.replaceChildren(notice(error.message));
-    }
+    if (!values.to || values.sentence || !watching) beside.clear();
+    else if (values.compare || values.step !== undefined) beside.show(request(), values.compare);
   }
 
   // Something to begin with.
   async function offer() {
     try {
       examples ??= await Promise.all(EXAMPLES.map((number) => api.pair(number, LEAST)));
-    } catch { return; }
+    } catch {
+      return;
+    }
     if (values.from && (values.to || values.sentence)) return;
-    offered.replaceChildren(h("h2", null, "For example"), h("ul", { class: "chips" }, examples.map(({ start, goal, distance }) => h("li", null,
-      h("a", { class: "chip", href: address({ view: "walk", from: named(start), to: named(goal) }) }, label(start), h("span", { class: "to", "aria-label": "to" }, " → "), label(goal),
-        h("span", { class: "hint" }, count(distance, "click")))))));
+    offered.replaceChildren(
+      h("h2", null, "For example"),
+      h(
+        "ul",
+        { class: "chips" },
+        examples.map(({ start, goal, distance }) =>
+          h(
+            "li",
+            null,
+            h(
+              "a",
+              { class: "chip", href: address({ view: "walk", from: named(start), to: named(goal) }) },
+              label(start),
+              arrow(),
+              label(goal),
+              " ",
+              h("span", { class: "hint" }, count(distance, "click")),
+            ),
+          ),
+        ),
+      ),
+    );
   }
 
   return {
     update,
-    leave() { stop(); document.removeEventListener("keydown", keys); },
+    leave() {
+      stop();
+      document.removeEventListener("keydown", keys);
+    },
   };
-}
-
-/** The trails of several agents and the shortest path, as columns. */
-function columns({ start, optimum, walks }) {
-  const ideal = new Set(pages(start, optimum).map((place) => place.node));
-  const most = Math.max(optimum.length, ...walks.map((walk) => walk.steps.length), 1);
-  const one = (name, steps, verdict, reached, kind) => {
-    const fill = h("span", { class: "fill" });
-    fill.style.setProperty("--share", steps.length / most);
-    return h("section", { class: `lane ${kind}` },
-      h("h3", null, bdi(name)), h("p", { class: "big" }, String(steps.length), h("span", null, ` ${steps.length === 1 ? "click" : "clicks"}`)),
-      h("span", { class: "track", "aria-hidden": "true" }, fill), h("p", { class: "result" }, verdict), column(start, steps, { reached, shared: kind === "best" ? null : ideal }));
-  };
-  return h("div", null, h("p", { class: "key" }, h("i", { "aria-hidden": "true" }), "on the shortest path"), h("div", { class: "lanes" },
-    one("Shortest path", optimum, "the fewest there are", true, "best"),
-    walks.map((walk) => one(walk.agent, walk.steps, walk.success ? "found" : "not found", walk.success, walk.success ? "found" : "lost"))));
 }

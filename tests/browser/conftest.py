@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "out" / "browser"
 CHROMIUM = Path("/usr/bin/chromium")
-BLOCKS = 240
+BLOCKS = 180
 """Of the encyclopedia's 801: enough to walk, ask and play in, embedded in seconds."""
 
 
@@ -255,7 +255,12 @@ def trip(site: Site) -> dict[str, Any]:
     raise AssertionError("no such walk: draw more pairs")
 
 
+def named(place: dict[str, Any]) -> str:
+    """A block as the page names it."""
+    return f"{place['title']} ({place['block']})" if place["block"] else str(place["title"])
+
+
 def address(walk: dict[str, Any], **more: object) -> str:
     """The page's address of a walk."""
-    ends = {"view": "walk", "from": walk["start"]["name"], "to": walk["goal"]["name"]}
+    ends = {"view": "walk", "from": named(walk["start"]), "to": named(walk["goal"])}
     return f"?{urlencode(ends | more)}"

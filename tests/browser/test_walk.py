@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.conftest import Shoot, Site, Visit, Watch, address, search, text_of
+from tests.browser.conftest import Shoot, Site, Visit, Watch, address, named, search, text_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -26,10 +26,6 @@ def stops(page: "Page", name: str = "The agent's trail") -> list[str]:
     """The stops of a trail by their full names."""
     found = page.get_by_role("list", name=name).get_by_role("button").all()
     return [str(stop.get_attribute("title")) for stop in found]
-
-
-def named(place: dict[str, Any]) -> str:
-    return f"{place['title']} ({place['block']})" if place["block"] else str(place["title"])
 
 
 def pages(walk: Walk, steps: str = "steps") -> list[str]:

@@ -235,11 +235,10 @@ export function player({ asked, say, onmove }) {
       return;
     }
     weighed.hidden = false;
-    const most = Math.max(...click.choices.map((choice) => choice.probability), click.probability ?? 0, 1e-9);
     const rest = 1 - click.choices.reduce((sum, choice) => sum + choice.probability, 0);
     const bars = click.choices.map((choice) => {
       const fill = h("span", { class: "fill" });
-      fill.style.setProperty("--share", choice.probability / most);
+      fill.style.setProperty("--share", choice.probability);
       return h(
         "li",
         { class: choice.taken ? "taken" : null },

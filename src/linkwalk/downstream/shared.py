@@ -14,6 +14,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Agent
+from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.guided import Guide
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve import Cascade, FindConfig, Finder, Found, Reranker, tfidf
@@ -84,7 +85,7 @@ class _Searched:
 class _Neared:
     """The same for the nearest embeddings."""
 
-    def __init__(self, near: Near | Float32s, depth: int) -> None:
+    def __init__(self, near: Near | Units, depth: int) -> None:
         self.near, self.depth = near, depth
         self._found: dict[bytes, Int32s] = {}
 
@@ -158,7 +159,7 @@ class SideBySide:
         cross: Reranker | None = None,
         agent: Agent | None = None,
         guide: Guide | None = None,
-        vectors: Float32s | None = None,
+        vectors: Units | None = None,
         near: Near | None = None,
         workers: int = 1,
     ) -> None:

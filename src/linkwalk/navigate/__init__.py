@@ -2,7 +2,7 @@
 
 from linkwalk.navigate.agents import BASELINES, BLIND, REFERENCE, Agent, Baseline, BaselineConfig
 from linkwalk.navigate.clickpath import Step, click_path, path_steps
-from linkwalk.navigate.cosine import unit_rows
+from linkwalk.navigate.cosine import HalfUnits, Units, unit_rows, units_of
 from linkwalk.navigate.journeys import BACK, ENDED, Episodes, Journeys
 
 __all__ = [
@@ -15,9 +15,12 @@ __all__ = [
     "Baseline",
     "BaselineConfig",
     "Episodes",
+    "HalfUnits",
     "Journeys",
     "Step",
+    "Units",
     "click_path",
     "path_steps",
     "unit_rows",
+    "units_of",
 ]

@@ -10,8 +10,9 @@ import numpy as np
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
+from linkwalk.navigate.cosine import Units, in_kernel
 from linkwalk.navigate.depth_first import depth_first
-from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
+from linkwalk.navigate.journeys import Episodes, Journeys
 from linkwalk.navigate.mapped import MapConfig, mapped
 from linkwalk.navigate.memoryless import memoryless
 from linkwalk.navigate.unvisited import unvisited
@@ -62,10 +63,10 @@ def in_pieces(count: int, workers: int, work: Callable[[int, int], None]) -> Non
 
 
 class Baseline:
-    """An agent without anything learned, on one graph; ``vectors`` [N, D] float32 of unit length."""
+    """An agent without anything learned, on one graph; ``vectors`` [N, D] of unit length."""
 
     def __init__(
-        self, config: BaselineConfig, graph: Csr, vectors: Float32s | None = None, *, workers: int = 1
+        self, config: BaselineConfig, graph: Csr, vectors: Units | None = None, *, workers: int = 1
     ) -> None:
         if config.name not in BASELINES:
             raise InputError(f"no agent named {config.name!r}: choose one of {', '.join(BASELINES)}")
@@ -74,7 +75,7 @@ class Baseline:
         if vectors is not None and len(vectors) != graph.nodes:
             raise InputError(f"{len(vectors)} embeddings do not fit a graph of {graph.nodes} nodes")
         self.config, self.graph, self.workers = config, graph, workers
-        self.vectors = np.zeros((0, 0), np.float32) if vectors is None else vectors
+        self.vectors: Units = np.zeros((0, 0), np.float32) if vectors is None else vectors
 
     @property
     def name(self) -> str:
@@ -92,7 +93,7 @@ class Baseline:
         return journeys
 
     def _run(self, episodes: Episodes, journeys: Journeys, seed: np.uint64) -> None:
-        config, ways = self.config, (self.graph.indptr, self.graph.indices, self.vectors)
+        config, ways = self.config, (self.graph.indptr, self.graph.indices, in_kernel(self.vectors))
         greedy = config.name not in BLIND
         if episodes.queries is not None:
             queries = episodes.queries

@@ -8,6 +8,7 @@ import numpy as np
 
 from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import KINDS, NEXT, PREV, Graph
+from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import BACK, Float32s, Journeys
 
 RUNNERS_UP = 3
@@ -78,7 +79,7 @@ def click_path(
     journeys: Journeys,
     episode: int = 0,
     *,
-    vectors: Float32s | None = None,
+    vectors: Units | None = None,
     query: Float32s | None = None,
 ) -> list[Step]:
     """The steps of one journey; scores are inner products of ``vectors`` and ``query``."""
@@ -137,7 +138,7 @@ def find_sentence(graph: Graph, node: int, edge: int) -> Sentence:
 
 
 def _runners_up(
-    graph: Graph, so_far: Int32s, taken: int, vectors: Float32s, query: Float32s
+    graph: Graph, so_far: Int32s, taken: int, vectors: Units, query: Float32s
 ) -> tuple[RunnerUp, ...]:
     row = graph.forward.row(int(so_far[-1]))
     others = np.unique(row[row != taken])

@@ -1,14 +1,25 @@
-"""Cosines between embeddings: rows of unit length, so that an inner product is one (sec. 5.2, "greedy")."""
+"""Cosines between embeddings: rows of unit length, so that an inner product is one (sec. 5.2, "greedy").
 
+A table comes in one of two forms. One that fits into memory is copied to float32 and scaled once (``unit_rows``). One
+that does not stays where it is, mapped, in half precision, and a row is widened and scaled when it is looked at
+(``HalfUnits``): 38 million blocks then cost no memory of their own, and processes share what they have read. Agents
+take either; their kernels are compiled for both.
+"""
+
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from linkwalk.errors import ArtifactError
 from linkwalk.navigate.journeys import Float32s
 
+MAPPED = 1 << 30
+"""Bytes in float32 from which on a table stays mapped."""
 _ROWS = 1 << 15
 
 
@@ -28,11 +39,86 @@ def unit_rows(vectors: NDArray[Any]) -> Float32s:
     return units
 
 
+class HalfUnits:
+    """A table in half precision, mapped, whose rows are of unit length when one asks for them."""
+
+    def __init__(self, table: NDArray[np.float16]) -> None:
+        self.table = table
+        self.bits: NDArray[np.uint16] = np.asarray(table).view(np.uint16)
+        """The same as kernels take it: numba knows no half precision."""
+        self.shape, self.dtype = table.shape, table.dtype
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __getitem__(self, nodes: Any) -> Float32s:
+        """Rows in float32, of unit length."""
+        rows = self.table[nodes]
+        return unit_rows(rows) if rows.ndim == 2 else unit_rows(rows[None])[0]
+
+
+Units = Float32s | HalfUnits
+"""Embeddings [N, D] of unit length, in memory or mapped."""
+
+
+def units_of(table: NDArray[Any]) -> Units:
+    """Embeddings as agents take them: in memory, or mapped where that would be too much of it."""
+    mapped = table.dtype == np.float16 and 2 * table.nbytes > MAPPED
+    return HalfUnits(table) if mapped else unit_rows(table)
+
+
+def in_kernel(vectors: Units) -> NDArray[Any]:
+    """The table that kernels index: float32 of unit length, or the bits of halves, which ``cosine`` scales."""
+    return vectors.bits if isinstance(vectors, HalfUnits) else vectors
+
+
+def _widening(context: Any, bits: Any) -> Any:
+    """A half's bits as float32: one instruction for eight of them, on processors of the last ten years."""
+
+    def build(_: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fpext(builder.bitcast(arguments[0], ir.HalfType()), ir.FloatType())
+
+    return types.float32(types.uint16), build
+
+
+_widen: Any = intrinsic(_widening)
+
+
+def cosine(a: NDArray[Any], b: NDArray[Any]) -> np.float32:
+    """Inner product of two rows, in kernels: float32 as they are, halves scaled to unit length."""
+    raise NotImplementedError("for kernels alone")
+
+
 # Sums may be taken in any order, which lets the loop run on vector registers: four times as fast.
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def cosine(a: Float32s, b: Float32s) -> np.float32:
-    """Inner product of two rows of unit length."""
+@overload(cosine, jit_options={"fastmath": {"reassoc", "contract"}})
+def _cosine(a: Any, b: Any) -> Callable[..., Any]:
+    if a.dtype == types.uint16:
+        return _halves if b.dtype == types.uint16 else _half
+    return _single
+
+
+def _single(a: Any, b: Any) -> Any:
     total = np.float32(0)
     for d in range(a.shape[0]):
         total += a[d] * b[d]
     return total
+
+
+def _half(a: Any, b: Any) -> Any:
+    total, length = np.float32(0), np.float32(0)
+    for d in range(a.shape[0]):
+        wide = _widen(a[d])
+        total += wide * b[d]
+        length += wide * wide
+    return total / np.sqrt(length) if length > 0 else total
+
+
+def _halves(a: Any, b: Any) -> Any:
+    total, of_a, of_b = np.float32(0), np.float32(0), np.float32(0)
+    for d in range(a.shape[0]):
+        x, y = _widen(a[d]), _widen(b[d])
+        total += x * y
+        of_a += x * x
+        of_b += y * y
+    lengths = np.sqrt(of_a) * np.sqrt(of_b)
+    return total / lengths if lengths > 0 else total

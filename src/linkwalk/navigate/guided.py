@@ -7,6 +7,7 @@ import numpy as np
 
 from linkwalk.graph.csr import Csr
 from linkwalk.navigate.agents import in_pieces
+from linkwalk.navigate.cosine import Units, in_kernel
 from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
 from linkwalk.navigate.mapped import MapConfig, mapped
 
@@ -30,14 +31,14 @@ class GuidedConfig:
 
 
 class Guided:
-    """A compass as an agent on one graph; ``vectors`` [N, D] float32 of unit length."""
+    """A compass as an agent on one graph; ``vectors`` [N, D] of unit length."""
 
     def __init__(
         self,
         name: str,
         guide: Guide,
         graph: Csr,
-        vectors: Float32s,
+        vectors: Units,
         config: GuidedConfig = GuidedConfig(),  # noqa: B008 (frozen)
         *,
         workers: int = 1,
@@ -57,7 +58,7 @@ class Guided:
             mapped(
                 self.graph.indptr,
                 self.graph.indices,
-                self.vectors,
+                in_kernel(self.vectors),
                 self.config.map.trades(),
                 window,
                 part.starts,

@@ -27,7 +27,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.graph.store import LINK
 from linkwalk.navigate.agents import in_pieces
-from linkwalk.navigate.cosine import cosine
+from linkwalk.navigate.cosine import Units, cosine, in_kernel
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.mapped import EMPTY, slot_of
 
@@ -99,7 +99,7 @@ class Tabs(NamedTuple):
 def read_tabs(
     graph: Csr,
     kinds: NDArray[np.uint8],
-    vectors: Float32s,
+    vectors: Units,
     directions: Float32s,
     hits: Hits,
     count: int,
@@ -125,7 +125,7 @@ def read_tabs(
             graph.indptr,
             graph.indices,
             kinds,
-            vectors,
+            in_kernel(vectors),
             directions,
             hits,
             trust,

@@ -16,6 +16,7 @@ from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Agent, Episodes, Journeys, Step, click_path
+from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.guided import Guide
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.tabs import Hits, TabsConfig, read_tabs
@@ -132,7 +133,7 @@ class Finder:
         agent: Agent | None = None,
         guide: Guide | None = None,
         rerank: Reranker | None = tfidf,
-        vectors: Float32s | None = None,
+        vectors: Units | None = None,
         near: Near | None = None,
         workers: int = 1,
     ) -> None:

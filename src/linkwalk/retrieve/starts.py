@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s
+from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
 
 STARTS = ("bm25", "dense", "hybrid")
@@ -37,13 +38,13 @@ class Near(Protocol):
         """For each vector of unit length the blocks closest to it, the closest first."""
 
 
-def nearest(vectors: Float32s, meaning: Float32s, count: int) -> Int32s:
+def nearest(vectors: Units, meaning: Float32s, count: int) -> Int32s:
     """The blocks [count] closest to a vector of unit length, the closest first; exact, in pieces."""
     found: Int32s = nearest_many(vectors, meaning[None], count)[0]
     return found
 
 
-def nearest_many(vectors: NDArray[Any], meanings: Float32s, count: int) -> Int32s:
+def nearest_many(vectors: Units, meanings: Float32s, count: int) -> Int32s:
     """The blocks [Q, count] closest to each vector [Q, D] of unit length, the closest first.
 
     Exact, in pieces: 16 MB of scores at most, whatever the wiki's size; rows in half precision are widened piece by
@@ -68,7 +69,7 @@ def nearest_many(vectors: NDArray[Any], meanings: Float32s, count: int) -> Int32
     return found
 
 
-def _candidates(vectors: NDArray[Any], meanings: Float32s, count: int) -> NDArray[np.int64]:
+def _candidates(vectors: Units, meanings: Float32s, count: int) -> NDArray[np.int64]:
     """The blocks [Q, count] of the highest scores, in no order."""
     nodes = np.zeros((len(meanings), 0), np.int64)
     scores = np.zeros((len(meanings), 0), np.float32)
@@ -92,7 +93,9 @@ def _top(nodes: NDArray[np.int64], scores: Float32s, count: int) -> tuple[NDArra
     return np.take_along_axis(nodes, top, 1), np.take_along_axis(scores, top, 1)
 
 
-def rank(vectors: NDArray[Any], meaning: Float32s, nodes: NDArray[Any]) -> tuple[Int32s, NDArray[np.float64]]:
+def rank(
+    vectors: Units | NDArray[Any], meaning: Float32s, nodes: NDArray[Any]
+) -> tuple[Int32s, NDArray[np.float64]]:
     """Some blocks by how close their rows are to a vector, the closest first, equal ones by number; and how close."""
     scores = np.round((vectors[nodes].astype(np.float64) * meaning.astype(np.float64)).sum(1), _DIGITS)
     order = np.lexsort((nodes, -scores))
@@ -125,7 +128,7 @@ def find_starts(
     count: int,
     search: Search,
     queries: Sequence[str],
-    vectors: Float32s | Near | None,
+    vectors: Units | Near | None,
     meanings: Float32s | None,
 ) -> list[Starts]:
     """Blocks to begin at for each query: BM25 without a hit falls back to the nearest.

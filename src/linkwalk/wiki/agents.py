@@ -12,8 +12,7 @@ from linkwalk.wiki.shelf import Shelf
 if TYPE_CHECKING:
     from linkwalk.embed import Embeddings, Encoder
     from linkwalk.graph.store import Graph
-    from linkwalk.navigate import Agent
-    from linkwalk.navigate.journeys import Float32s
+    from linkwalk.navigate import Agent, Units
 
 
 DEFAULT = "minilm"
@@ -102,7 +101,7 @@ def open_agent(
     name: str,
     wiki: Path,
     graph: "Graph",
-    vectors: "Float32s | None",
+    vectors: "Units | None",
     ways: Ways,
     embeddings: str | None,
 ) -> "Agent":
@@ -188,17 +187,17 @@ def open_table(wiki: Path, graph: "Graph", name: str, shelf: Shelf) -> "Embeddin
     return shelf.get(("table", name), lambda: Embeddings.open(wiki, name, graph))
 
 
-def open_units(wiki: Path, graph: "Graph", name: str, shelf: Shelf) -> "Float32s":
+def open_units(wiki: Path, graph: "Graph", name: str, shelf: Shelf) -> "Units":
     """The same, of unit length."""
-    from linkwalk.navigate import unit_rows
+    from linkwalk.navigate import units_of
 
     table = open_table(wiki, graph, name, shelf)
-    return shelf.get(("vectors", name), lambda: unit_rows(table.vectors))
+    return shelf.get(("vectors", name), lambda: units_of(table.vectors))
 
 
 def open_vectors(
     wiki: Path, graph: "Graph", agents: list[str], name: str | None, shelf: Shelf | None = None
-) -> "Float32s | None":
+) -> "Units | None":
     """Embeddings of unit length; None if there are none, and neither an agent nor the user wants them."""
     from linkwalk.errors import ArtifactError
     from linkwalk.navigate import BLIND

@@ -13,6 +13,7 @@ from linkwalk.graph.paths import Path as ShortestPath
 from linkwalk.graph.paths import ShortestPaths, distances_from
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import BASELINES, BLIND, Agent, Baseline, Episodes, click_path, path_steps, unit_rows
+from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve import Bm25, Cascade
@@ -207,7 +208,7 @@ class Wiki:
         """For one thread at a time."""
         return self._shelf.get("paths", lambda: ShortestPaths(self.graph.forward, self.graph.reverse))
 
-    def _open_agent(self, name: str, ways: Ways) -> tuple[Agent, Float32s | None]:
+    def _open_agent(self, name: str, ways: Ways) -> tuple[Agent, Units | None]:
         vectors = open_vectors(self.folder, self.graph, [name], self.embeddings, self._shelf)
         agent = self._shelf.get(
             ("agent", name, ways),
@@ -269,7 +270,7 @@ class Wiki:
         self,
         walker: Agent,
         episodes: Episodes,
-        vectors: Float32s | None,
+        vectors: Units | None,
         query: Float32s | None,
         budget: int,
         seed: int,

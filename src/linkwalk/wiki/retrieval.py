@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from linkwalk.embed import Embeddings, Encoder
     from linkwalk.graph.store import Graph
     from linkwalk.navigate import Agent
+    from linkwalk.navigate.cosine import Units
     from linkwalk.navigate.guided import Guide
     from linkwalk.navigate.journeys import Float32s
     from linkwalk.retrieve import Bm25, Finder, Found, Reranker
@@ -126,7 +127,7 @@ class _Parts(NamedTuple):
     search: "Bm25"
     walker: "Agent | None" = None
     guide: "Guide | None" = None
-    vectors: "Float32s | None" = None
+    vectors: "Units | None" = None
     near: Any = None
     encoder: "Encoder | None" = None
 

@@ -19,6 +19,7 @@ from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.store import KINDS, LINK, Graph
 from linkwalk.navigate import BACK, BLIND, Agent, Baseline, Episodes, Journeys, Step
 from linkwalk.navigate.clickpath import find_sentence
+from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.mapped import MapConfig
 from linkwalk.wiki.agents import Ways
@@ -233,7 +234,7 @@ class Clicks:
         journeys: Journeys,
         steps: list[Step],
         look: Look,
-        vectors: Float32s | None,
+        vectors: Units | None,
         query: Float32s | None,
     ) -> tuple[Click, ...]:
         """The clicks of the first journey."""
@@ -293,7 +294,7 @@ class Clicks:
         so_far: Int32s,
         edge: int | None,
         look: Look,
-        vectors: Float32s | None,
+        vectors: Units | None,
         query: Float32s | None,
     ) -> tuple[tuple[Choice, ...], int]:
         graph, here = self.graph, int(so_far[-1])

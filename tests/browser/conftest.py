@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "out" / "browser"
 CHROMIUM = Path("/usr/bin/chromium")
-BLOCKS = 180
+BLOCKS = 120
 """Of the encyclopedia's 801: enough to walk, ask and play in, embedded in seconds."""
 
 

@@ -14,7 +14,7 @@ from linkwalk.embed import embed
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.graph.writer import GraphWriter
 from linkwalk.retrieve import index
-from tests.browser.conftest import Shoot, Site, Visit, search, served
+from tests.browser.conftest import ROOT, Shoot, Site, Visit, search, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -197,6 +197,17 @@ def test_suggestions_evidence_games_and_figures_are_text_too(visit: Visit, evil:
     page = visit("?view=graph", site=evil)
     expect(page.get_by_role("heading", level=1)).to_contain_text("<h1>Evil</h1>")
     harmless(page)
+
+
+def test_no_script_writes_markup() -> None:
+    scripts = sorted((ROOT / "src" / "linkwalk" / "serve" / "page").glob("*.js"))
+    assert len(scripts) > 10
+    for script in scripts:
+        found = re.findall(
+            r"\b(?:inner|outer)HTML|insertAdjacentHTML|document\.write|\beval\(|Function\(",
+            script.read_text(),
+        )
+        assert found == [], script.name
 
 
 def test_the_check_itself_finds_what_it_looks_for(visit: Visit, evil: Site) -> None:

@@ -273,7 +273,8 @@ def test_towards_a_sentence(visit: Visit, site: Site, trip: Walk) -> None:
     page.get_by_role("radio", name="A sentence").check()
     expect(to_field(page)).to_be_hidden()
     from_field(page).fill(trip["start"]["name"])
-    sentence = text_of(site.ask(f"block/{trip['steps'][0]['to']['node']}"))[:120]
+    first = site.ask(f"block/{trip['steps'][0]['to']['node']}")
+    sentence = text_of(first).partition("\n")[0].partition(". ")[0]
     page.get_by_label("Towards a sentence").fill(sentence)
     page.get_by_role("button", name="Walk", exact=True).click()
     expect(page.locator(".card")).to_be_visible()

@@ -16,6 +16,8 @@ const QUESTIONS = [
   "Stars are made mainly of hydrogen and helium.",
 ];
 const SEEDS = [5, 6, 7];
+const COUNT = 6; // sentences
+const answers = new Map(); // so that going back does not ask again
 
 export function enter(root, { server, go, say, title }) {
   const field = h("textarea", {
@@ -106,8 +108,9 @@ export function enter(root, { server, go, say, title }) {
     const mine = (asking = new AbortController());
     found.replaceChildren(waiting("Searching, reading, following links …"));
     try {
-      const answer = await api.find({ query: q, count: 6 }, mine.signal);
+      const answer = answers.get(q) ?? (await api.find({ query: q, count: COUNT }, mine.signal));
       if (mine.signal.aborted) return;
+      answers.set(q, answer);
       found.replaceChildren(...show(answer));
       say(
         answer.evidence.length

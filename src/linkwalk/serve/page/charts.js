@@ -53,7 +53,7 @@ export function columns({ name, bars, x, y, median, describe }) {
   const py = (share) => high - BOTTOM - (share / top) * (high - TOP - BOTTOM);
   const marks = [];
   const drawn = bars.map(([value, share]) => {
-    const gap = Math.min(6, slot * 0.18);
+    const gap = slot < 6 ? 0 : Math.min(6, slot * 0.18);
     const mark = s("rect", {
       class: "bar",
       x: px(value) - slot / 2 + gap / 2,
@@ -65,7 +65,7 @@ export function columns({ name, bars, x, y, median, describe }) {
     marks.push({ mark, words: describe(value, share), x: px(value), y: py(share) });
     return mark;
   });
-  const every = Math.ceil(bars.length / (wide / 34));
+  const every = [1, 2, 5, 10, 20, 50, 100, 200].find((step) => bars.length / step <= wide / 36) ?? 500;
   const middle =
     median === null || median === undefined
       ? []
@@ -85,7 +85,7 @@ export function columns({ name, bars, x, y, median, describe }) {
     drawn: [...drawn, ...middle],
     legend: [],
     ticksX: bars
-      .filter((_, i) => i % every === 0)
+      .filter(([value]) => value % every === 0)
       .map(([value]) => ({ at: px(value), words: String(value) })),
     ticksY: Array.from({ length: Math.round(top / step) + 1 }, (_, i) => ({
       at: py(i * step),

@@ -60,7 +60,7 @@ export function board(game, { addressOf, say, onstep, onend }) {
   const back = h("button", { type: "button", onclick: goBack }, "← Back");
   const giveUp = h("button", { type: "button", class: "quiet", onclick: () => end(false) }, "Give up");
   const excerpt = h("p", { class: "excerpt", dir: "auto" });
-  const trail = line({ name: "Your trail", kind: "own", onpick: () => {} });
+  const trail = line({ name: "Your trail", kind: "own" });
   const stage = h("div", { class: "page" });
   const goal = h(
     "section",

@@ -118,7 +118,7 @@ function beside(graph, all) {
     h("h2", { class: "title" }, "Beside the Wikipedia of the paper"),
     h(
       "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "Figures beside the paper's" },
+      { class: "wide", tabindex: "0", role: "region", "aria-label": "Figures beside the paper's" },
       h(
         "table",
         { class: "compared" },

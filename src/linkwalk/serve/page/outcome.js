@@ -14,7 +14,7 @@ export function outcome(game, won, agent, { again, another, fresh }) {
   const mine = {
     name: "You",
     steps: game.steps,
-    verdict: `${won ? "found" : "given up"} in ${seconds(game.seconds)}`,
+    verdict: `${won ? "found in" : "given up after"} ${seconds(game.seconds)}`,
     reached: won,
     kind: "you",
   };

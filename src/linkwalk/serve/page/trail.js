@@ -10,7 +10,7 @@ export const pages = (start, steps) => [start, ...steps.map((click) => click.to)
 /** What was clicked, in words: “oceans”, or the way. */
 export const how = (click) => WAYS[click.kind] ?? `“${isolate(click.link)}”`;
 
-/** A line of stops. `onpick(i)` is called when stop i is chosen. */
+/** A line of stops. `onpick(i)` is called when stop i is chosen; without it they are only to be read. */
 export function line({ name, kind, onpick }) {
   const stops = h("ol", { class: "stops", "aria-label": name });
   const element = h("div", { class: `trail ${kind}` }, stops);
@@ -19,26 +19,14 @@ export function line({ name, kind, onpick }) {
 
   const stop = (place, i) => {
     const same = i > 0 && places[i - 1].title === place.title;
-    return h(
-      "li",
-      null,
-      h(
-        "button",
-        {
-          type: "button",
-          "aria-label": `${i}: ${isolate(named(place))}`,
-          title: named(place),
-          onclick: () => onpick(i),
-        },
-        h("span", { class: "dot", "aria-hidden": "true" }),
-        h(
-          "span",
-          { class: same ? "words same" : "words" },
-          same ? `block ${place.block}` : bdi(place.title),
-          !same && place.block ? h("span", { class: "number" }, ` (${place.block})`) : null,
-        ),
-      ),
-    );
+    const words = same ? `block ${place.block}` : label(place);
+    const inside = [
+      h("span", { class: "dot", "aria-hidden": "true" }),
+      h("span", { class: same ? "words same" : "words" }, words),
+    ];
+    const told = { "aria-label": `${i}: ${isolate(named(place))}`, title: named(place) };
+    if (!onpick) return h("li", told, h("span", { class: "stop" }, inside));
+    return h("li", null, h("button", { type: "button", ...told, onclick: () => onpick(i) }, inside));
   };
   return {
     element,

@@ -288,6 +288,7 @@ export function enter(root, { server, go, note, say, title }) {
       if (watching !== mine || error.name === "AbortError") return;
       watching = null;
       watched = "";
+      beside.clear();
       arena.replaceChildren(notice(error.message));
     };
     arena.replaceChildren(mine.element);

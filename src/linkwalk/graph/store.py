@@ -260,8 +260,9 @@ class Graph:
                 titles,
                 scorer=fuzz.WRatio,
                 processor=utils.default_process,
-                limit=limit,
+                limit=32 * limit,
                 score_cutoff=70,
             )
-            found += [(-score, title) for title, score, _ in best]
+            # Beside a long name any short title looks like a part of it.
+            found += [(-score, title) for title, score, _ in best if 5 * len(title) >= 3 * len(name)]
         return [title for _, title in sorted(found)[:limit]]

@@ -9,13 +9,13 @@ from urllib.parse import urlencode
 import numpy as np
 import pytest
 
-from tests.browser.conftest import Shoot, Site, Visit, Watch, address, search, served
+from tests.browser.conftest import NO_PLAYWRIGHT, Shoot, Site, Visit, Watch, address, search, served
 from tests.graph.conftest import random_graph
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-expect = pytest.importorskip("playwright.sync_api").expect
+expect = pytest.importorskip("playwright.sync_api", reason=NO_PLAYWRIGHT).expect
 VIEWS = ("walk", "walk-begun", "ask", "play", "play-begun", "graph")
 
 # Text whose contrast with what lies behind it is below what WCAG 2.2 AA asks for.

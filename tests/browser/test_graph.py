@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.browser.conftest import Shoot, Site, Visit
+from tests.browser.conftest import NO_PLAYWRIGHT, Shoot, Site, Visit
 
-expect = pytest.importorskip("playwright.sync_api").expect
+expect = pytest.importorskip("playwright.sync_api", reason=NO_PLAYWRIGHT).expect
 
 
 def test_the_figures_are_of_this_wiki(visit: Visit, site: Site, shoot: Shoot) -> None:

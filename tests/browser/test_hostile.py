@@ -14,12 +14,12 @@ from linkwalk.embed import embed
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.graph.writer import GraphWriter
 from linkwalk.retrieve import index
-from tests.browser.conftest import ROOT, Shoot, Site, Visit, search, served
+from tests.browser.conftest import NO_PLAYWRIGHT, ROOT, Shoot, Site, Visit, search, served
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-expect = pytest.importorskip("playwright.sync_api").expect
+expect = pytest.importorskip("playwright.sync_api", reason=NO_PLAYWRIGHT).expect
 
 SCRIPT = "<script>alert('title')</script>"
 IMAGE = "<img src=x onerror=alert('image')>"

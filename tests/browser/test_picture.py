@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.browser.conftest import Shoot, Site, Visit, address
+from tests.browser.conftest import NO_PLAYWRIGHT, Shoot, Site, Visit, address
 
-expect = pytest.importorskip("playwright.sync_api").expect
+expect = pytest.importorskip("playwright.sync_api", reason=NO_PLAYWRIGHT).expect
 LIMIT = 60_000
 
 

@@ -7,12 +7,12 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.browser.conftest import Shoot, Site, Visit, Watch, search
+from tests.browser.conftest import NO_PLAYWRIGHT, Shoot, Site, Visit, Watch, search
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-expect = pytest.importorskip("playwright.sync_api").expect
+expect = pytest.importorskip("playwright.sync_api", reason=NO_PLAYWRIGHT).expect
 
 
 def play_address(trip: dict[str, Any], **more: object) -> str:

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.conftest import Shoot, Site, Visit, Watch, address, named, search, text_of
+from tests.browser.conftest import NO_PLAYWRIGHT, Shoot, Site, Visit, Watch, address, named, search, text_of
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-expect = pytest.importorskip("playwright.sync_api").expect
+expect = pytest.importorskip("playwright.sync_api", reason=NO_PLAYWRIGHT).expect
 Walk = dict[str, Any]
 
 

@@ -1,6 +1,5 @@
 """``linkwalk serve``: the page and the HTTP API."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -45,15 +44,15 @@ def serve(
         typer.Option("--lazy", help="Open agents and models when first asked for, not at the start."),
     ] = False,
     at_once: Annotated[
-        int | None,
+        int,
         typer.Option(
             "--at-once",
             min=1,
             max=256,
             metavar="N",
-            help="Walks and searches at work at once in each worker. [default: 2 a core, at most 8]",
+            help="Walks at work at once in each worker. More threads take turns; more --workers add up.",
         ),
-    ] = None,
+    ] = 1,
     waiting: Annotated[
         int,
         typer.Option(
@@ -91,10 +90,7 @@ def serve(
     from linkwalk.serve.server import serve as run
     from linkwalk.wiki import Wiki
 
-    cores = os.cpu_count() or 1
-    limits = Limits(
-        body=body, budget=budget, at_once=at_once or min(8, 2 * cores), waiting=waiting, seconds=seconds
-    )
+    limits = Limits(body=body, budget=budget, at_once=at_once, waiting=waiting, seconds=seconds)
     opened = Wiki.open(wiki, embeddings=embeddings, rerank=rerank)
     if runs is not None:
         try:

@@ -233,7 +233,7 @@ def _add_reading(router: APIRouter, api: Api) -> None:
         count: Annotated[int, Query(ge=1, le=50, description="How many.")] = 8,
     ) -> Response:
         """Titles as one types: exact, then by their beginning, then by a word's, then what looks alike."""
-        return await lanes.walks.run(
+        return await lanes.reads.run(
             lambda: _json({"query": q, "titles": [place.to_json() for place in wiki.titles(q, count)]})
         )
 
@@ -246,7 +246,7 @@ def _add_reading(router: APIRouter, api: Api) -> None:
                 return Response(status_code=304, headers=headers)
             return _json(wiki.block(node).to_json(), headers)
 
-        return await lanes.walks.run(read)
+        return await lanes.reads.run(read)
 
     block_answers = {304: {"description": "As the client has it already (If-None-Match)."}, **_READ}
     Known = Annotated[str | None, Header(alias="If-None-Match", include_in_schema=False)]
@@ -307,7 +307,7 @@ def _add_reading(router: APIRouter, api: Api) -> None:
                 {"start": start.to_json(), "goal": goal.to_json(), "distance": distance, "seed": seed}
             )
 
-        return await lanes.walks.run(draw)
+        return await lanes.reads.run(draw)
 
     @router.get(
         "/api/graph",
@@ -318,7 +318,7 @@ def _add_reading(router: APIRouter, api: Api) -> None:
     )
     async def graph() -> Response:
         """The graph in numbers: sizes, degrees, path lengths. Computed once; the first to ask waits longest."""
-        return await lanes.walks.run(lambda: _json(graph_view(wiki.graph, wiki.statistics())))
+        return await lanes.whole.run(lambda: _json(graph_view(wiki.graph, wiki.statistics())))
 
 
 def _add_walking(router: APIRouter, api: Api) -> None:

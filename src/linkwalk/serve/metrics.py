@@ -23,6 +23,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self.requests = Counter(
             "linkwalk_requests",
             "Answers, by endpoint and status.",
@@ -50,6 +51,15 @@ class Metrics:
         )
         self.evidence = Counter("linkwalk_evidence", "Sentences found.", registry=self.registry)
         self.games = Counter("linkwalk_games", "Games that people finished.", ["won"], registry=self.registry)
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count an answer; looking a series up by its labels takes longer than counting, so it is done once."""
+        key = method, route, status
+        if (known := self._series.get(key)) is None:
+            known = self.requests.labels(method, route, str(status)), self.seconds.labels(route)
+            self._series[key] = known
+        known[0].inc()
+        known[1].observe(seconds)
 
     def text(self) -> bytes:
         """All of them, in Prometheus's text format."""
@@ -104,8 +114,7 @@ class Measured:
             self.metrics.open.dec()
             route = _route(scope)
             method = scope["method"] if scope["method"] in _METHODS else "other"
-            self.metrics.requests.labels(method, route, str(status)).inc()
-            self.metrics.seconds.labels(route).observe(time.perf_counter() - began)
+            self.metrics.answered(method, route, status, time.perf_counter() - began)
 
 
 def _route(scope: Scope) -> str:

@@ -1,8 +1,9 @@
 """Threads beside the event loop: so many at work, so many waiting, and a time limit for each.
 
-The kernels of numba, torch and tantivy release the GIL, so threads use the cores. A request that is given up leaves its
-thread at work until it is done; its place is free again only then, so what is going on stays bounded. Every piece
-of work is bounded itself, by the limits on steps and candidates.
+The kernels of numba, torch and tantivy let other threads run meanwhile; what explains a walk is Python and does not, so
+walks take one thread and the cores are for workers. A request that is given up leaves its thread at work until it is
+done; its place is free again only then, so what is going on stays bounded. Every piece of work is bounded itself, by
+the limits on steps and candidates.
 """
 
 import asyncio
@@ -40,41 +41,64 @@ class Lane:
         """Do it in a thread; too many at once or too slow are errors."""
         self.admit()
         loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T] = loop.create_future()
         self.taken += 1
-        future: Future[T] = self._pool.submit(work)
-        future.add_done_callback(lambda _: _in_loop(loop, self._release))
+        # One message to the loop says that the place is free and what came of it: each wakes the loop up.
+        done = self._pool.submit(work)
+        done.add_done_callback(lambda done: _in_loop(loop, self._finish, done, answer))
+        late = loop.call_later(self.limits.seconds, self._give_up, answer)
         try:
-            async with asyncio.timeout(self.limits.seconds):
-                return await asyncio.wrap_future(future)
-        except TimeoutError:
-            raise ApiError("timeout", f"this took longer than {self.limits.seconds:g} seconds") from None
-        # Cancelled, wrap_future() takes what still waits out of the queue; what is at work ends by itself.
+            return await answer
+        finally:
+            late.cancel()
+            done.cancel()  # what still waits is never begun; what is at work ends by itself
+
+    def _finish(self, done: "Future[T]", answer: "asyncio.Future[T]") -> None:
+        self.taken -= 1
+        if answer.done():  # given up
+            return
+        if done.cancelled():  # the server stops
+            answer.cancel()
+        elif (error := done.exception()) is not None:
+            answer.set_exception(error)
+        else:
+            answer.set_result(done.result())
+
+    def _give_up(self, answer: "asyncio.Future[T]") -> None:
+        if not answer.done():
+            said = f"this took longer than {self.limits.seconds:g} seconds"
+            answer.set_exception(ApiError("timeout", said))
 
     def start(self, work: Callable[[], object]) -> None:
         """Do it some time, whoever waits."""
         self._pool.submit(work)
-
-    def _release(self) -> None:
-        self.taken -= 1
 
     def close(self) -> None:
         """Start nothing more."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _in_loop(loop: asyncio.AbstractEventLoop, work: Callable[[], None]) -> None:
+def _in_loop(loop: asyncio.AbstractEventLoop, work: Callable[..., None], *arguments: object) -> None:
     with contextlib.suppress(RuntimeError):  # the loop has ended, and with it all counting
-        loop.call_soon_threadsafe(work)
+        loop.call_soon_threadsafe(work, *arguments)
 
 
 class Lanes:
-    """Where work is done: walks side by side, torch one at a time (it has threads of its own)."""
+    """Where work is done: what takes a millisecond apart from what takes many, torch one at a time.
+
+    Somebody who types or turns a page does not wait behind walks, and walks do not wait behind questions.
+    """
 
     def __init__(self, limits: Limits) -> None:
+        self.reads = Lane("reads", 2, limits)
         self.walks = Lane("walks", limits.at_once, limits)
         self.torch = Lane("torch", 1, limits)
+        self.whole = Lane("whole", 1, limits)
+        """For what looks at all of a wiki."""
 
     def close(self) -> None:
         """Start nothing more."""
+        self.reads.close()
         self.walks.close()
         self.torch.close()
+        self.whole.close()

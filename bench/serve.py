@@ -46,12 +46,12 @@ class Asked(NamedTuple):
 
 
 def get(path: str) -> bytes:
-    return f"GET {path} HTTP/1.1\r\nhost: bench\r\n\r\n".encode()
+    return f"GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode()
 
 
 def post(path: str, body: dict[str, Any]) -> bytes:
     data = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\ncontent-length: {len(data)}"
+    head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(data)}"
     return head.encode() + b"\r\n\r\n" + data
 
 

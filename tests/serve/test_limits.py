@@ -13,6 +13,7 @@ import httpx
 import pytest
 from starlette.types import Message
 
+from linkwalk.cli.serve import own_names
 from linkwalk.serve.app import create_app
 from linkwalk.serve.errors import ApiError
 from linkwalk.serve.events import stream
@@ -326,6 +327,18 @@ def test_so_many_connections(wiki: Wiki) -> None:
                 break
             time.sleep(0.02)
         good(answer)
+
+
+def test_a_server_answers_to_its_own_name(wiki: Wiki) -> None:
+    with serving(create_app(wiki, names=("localhost", "127.0.0.1", "::1"))) as client:
+        good(client.get("/api/health"))
+        for host in ("localhost", "LOCALHOST:8000", "127.0.0.1:1", "[::1]:8000"):
+            good(client.get("/api/health", headers={"host": host}))
+        for host in ("evil.example", "evil.example:8000", "localhost.evil.example", "[::2]", ""):
+            bad(client.get("/api/health", headers={"host": host}), 421, "bad_input", "another server")
+    assert own_names("127.0.0.1", None) == ("localhost", "127.0.0.1", "::1", "127.0.0.1")
+    assert own_names("0.0.0.0", None) == ()
+    assert own_names("0.0.0.0", ["wiki.example"])[0] == "wiki.example"
 
 
 def test_addresses_people_can_type() -> None:

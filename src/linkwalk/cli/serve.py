@@ -18,6 +18,15 @@ def serve(
             "there are no passwords.",
         ),
     ] = "127.0.0.1",
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name",
+            metavar="NAME",
+            help="A name that the server goes by, may be repeated; requests for others are refused. "
+            "[default: any; localhost's own where --host lets this machine in alone]",
+        ),
+    ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0: any that is free.")] = 8000,
     workers: Annotated[
         int,
@@ -68,10 +77,27 @@ def serve(
     budget: Annotated[
         int, typer.Option("--max-budget", min=1, max=1_000_000, metavar="B", help="Most steps of a walk.")
     ] = 1000,
+    query: Annotated[
+        int,
+        typer.Option("--max-query", min=1, max=100_000, metavar="N", help="Most characters of a question."),
+    ] = 2000,
     body: Annotated[
         int,
         typer.Option("--max-body", min=1, max=1 << 30, metavar="BYTES", help="Largest body of a request."),
     ] = 65536,
+    reading: Annotated[
+        float,
+        typer.Option(
+            min=0.1,
+            max=3600,
+            metavar="S",
+            help="Time for a client to send its headers, and again for a body.",
+        ),
+    ] = 10,
+    idle: Annotated[
+        int,
+        typer.Option(min=1, max=3600, metavar="S", help="How long a connection without a request is kept."),
+    ] = 15,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print a line for every request.")] = False,
 ) -> None:
     """Serve a wiki: a page where agents click their way through it, and the HTTP API behind it.
@@ -90,7 +116,16 @@ def serve(
     from linkwalk.serve.server import serve as run
     from linkwalk.wiki import Wiki
 
-    limits = Limits(body=body, budget=budget, at_once=at_once, waiting=waiting, seconds=seconds)
+    limits = Limits(
+        body=body,
+        budget=budget,
+        query=query,
+        at_once=at_once,
+        waiting=waiting,
+        seconds=seconds,
+        reading=reading,
+        idle=idle,
+    )
     opened = Wiki.open(wiki, embeddings=embeddings, rerank=rerank)
     if runs is not None:
         try:
@@ -123,8 +158,20 @@ def serve(
         embeddings=embeddings,
         rerank=rerank,
         warm=not lazy,
+        names=own_names(host, names),
     )
     run(settings, listening, workers, verbose=verbose)
+
+
+def own_names(host: str, names: list[str] | None) -> tuple[str, ...]:
+    """What the server answers to: a page from elsewhere must not get in by naming this machine after itself."""
+    from ipaddress import ip_address
+
+    try:
+        alone = ip_address(host).is_loopback
+    except ValueError:
+        alone = host == "localhost"
+    return (*(names or ()), *(("localhost", "127.0.0.1", "::1", host) if alone or names else ()))
 
 
 def need_server() -> None:

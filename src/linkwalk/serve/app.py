@@ -1,6 +1,6 @@
 """All of it as one application."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
 from threading import Lock
@@ -9,12 +9,14 @@ from typing import Any
 from fastapi import FastAPI
 
 from linkwalk import __version__
-from linkwalk.serve.api import Api, router
+from linkwalk.serve.api import Api
 from linkwalk.serve.errors import Caught, add_handlers
 from linkwalk.serve.examples import add_examples
-from linkwalk.serve.limits import BodyLimit, Limits, Utf8Only
+from linkwalk.serve.limits import BodyLimit, Limits, OwnNames, Utf8Only
 from linkwalk.serve.metrics import Measured
 from linkwalk.serve.pages import Headers, add_pages
+from linkwalk.serve.reading import add_reading
+from linkwalk.serve.walking import add_finding, add_walking
 from linkwalk.serve.warm import warm_up
 from linkwalk.wiki import Wiki
 
@@ -30,8 +32,12 @@ def create_app(
     runs: Path | None = None,
     *,
     warm: bool = False,
+    names: Collection[str] = (),
 ) -> FastAPI:
-    """The application; ``runs`` keeps games, ``warm`` opens agents and models before they are asked for."""
+    """The application: ``runs`` keeps games, ``warm`` opens agents and models before they are asked for.
+
+    ``names`` are those that the server goes by; none: whatever it is called.
+    """
     api = Api(wiki, limits, runs)
 
     @asynccontextmanager
@@ -53,12 +59,15 @@ def create_app(
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.api = api
-    app.include_router(router(api))
+    for add in (add_reading, add_walking, add_finding):
+        add(app.router, api)
     add_pages(app)
     add_handlers(app)
     # The last added is the outermost.
     app.add_middleware(Utf8Only)
     app.add_middleware(BodyLimit, limits=limits)
+    if names:
+        app.add_middleware(OwnNames, names=names)
     app.add_middleware(Caught)
     app.add_middleware(Headers)
     app.add_middleware(Measured, metrics=api.metrics)

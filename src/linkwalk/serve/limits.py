@@ -5,6 +5,7 @@ are at work is the business of ``work``, how long a client may take to say what 
 """
 
 import asyncio
+from collections.abc import Collection
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
@@ -110,6 +111,30 @@ def _claimed(scope: Scope) -> int:
         if name == b"content-length":
             return int(value) if value.isdigit() and len(value) < 20 else 0
     return 0
+
+
+class OwnNames:
+    """Refuses requests that were meant for another server.
+
+    A page from elsewhere may give its own name our address, and would then be let in by the browser as if it were ours.
+    """
+
+    def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
+        self.app, self.names = app, frozenset(name.lower() for name in names)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Stand between the client and the application."""
+        if scope["type"] == "http" and self._name(scope) not in self.names:
+            error = ApiError("bad_input", "the Host header names another server", status=421)
+            return await error.response()(scope, receive, send)
+        await self.app(scope, receive, send)
+
+    def _name(self, scope: Scope) -> str:
+        for name, value in scope["headers"]:
+            if name == b"host":
+                host = str(value, "latin-1").lower()
+                return host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        return ""
 
 
 class Utf8Only:

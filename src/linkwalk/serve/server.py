@@ -41,6 +41,7 @@ class Settings:
     embeddings: str | None = None
     rerank: str | None = None
     warm: bool = True
+    names: tuple[str, ...] = ()
 
     def write(self) -> None:
         """Into the environment."""
@@ -55,7 +56,8 @@ class Settings:
     def app(self) -> FastAPI:
         """The application."""
         wiki = Wiki.open(self.wiki, embeddings=self.embeddings, rerank=self.rerank)
-        return create_app(wiki, self.limits, None if self.runs is None else Path(self.runs), warm=self.warm)
+        runs = None if self.runs is None else Path(self.runs)
+        return create_app(wiki, self.limits, runs, warm=self.warm, names=self.names)
 
 
 def app() -> FastAPI:

@@ -21,16 +21,13 @@ T = TypeVar("T")
 class Lane:
     """A pool of threads with a short queue."""
 
-    def __init__(self, name: str, threads: int, limits: Limits) -> None:
-        self.name, self.threads, self.limits = name, threads, limits
+    def __init__(self, name: str, threads: int, limits: Limits, waiting: int | None = None) -> None:
+        self.name, self.limits = name, limits
+        self.most = threads + (limits.waiting if waiting is None else waiting)
+        """How many may be at work or waiting."""
         self.taken = 0
         """Pieces of work at work or waiting."""
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix=f"linkwalk-{name}")
-
-    @property
-    def most(self) -> int:
-        """How many may be at work or waiting."""
-        return self.threads + self.limits.waiting
 
     def admit(self) -> None:
         """Refuse what there is no place for."""
@@ -92,8 +89,11 @@ class Lanes:
     def __init__(self, limits: Limits) -> None:
         self.reads = Lane("reads", 2, limits)
         self.walks = Lane("walks", limits.at_once, limits)
-        self.torch = Lane("torch", 1, limits)
-        self.whole = Lane("whole", 1, limits)
+        few = (
+            limits.waiting // 4
+        )  # a question takes half a second: who would be last in a long queue hears so at once
+        self.torch = Lane("torch", 1, limits, few)
+        self.whole = Lane("whole", 1, limits, few)
         """For what looks at all of a wiki."""
 
     def close(self) -> None:

@@ -1,0 +1,171 @@
+"""The endpoints for what is done: walks, whole and click by click, agents side by side, games, evidence."""
+
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+
+from linkwalk.demo import POLICY
+from linkwalk.serve import events, runs, schema
+from linkwalk.serve.api import Api, as_json, timed
+from linkwalk.serve.described import EVENT, POST, errors
+from linkwalk.serve.errors import not_found
+from linkwalk.wiki.walks import Walk
+
+
+def add_walking(router: APIRouter, api: Api) -> None:
+    """Agents and people who walk."""
+
+    @router.post("/api/walk", summary="A walk", response_model=schema.Walk, responses=POST, tags=["walk"])
+    async def walk(asked: schema.WalkRequest) -> Response:
+        """Let an agent click its way from a block to another, or towards what a sentence says."""
+        api.check_walk(asked)
+        return await api.lane(asked.sentence).run(timed(lambda: api.walk(asked).to_json()))
+
+    @router.get(
+        "/api/walk/events",
+        summary="A walk, click by click",
+        response_class=Response,
+        responses={
+            200: {
+                "description": "Events: `start`, `click` by `click`, `end`; or `error`, as every error.",
+                "content": {
+                    "text/event-stream": {
+                        "schema": EVENT,
+                        "example": 'event: start\ndata: {"agent":"compass"}\n\nevent: click\ndata: {"number":1}\n\n',
+                    }
+                },
+            },
+            **errors(503),
+        },
+        tags=["walk"],
+    )
+    async def walk_events(
+        start: Annotated[
+            str,
+            Query(min_length=1, max_length=300, description='"Title", or "Title (3)".', examples=["Star"]),
+        ],
+        goal: Annotated[
+            str | None,
+            Query(
+                min_length=1,
+                max_length=300,
+                description="What to find: a block, or",
+                examples=["Coral reef (1)"],
+            ),
+        ] = None,
+        sentence: Annotated[str | None, Query(description="words of your own, one of the two.")] = None,
+        agent: Annotated[
+            str, Query(max_length=100, description="Who walks: /api/health lists them.")
+        ] = POLICY,
+        budget: Annotated[int | None, Query(ge=1, description="Steps. [100; towards words: 20]")] = None,
+        back: Annotated[bool, Query(description="Give the agent a back button.")] = False,
+        seed: Annotated[int, Query(ge=0, le=2**32 - 1, description="Makes all chance repeatable.")] = 0,
+    ) -> Response:
+        """The same walk as server-sent events, one click at a time."""
+        asked = schema.WalkRequest(
+            start=start, goal=goal, sentence=sentence, agent=agent, budget=budget, back=back, seed=seed
+        )
+
+        def begin() -> Iterator[tuple[str, Any]]:
+            api.check_walk(asked)
+            began = time.perf_counter()
+            done = api.walk(asked)
+            took = round((time.perf_counter() - began) * 1e3, 3)
+            return _told(done, took)
+
+        return events.stream(api.lane(sentence), begin)
+
+    @router.post(
+        "/api/compare",
+        summary="Agents side by side",
+        response_model=schema.Comparison,
+        responses=POST,
+        tags=["walk"],
+    )
+    async def compare(asked: schema.CompareRequest) -> Response:
+        """Let several agents walk between the same blocks, each with its own steps."""
+        api.check(asked.agents, asked.budget)
+
+        def walked() -> Response:
+            start, goal = api.node(asked.start), api.node(asked.goal)
+            walks = []
+            for agent in dict.fromkeys(asked.agents):
+                began = time.perf_counter()
+                one = schema.WalkRequest(
+                    start=start, goal=goal, agent=agent, budget=asked.budget, seed=asked.seed
+                )
+                walk = api.walk(one)
+                walks.append((walk, round((time.perf_counter() - began) * 1e3, 3)))
+            first = walks[0][0]
+            assert first.goal is not None
+            return as_json(
+                {
+                    "start": first.start.to_json(),
+                    "goal": first.goal.to_json(),
+                    "distance": first.distance,
+                    "optimum": [click.to_json() for click in first.optimum or ()],
+                    "walks": [walk.to_json(optimum=False) | {"took_ms": took} for walk, took in walks],
+                }
+            )
+
+        return await api.lanes.walks.run(walked)
+
+    @router.post(
+        "/api/runs",
+        summary="A finished game",
+        response_model=schema.StoredRun,
+        responses=POST,
+        tags=["play"],
+    )
+    async def run(asked: schema.RunRequest) -> Response:
+        """A finished game: every step is checked, the shortest path added, and kept where the server keeps games."""
+
+        def keep() -> Response:
+            line = api.referee.checked(asked, api.node(asked.start), api.node(asked.goal))
+            if api.runs_file is not None:
+                runs.append(api.runs_file, line, api.limits.run_file)
+            api.metrics.games.labels(str(line["won"]).lower()).inc()
+            return as_json(line | {"stored": api.runs_file is not None})
+
+        return await api.lanes.walks.run(keep)
+
+
+def _told(walk: Walk, took_ms: float) -> Iterator[tuple[str, Any]]:
+    """A walk as events."""
+    end = walk.to_json(steps=False) | {"took_ms": took_ms}
+    yield "start", {name: end[name] for name in ("agent", "start", "goal", "sentence", "budget")}
+    for click in walk.steps:
+        yield "click", click.to_json()
+    yield "end", end
+
+
+def add_finding(router: APIRouter, api: Api) -> None:
+    """Questions."""
+
+    @router.post("/api/find", summary="Evidence", response_model=schema.Answer, responses=POST, tags=["find"])
+    async def find(asked: schema.FindRequest) -> Response:
+        """Find the sentences that answer a question or bear on a claim, each with the clicks that led to it."""
+        api.words("query", asked.query)
+        if missing := api.abilities.missing.get("find"):
+            raise not_found(missing)
+
+        def found() -> dict[str, Any]:
+            answer = api.wiki.find(
+                asked.query,
+                asked.count,
+                candidates=asked.candidates,
+                rerank=asked.rerank,
+                navigation=asked.navigation,
+            )
+            api.metrics.evidence.inc(len(answer.evidence))
+            # A reranker of the server's own may be a folder, whose path is nobody's business.
+            own = {} if asked.rerank else {"rerank": api.abilities.rerank}
+            return answer.to_json() | own
+
+        # Search results alone, ranked by TF-IDF, need no torch and need not wait for those that do.
+        plain = asked.navigation in ("none", "lead", "expand") and asked.rerank in ("tfidf", "none")
+        lane = api.lanes.walks if plain else api.lanes.torch
+        return await lane.run(timed(found))

@@ -508,7 +508,7 @@ def test_what_is_found_does_not_depend_on_the_gold(wiki: Path, graph: Graph) -> 
 
 
 def told(source: str) -> list[str]:
-    """Calls of something that searches, with gold, labels, answers or evidence among the arguments."""
+    """Calls of something that searches, with gold, labels, answers, evidence or ready starts among the arguments."""
     searching = set(
         "find find_many search search_many find_starts nearest nearest_many rerank tfidf run".split()
     )
@@ -519,15 +519,18 @@ def told(source: str) -> list[str]:
             arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
             parts = [part for argument in arguments for part in ast.walk(argument)]
             used = {getattr(part, "attr", getattr(part, "id", "")) for part in parts}
-            if name in searching and used & {"gold", "label", "answers", "evidence"}:
+            given = name == "find_many" and any(keyword.arg == "starts" for keyword in call.keywords)
+            if name in searching and (given or used & {"gold", "label", "answers", "evidence"}):
                 found.append(f"line {call.lineno}: {name}")
     return found
 
 
 def test_nothing_that_retrieves_is_given_gold() -> None:
     assert set(inspect.signature(Finder.find).parameters) == {"self", "query", "count", "meaning"}
-    assert set(inspect.signature(Finder.find_many).parameters) == {"self", "queries", "count", "meanings"}
+    many = {"self", "queries", "count", "meanings", "starts"}
+    assert set(inspect.signature(Finder.find_many).parameters) == many
     assert told("finder.find(one.text, meaning=embed(sorted(one.gold)))") == ["line 1: find"]
+    assert told("finder.find_many(texts, starts=those_that_help)") == ["line 1: find_many"]
     assert told("one.recall(one.gold)\nfinder.find(one.text)") == []
     for path in Path(linkwalk.downstream.__path__[0]).glob("*.py"):
         assert told(path.read_text(encoding="utf-8")) == [], path.name

@@ -33,6 +33,7 @@ from linkwalk.graph.store import Graph
 from report import hardware
 
 CLIENTS = (1, 8, 64)
+PEER = "peer: a constant"
 
 
 class Asked(NamedTuple):
@@ -86,9 +87,10 @@ def ask(address: tuple[str, int], requests: list[bytes], clients: int, seconds: 
         parts = len(requests) // clients
         return await asyncio.gather(*(client(address, requests, i * parts, end) for i in range(clients)))
 
+    began = time.perf_counter()
     found = asyncio.run(everybody())
     if pipe is not None:
-        pipe.send(found)
+        pipe.send((found, time.perf_counter() - began))  # the last answers come after the end
 
 
 def measure(
@@ -107,7 +109,7 @@ def measure(
         other.start()
         time.sleep(0.5)
     process.start()
-    found = ours.recv()
+    found, lasted = ours.recv()
     process.join()
     if beside:
         other.join()
@@ -120,7 +122,7 @@ def measure(
     return {
         "clients": clients,
         "requests": len(took),
-        "per_s": round(len(took) / seconds, 1),
+        "per_s": round(len(took) / lasted, 1),
         "p50_ms": round(float(p50), 2),
         "p95_ms": round(float(p95), 2),
         "p99_ms": round(float(p99), 2),
@@ -225,11 +227,17 @@ def questions(wiki: Path, address: tuple[str, int], rng: np.random.Generator) ->
     ]
 
 
-def show(name: str, workers: int, row: dict[str, Any]) -> None:
+def show(row: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """One line; the last column is the answers a second beside the peer's with as many clients and workers."""
+    same = [one for one in rows if one["name"] == PEER and one["workers"] == row["workers"]]
+    row["of_peer"] = next(
+        (round(row["per_s"] / one["per_s"], 3) for one in same if one["clients"] == row["clients"]), 1.0
+    )
+    rows.append(row)
     odd = {status: count for status, count in row["statuses"].items() if status != "200"}
     print(
-        f"{name:28} {workers:>3} {row['clients']:>4} {row['per_s']:>9,.1f} {row['p50_ms']:>8.2f} "
-        f"{row['p95_ms']:>8.2f} {row['p99_ms']:>8.2f} {row['kB']:>8.1f}  {odd or ''}",
+        f"{row['name']:28} {row['workers']:>3} {row['clients']:>4} {row['per_s']:>9,.1f} {row['p50_ms']:>8.2f} "
+        f"{row['p95_ms']:>8.2f} {row['p99_ms']:>8.2f} {row['kB']:>8.1f} {row['of_peer']:>8.3f}  {odd or ''}",
         flush=True,
     )
 
@@ -250,14 +258,13 @@ def main() -> None:
         floor(arguments.floor)
         return
     rows: list[dict[str, Any]] = []
-    print(f"{'':28} wkr clnt  answers/s   p50 ms   p95 ms   p99 ms       kB")
+    print(f"{'':28} wkr clnt  answers/s   p50 ms   p95 ms   p99 ms       kB  of peer")
     for workers in map(int, arguments.workers.split(",")):
         with started([sys.executable, __file__, "--floor", str(workers)]) as address:
             measure(address, [get("/")], 1, 1.0)
             for clients in CLIENTS:
                 row = measure(address, [get("/")], clients, arguments.seconds / 2)
-                rows.append({"name": "peer: a constant", "workers": workers, **row})
-                show("peer: a constant", workers, row)
+                show({"name": PEER, "workers": workers, **row}, rows)
         command = [sys.executable, "-m", "linkwalk", "serve", str(arguments.wiki), "--port", "0"]
         with started([*command, "--workers", str(workers)]) as address:
             asked = questions(arguments.wiki, address, np.random.default_rng(0))
@@ -270,8 +277,7 @@ def main() -> None:
                     measure(address, one.requests[-64:], 4 * workers, 2.0)
                 for clients in one.clients:
                     row = measure(address, one.requests, clients, arguments.seconds, one.beside)
-                    rows.append({"name": one.name, "workers": workers, **row})
-                    show(one.name, workers, row)
+                    show({"name": one.name, "workers": workers, **row}, rows)
     if arguments.json:
         graph = Graph.open(arguments.wiki)
         record = {"hardware": hardware(), "wiki": graph.snapshot, "blocks": graph.nodes, "rows": rows}

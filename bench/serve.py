@@ -8,6 +8,9 @@ bare FastAPI application on the same server settings, whose one endpoint answers
 latency without it is ours. Walks are the compass's, 100 steps at most, between articles 2 to 6 clicks apart; titles are
 asked for by the first 1 to 8 letters of one, and every fifth with a letter wrong; find's queries are sentences of
 the wiki.
+
+Several workers take connections from one socket as they find time to, so that a few clients that come at once may all
+be one worker's; 64 are shared out.
 """
 
 import argparse

@@ -6,11 +6,8 @@ One server for all of them, started as a user starts it: whatever one test does 
 import asyncio
 import contextlib
 import json
-import os
 import socket
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -214,19 +211,6 @@ def test_five_hundred_at_once(server: Served, asked: httpx.Client) -> None:
     assert server.memory() - before < 80 * MEGABYTE
 
 
-def workers(served: Served) -> list[int]:
-    """The processes that answer: children of the one that was started, but for the one that tracks resources."""
-    children = Path(f"/proc/{served.process.pid}/task/{served.process.pid}/children").read_text().split()
-    return [
-        int(pid) for pid in children if b"resource_tracker" not in Path(f"/proc/{pid}/cmdline").read_bytes()
-    ]
-
-
-def connections(pid: int) -> int:
-    """Sockets of a process."""
-    return sum(os.readlink(file).startswith("socket:") for file in Path(f"/proc/{pid}/fd").iterdir())
-
-
 def test_several_workers_count_together_and_leave_quietly(small: object) -> None:
     with process(small, "--lazy", "--workers", 2) as served:
         answers = 0
@@ -236,16 +220,6 @@ def test_several_workers_count_together_and_leave_quietly(small: object) -> None
                 answers += 1
         with httpx.Client(base_url=served.url, timeout=60) as client:
             text = client.get("/metrics").text
-        before = {worker: connections(worker) for worker in workers(served)}
-        held = [socket.socket() for _ in range(40)]
-        for one in held:  # all before the first is taken
-            one.setblocking(False)
-            one.connect_ex(served.address)
-        while sum(map(connections, before)) < sum(before.values()) + len(held):
-            time.sleep(0.01)
-        assert min(connections(worker) - many for worker, many in before.items()) > 3, "each has some"
-        for one in held:
-            one.close()
         line = 'linkwalk_requests_total{method="GET",route="/api/block/{node}",status="200"} '
         (count,) = [row.removeprefix(line) for row in text.splitlines() if row.startswith(line)]
         assert float(count) == answers

@@ -7,6 +7,6 @@ api       what the endpoints share            described  what else they may answ
 events    a walk, click by click              runs       finished games
 metrics   what happened, in numbers           examples   of the wiki that is served
 pages     the page, the API's page            app        all of it as one application
-server    the process that listens            patient    HTTP with limits of its own
-fair      connections for all workers         mcp        the same for language models
+patient   HTTP with limits of its own         server     the process that listens
+mcp       the same for language models
 """

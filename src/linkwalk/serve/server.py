@@ -75,7 +75,6 @@ def configure(app: FastAPI | str, limits: Limits, *, workers: int = 1, verbose: 
         proxy_headers=False,
         server_header=False,
         backlog=BACKLOG,
-        loop="linkwalk.serve.fair:Fair" if workers > 1 else "asyncio",
         workers=workers,
         timeout_keep_alive=limits.idle,
         timeout_graceful_shutdown=_GOODBYE,

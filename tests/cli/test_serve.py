@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import socket
 import sys
 import time
@@ -42,6 +43,13 @@ def test_options_out_of_range(run: Run, wiki: Path, options: tuple[str, int]) ->
 def test_without_the_server_s_packages(run: Run, wiki: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     refused(run("serve", wiki), "uvicorn is not installed", "linkwalk[serve]")
+
+
+def test_ctrl_c_does_not_wait_for_what_nobody_asked_for(wiki: Path) -> None:
+    """Still reading models, and told to stop twice: ``process`` wants silence and status 0."""
+    with process(wiki) as served:
+        httpx.get(f"{served.url}/api/health", timeout=60)
+        os.killpg(served.process.pid, signal.SIGINT)
 
 
 def test_it_says_what_is_there_and_what_is_missing(

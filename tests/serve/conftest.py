@@ -128,7 +128,12 @@ def process(*args: object) -> Iterator[Served]:
     """``linkwalk serve`` as one starts it; ended as one ends it, by Ctrl-C."""
     command = [sys.executable, "-m", "linkwalk", "serve", *map(str, args), "--port", "0"]
     started = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},  # texts this short gain nothing from more
     )
     said = ""
     assert started.stdout is not None

@@ -237,6 +237,18 @@ def test_events_say_what_went_wrong(client: httpx.Client) -> None:
     bad(client.get("/api/walk/events", params={"start": "Star", "budget": 0}), 422, "bad_input", "budget: ")
 
 
+def test_events_that_break_are_logged(
+    wiki: Wiki, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = create_app(wiki)
+    with serving(app) as client:
+        monkeypatch.setattr(app.state.api, "check_walk", lambda asked: 1 / 0)
+        answer = client.get("/api/walk/events", params={"start": "Star", "goal": "Sun"})
+    ((name, data),) = told(answer.text)
+    assert (name, data["error"]["type"]) == ("error", "internal")
+    assert "ZeroDivisionError" in caplog.text
+
+
 def test_agents_side_by_side(client: httpx.Client) -> None:
     agents = ["compass", "random", "compass"]
     asked = {"start": "Star", "goal": "Water (1)", "agents": agents, "budget": 20}
@@ -399,7 +411,14 @@ def test_errors_are_of_one_shape(client: httpx.Client) -> None:
     bad(send('{"start": "\\ud800", "goal": "Sun"}'), 422, "bad_input", "start")
     bad(send('{"start": "a\\u0000b", "goal": "Sun"}'), 404, "not_found")
     bad(send('{"start": "line\\nbreak", "goal": "Sun"}'), 404, "not_found")
-    bad(send('{"start": true, "goal": "Sun"}'), 422, "bad_input", "start: ")
+    bad(
+        send('{"start": true, "goal": "Sun"}'),
+        422,
+        "bad_input",
+        "start: should be a title or a block's number",
+    )
+    bad(send('{"start": "", "goal": "Sun"}'), 422, "bad_input", "start: should have at least 1")
+    bad(send('{"start": 0, "goal": 0, "seed": -1, "budget": -1}'), 422, "bad_input", "budget: ")
     run = '{"who": "a", "start": 0, "goal": 1, "steps": [], "seconds": Infinity, "won": true}'
     answer = client.post("/api/runs", content=run, headers={"content-type": "application/json"})
     bad(answer, 422, "bad_input", "seconds: ")

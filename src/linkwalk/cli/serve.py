@@ -1,5 +1,7 @@
 """``linkwalk serve``: the page and the HTTP API."""
 
+import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -161,6 +163,10 @@ def serve(
         names=own_names(host, names),
     )
     run(settings, listening, workers, verbose=verbose)
+    sys.stdout.flush()
+    os._exit(
+        0
+    )  # a thread that is still reading a model, for whoever would have asked, is not worth waiting for
 
 
 def own_names(host: str, names: list[str] | None) -> tuple[str, ...]:

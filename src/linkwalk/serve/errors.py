@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from linkwalk.errors import ArtifactError, InputError, LinkwalkError
+from linkwalk.errors import InputError, LinkwalkError
 
 STATUS = {
     "bad_input": 422,
@@ -23,6 +23,7 @@ STATUS = {
 }
 _TYPE = {status: kind for kind, status in STATUS.items()}
 _LOG = logging.getLogger(__name__)
+_BRANCHES = {"str", "int", "constrained-str", "constrained-int"}  # what pydantic calls the parts of a union
 _LONGEST = 500
 _ECHO = 80
 
@@ -69,7 +70,7 @@ def as_api_error(error: Exception) -> ApiError:
         return error
     if isinstance(error, InputError):
         return ApiError("bad_input", str(error))
-    if isinstance(error, ArtifactError | LinkwalkError):
+    if isinstance(error, LinkwalkError):
         return not_found(str(error))
     return ApiError("internal", "something went wrong here: the server's log says what")
 
@@ -143,20 +144,13 @@ def _first(error: RequestValidationError) -> str:
         if found["type"] == "missing":
             return "the body is missing: send a JSON object"
         return "the body is not a JSON object, or not sent as content-type application/json"
-    # A union's branches name themselves in the location ("start.int"): the field is what people wrote.
-    field = ".".join(
-        part for part in where[1:] if part not in ("str", "int", "constrained-str", "constrained-int")
-    )
+    field = ".".join(part for part in where[1:] if part not in _BRANCHES)
+    if where[-1] in _BRANCHES and not found["type"].startswith("string_too"):
+        return f"{_shown(field)}: should be a title or a block's number"
     said = str(found["msg"]).removeprefix("Value error, ")
-    said = (
-        said.replace("Input should", "should")
-        .replace("String should", "should")
-        .replace("List should", "should")
-    )
-    more = len(error.errors()) - 1
-    return f"{_shown(field) or where[0]}: {said[:1].lower()}{said[1:]}" + (
-        f" (and {more} more)" if more > 1 else ""
-    )
+    for subject in ("Input", "String", "List"):
+        said = said.removeprefix(f"{subject} ")
+    return f"{_shown(field) or where[0]}: {said[:1].lower()}{said[1:]}"
 
 
 def _shown(text: str) -> str:

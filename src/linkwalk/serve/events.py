@@ -1,6 +1,7 @@
 """A walk as server-sent events: ``start``, then ``click`` by ``click``, then ``end``; or ``error``."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from linkwalk.serve.errors import as_api_error
 from linkwalk.serve.work import Lane
 
 Events = Iterator[tuple[str, Any]]
+_LOG = logging.getLogger(__name__)
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
@@ -33,6 +35,9 @@ def stream(lane: Lane, begin: Callable[[], Events]) -> StreamingResponse:
                 yield event(name, data)
                 await asyncio.sleep(0)  # where a client that has left is noticed
         except Exception as error:
-            yield event("error", as_api_error(error).to_json())
+            told = as_api_error(error)
+            if told.kind == "internal":
+                _LOG.exception("events")
+            yield event("error", told.to_json())
 
     return StreamingResponse(events(), media_type="text/event-stream", headers=_HEADERS)

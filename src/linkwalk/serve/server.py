@@ -92,6 +92,8 @@ def serve(settings: Settings, listening: socket.socket, workers: int = 1, *, ver
         if workers == 1:
             Server(config).run([listening])
             return
+        # Workers share the cores: threads of torch that wait for each other and for a core answer nobody.
+        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
         with tempfile.TemporaryDirectory(prefix="linkwalk-metrics-") as folder:
             os.environ[FOLDER] = folder
             Multiprocess(config, [listening]).run()

@@ -226,7 +226,7 @@ def test_events_say_what_went_wrong(client: httpx.Client) -> None:
     for asked, kind in (
         ({"start": "Strar", "goal": "Sun"}, "not_found"),
         ({"start": "Star"}, "bad_input"),
-        ({"start": "Star", "goal": "Sun", "budget": 10**9}, "bad_input"),
+        ({"start": "Star", "goal": "Sun", "agent": "nobody"}, "not_found"),
     ):
         answer = client.get("/api/walk/events", params=asked)  # type: ignore[arg-type]
         assert answer.status_code == 200
@@ -235,6 +235,16 @@ def test_events_say_what_went_wrong(client: httpx.Client) -> None:
         schema.Error.model_validate(data)
         assert data["error"]["type"] == kind
     bad(client.get("/api/walk/events", params={"start": "Star", "budget": 0}), 422, "bad_input", "budget: ")
+
+
+def test_what_the_description_rules_out_is_no_event(client: httpx.Client) -> None:
+    for asked, field in (
+        ({"goal": "Sun", "budget": 10**9}, "budget: "),
+        ({"budget": 10**9}, "budget: "),
+        ({"sentence": "word " * 500}, "sentence: "),
+    ):
+        answer = client.get("/api/walk/events", params={"start": "Star", **asked})  # type: ignore[dict-item]
+        bad(answer, 422, "bad_input", field)
 
 
 def test_events_that_break_are_logged(

@@ -55,15 +55,20 @@ class Api:
         for agent in agents:
             if agent not in self.wiki.agents:
                 raise not_found(f"no agent named {agent[:80]!r}: choose from {', '.join(self.wiki.agents)}")
+        self.bounds(budget)
+
+    def bounds(self, budget: int | None, text: str | None = None, field: str = "sentence") -> None:
+        """What the description rules out, by limits that are this server's own."""
         if budget is not None and budget > self.limits.budget:
             raise ApiError("bad_input", f"budget: should be at most {self.limits.budget:,}")
+        if text is not None and len(text) > self.limits.query:
+            raise ApiError("bad_input", f"{field}: should have at most {self.limits.query:,} characters")
 
     def words(self, field: str, text: str) -> None:
         """Words to look for: some, and not too many."""
         if not any(sign.isalnum() for sign in text):
             raise ApiError("bad_input", f"{field}: has no words")
-        if len(text) > self.limits.query:
-            raise ApiError("bad_input", f"{field}: should have at most {self.limits.query:,} characters")
+        self.bounds(None, text, field)
 
     def lane(self, sentence: str | None) -> Lane:
         """Where a walk is done: reading a sentence is torch's work."""

@@ -65,6 +65,7 @@ def add_walking(router: APIRouter, api: Api) -> None:
         seed: Annotated[int, Query(ge=0, le=2**32 - 1, description="Makes all chance repeatable.")] = 0,
     ) -> Response:
         """The same walk as server-sent events, one click at a time."""
+        api.bounds(budget, sentence)  # no event, but an error like any other value that is not valid
         asked = schema.WalkRequest(
             start=start, goal=goal, sentence=sentence, agent=agent, budget=budget, back=back, seed=seed
         )

@@ -1,5 +1,6 @@
 """``linkwalk serve`` as a user runs it; what it answers is in ``tests/serve``."""
 
+import contextlib
 import os
 import re
 import signal
@@ -45,11 +46,19 @@ def test_without_the_server_s_packages(run: Run, wiki: Path, monkeypatch: pytest
     refused(run("serve", wiki), "uvicorn is not installed", "linkwalk[serve]")
 
 
-def test_ctrl_c_does_not_wait_for_what_nobody_asked_for(wiki: Path) -> None:
-    """Still reading models, and told to stop twice: ``process`` wants silence and status 0."""
-    with process(wiki) as served:
-        httpx.get(f"{served.url}/api/health", timeout=60)
-        os.killpg(served.process.pid, signal.SIGINT)
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("pause", [0, 0.05, 0.3])
+def test_ctrl_c_again_and_again_is_no_error(wiki: Path, workers: int, pause: float) -> None:
+    """Still reading models, answering, and told to stop three times: ``process`` wants silence and status 0."""
+    with process(wiki, "--workers", workers) as served, contextlib.ExitStack() as open_:
+        if pause:  # without, the server has hardly begun
+            httpx.get(f"{served.url}/api/health", timeout=60)
+            walk = {"start": 0, "goal": 1, "agent": "random", "budget": 1000}
+            events = httpx.stream("GET", f"{served.url}/api/walk/events", params=walk, timeout=60)
+            next(open_.enter_context(events).iter_lines())
+        for _ in range(2):
+            os.killpg(served.process.pid, signal.SIGINT)
+            time.sleep(pause)
 
 
 def test_it_says_what_is_there_and_what_is_missing(

@@ -1,6 +1,8 @@
 """``linkwalk serve``: the page and the HTTP API."""
 
+import contextlib
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -142,17 +144,6 @@ def serve(
     listening = listen(host, port)
     url = url_of(listening)
     graph = opened.graph
-    print(f"{graph.snapshot}: {graph.articles:,} articles, {graph.nodes:,} blocks, {graph.edges:,} links")
-    print(f"  agents: {', '.join(opened.agents)}")
-    for missing in abilities.missing.values():
-        print(f"  {missing}")
-    if runs is not None:
-        print(f"  games are kept in {runs}")
-    print(f"\n{url}   (the API: {url}/docs; Ctrl-C ends it)", flush=True)
-    if open_page:
-        import webbrowser
-
-        webbrowser.open(url)
     settings = Settings(
         wiki=str(wiki),
         limits=limits,
@@ -162,11 +153,23 @@ def serve(
         warm=not lazy,
         names=own_names(host, names),
     )
-    run(settings, listening, workers, verbose=verbose)
+    with contextlib.suppress(KeyboardInterrupt):
+        print(f"{graph.snapshot}: {graph.articles:,} articles, {graph.nodes:,} blocks, {graph.edges:,} links")
+        print(f"  agents: {', '.join(opened.agents)}")
+        for missing in abilities.missing.values():
+            print(f"  {missing}")
+        if runs is not None:
+            print(f"  games are kept in {runs}")
+        print(f"\n{url}   (the API: {url}/docs; Ctrl-C ends it)", flush=True)
+        if open_page:
+            import webbrowser
+
+            webbrowser.open(url)
+        run(settings, listening, workers, verbose=verbose)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stdout.flush()
-    os._exit(
-        0
-    )  # a thread that is still reading a model, for whoever would have asked, is not worth waiting for
+    # A thread that is still reading a model, for whoever would have asked, is not worth waiting for.
+    os._exit(0)
 
 
 def own_names(host: str, names: list[str] | None) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from linkwalk.serve.limits import BodyLimit, Limits, OwnNames, Utf8Only
 from linkwalk.serve.metrics import Measured
 from linkwalk.serve.pages import Headers, add_pages
 from linkwalk.serve.reading import add_reading
+from linkwalk.serve.stopping import Stopped
 from linkwalk.serve.walking import add_finding, add_walking
 from linkwalk.serve.warm import warm_up
 from linkwalk.wiki import Wiki
@@ -71,6 +72,7 @@ def create_app(
     app.add_middleware(Caught)
     app.add_middleware(Headers)
     app.add_middleware(Measured, metrics=api.metrics)
+    app.add_middleware(Stopped)
     describe, lock = app.openapi, Lock()
 
     def openapi() -> dict[str, Any]:

@@ -6,9 +6,13 @@ Each worker opens the wiki by its path, so that what is mapped is in memory once
 import contextlib
 import json
 import os
+import signal
 import socket
 import tempfile
+import threading
+import time
 from dataclasses import asdict, dataclass, field
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -84,21 +88,43 @@ def configure(app: FastAPI | str, limits: Limits, *, workers: int = 1, verbose: 
 
 
 def serve(settings: Settings, listening: socket.socket, workers: int = 1, *, verbose: bool = False) -> None:
-    """Answer until told to stop (Ctrl-C, SIGTERM)."""
+    """Answer until told to stop: SIGTERM, or Ctrl-C, which ends in a KeyboardInterrupt as everywhere."""
     settings.write()
     _allow_files(settings.limits.connections)
     config = configure(f"{__name__}:app", settings.limits, workers=workers, verbose=verbose)
-    try:
-        if workers == 1:
-            Server(config).run([listening])
-            return
-        # Workers share the cores: threads of torch that wait for each other and for a core answer nobody.
-        os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
-        with tempfile.TemporaryDirectory(prefix="linkwalk-metrics-") as folder:
-            os.environ[FOLDER] = folder
-            Multiprocess(config, [listening]).run()
-    except KeyboardInterrupt:
-        pass
+    if workers == 1:
+        Server(config).run([listening])
+        return
+    # Workers share the cores: threads of torch that wait for each other and for a core answer nobody.
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
+    with tempfile.TemporaryDirectory(prefix="linkwalk-metrics-") as folder:
+        os.environ[FOLDER] = folder
+        _keep_ctrl_c_from_workers()
+        _Workers(config, [listening]).run()
+
+
+class _Workers(Multiprocess):
+    """Workers that are not waited for when Ctrl-C comes again."""
+
+    def join_all(self) -> None:
+        """Wait for what is at work, or until told twice."""
+        while any(worker.process.is_alive() for worker in self.processes):
+            if signal.SIGINT in self.signal_queue:
+                for worker in self.processes:
+                    worker.process.kill()
+            time.sleep(0.05)
+        super().join_all()
+
+
+def _keep_ctrl_c_from_workers() -> None:
+    """A terminal tells all of its processes at once; the workers are to hear of it from us, once they can listen.
+
+    They inherit what this thread blocks. Another, begun before, takes the signal for the process.
+    """
+    if hasattr(signal, "pthread_sigmask"):
+        resource_tracker.ensure_running()  # at its start it lets the signal through again
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
 
 def _allow_files(connections: int) -> None:

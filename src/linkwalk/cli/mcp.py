@@ -8,6 +8,7 @@ import typer
 
 from linkwalk.cli.agents import EmbeddingsName
 from linkwalk.cli.retrieval import Rerank
+from linkwalk.cli.serve import leave_at_ctrl_c
 
 
 def mcp(
@@ -59,16 +60,10 @@ def mcp(
     opened = Wiki.open(wiki, embeddings=embeddings, rerank=rerank)
     for line in opened.missing().values():
         print(line, file=sys.stderr)
-    try:
-        if http is None:
-            run_stdio(opened)
-        else:
-            listening = listen(host, http, "--http")
-            print(
-                f"{opened.graph.snapshot}: {url_of(listening)}/mcp   (Ctrl-C ends it)",
-                file=sys.stderr,
-                flush=True,
-            )
-            run_http(opened, listening, host)
-    except KeyboardInterrupt:
-        pass
+    leave_at_ctrl_c()
+    if http is None:
+        run_stdio(opened)
+        return
+    listening = listen(host, http, "--http")
+    print(f"{opened.graph.snapshot}: {url_of(listening)}/mcp   (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    run_http(opened, listening, host)

@@ -1,9 +1,7 @@
 """``linkwalk serve``: the page and the HTTP API."""
 
-import contextlib
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -153,23 +151,28 @@ def serve(
         warm=not lazy,
         names=own_names(host, names),
     )
-    with contextlib.suppress(KeyboardInterrupt):
-        print(f"{graph.snapshot}: {graph.articles:,} articles, {graph.nodes:,} blocks, {graph.edges:,} links")
-        print(f"  agents: {', '.join(opened.agents)}")
-        for missing in abilities.missing.values():
-            print(f"  {missing}")
-        if runs is not None:
-            print(f"  games are kept in {runs}")
-        print(f"\n{url}   (the API: {url}/docs; Ctrl-C ends it)", flush=True)
-        if open_page:
-            import webbrowser
+    leave_at_ctrl_c()
+    print(f"{graph.snapshot}: {graph.articles:,} articles, {graph.nodes:,} blocks, {graph.edges:,} links")
+    print(f"  agents: {', '.join(opened.agents)}")
+    for missing in abilities.missing.values():
+        print(f"  {missing}")
+    if runs is not None:
+        print(f"  games are kept in {runs}")
+    print(f"\n{url}   (the API: {url}/docs; Ctrl-C ends it)", flush=True)
+    if open_page:
+        import webbrowser
 
-            webbrowser.open(url)
-        run(settings, listening, workers, verbose=verbose)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    sys.stdout.flush()
-    # A thread that is still reading a model, for whoever would have asked, is not worth waiting for.
+        webbrowser.open(url)
+    run(settings, listening, workers, verbose=verbose)
     os._exit(0)
+
+
+def leave_at_ctrl_c() -> None:
+    """From here on there is nothing to lose, and a KeyboardInterrupt in the middle of anything is only noise.
+
+    Threads may still be reading a model, for whoever would have asked: they are not worth waiting for either.
+    """
+    signal.signal(signal.SIGINT, lambda *_: os._exit(0))
 
 
 def own_names(host: str, names: list[str] | None) -> tuple[str, ...]:

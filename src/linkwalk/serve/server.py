@@ -88,7 +88,7 @@ def configure(app: FastAPI | str, limits: Limits, *, workers: int = 1, verbose: 
 
 
 def serve(settings: Settings, listening: socket.socket, workers: int = 1, *, verbose: bool = False) -> None:
-    """Answer until told to stop: SIGTERM, or Ctrl-C, which ends in a KeyboardInterrupt as everywhere."""
+    """Answer until told to stop (Ctrl-C, SIGTERM)."""
     settings.write()
     _allow_files(settings.limits.connections)
     config = configure(f"{__name__}:app", settings.limits, workers=workers, verbose=verbose)
@@ -97,10 +97,11 @@ def serve(settings: Settings, listening: socket.socket, workers: int = 1, *, ver
         return
     # Workers share the cores: threads of torch that wait for each other and for a core answer nobody.
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
+    _keep_ctrl_c_from_workers()
+    supervisor = _Workers(config, [listening])  # takes signals from here on: the folder does not stay behind
     with tempfile.TemporaryDirectory(prefix="linkwalk-metrics-") as folder:
         os.environ[FOLDER] = folder
-        _keep_ctrl_c_from_workers()
-        _Workers(config, [listening]).run()
+        supervisor.run()
 
 
 class _Workers(Multiprocess):

@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.conftest import Ran
 from tests.cli.test_find import refused
-from tests.serve.conftest import process
+from tests.serve.conftest import Served, process
 
 Run = Callable[..., Ran]
 
@@ -59,6 +59,46 @@ def test_ctrl_c_again_and_again_is_no_error(wiki: Path, workers: int, pause: flo
         for _ in range(2):
             os.killpg(served.process.pid, signal.SIGINT)
             time.sleep(pause)
+
+
+def test_a_wiki_that_goes_away_before_it_is_served(
+    wiki: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The browser is opened between the first look at the wiki and the server's: it takes the wiki away."""
+    browser = tmp_path / "browser"
+    browser.write_text(f"#!/bin/sh\nmv {wiki} {wiki}.gone\n")
+    browser.chmod(0o755)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    line = f"error: no such workspace: {wiki} (make one with `linkwalk build DUMP -o {wiki}`)"
+    with process(wiki, "--open", error=line) as served:
+        served.process.wait(30)
+
+
+def test_workers_that_die_are_replaced_until_they_cannot_start(wiki: Path) -> None:
+    links = wiki / "graph" / "out_targets.npy"
+    with process(
+        wiki, "--lazy", "--workers", 2, error=f"error: {links.parent} is damaged (out_targets: "
+    ) as served:
+        before = _workers(served)
+        for pid in before:
+            os.kill(pid, signal.SIGKILL)
+        assert httpx.get(f"{served.url}/api/health", timeout=60).status_code == 200
+        while len(after := _workers(served)) < 2:
+            time.sleep(0.05)
+        assert not after & before
+        links.write_bytes(links.read_bytes()[:100])
+        os.kill(min(after), signal.SIGKILL)
+        served.process.wait(30)
+
+
+def _workers(served: Served) -> set[int]:
+    """The processes that answer; Python has another, which tidies up."""
+    found, pid = set(), served.process.pid
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with contextlib.suppress(FileNotFoundError):  # gone in the meantime
+            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.add(int(child))
+    return found
 
 
 def test_it_says_what_is_there_and_what_is_missing(

@@ -124,8 +124,8 @@ class Served:
 
 
 @contextlib.contextmanager
-def process(*args: object) -> Iterator[Served]:
-    """``linkwalk serve`` as one starts it; ended as one ends it, by Ctrl-C."""
+def process(*args: object, error: str = "") -> Iterator[Served]:
+    """``linkwalk serve`` as one starts it; ended as one ends it, by Ctrl-C, unless it is to fail in that line."""
     command = [sys.executable, "-m", "linkwalk", "serve", *map(str, args), "--port", "0"]
     started = subprocess.Popen(
         command,
@@ -146,15 +146,20 @@ def process(*args: object) -> Iterator[Served]:
         else:
             pytest.fail(f"the server did not start: {said}")
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(started.pid, signal.SIGINT)
+        if not error:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(started.pid, signal.SIGINT)
         try:
             rest, _ = started.communicate(timeout=30)
         except subprocess.TimeoutExpired:
             os.killpg(started.pid, signal.SIGKILL)
             rest, _ = started.communicate()
-    assert rest.strip() == "", f"a server that is stopped has nothing to say: {rest}"
-    assert started.returncode == 0
+    if error:
+        assert rest.startswith(error), f"something else went wrong: {rest}"
+        assert rest.count("\n") == 1, f"one line was to be said: {rest}"
+    else:
+        assert rest.strip() == "", f"a server that is stopped has nothing to say: {rest}"
+    assert started.returncode == (2 if error else 0)
 
 
 @pytest.fixture(scope="session")

@@ -8,17 +8,21 @@ import json
 import os
 import signal
 import socket
+import sys
 import tempfile
 import threading
 import time
-from dataclasses import asdict, dataclass, field
+import traceback
+from dataclasses import asdict, dataclass, field, replace
 from multiprocessing import resource_tracker
 from pathlib import Path
 
 from fastapi import FastAPI
 from uvicorn import Config, Server
+from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
+from linkwalk.errors import LinkwalkError
 from linkwalk.serve.app import create_app
 from linkwalk.serve.limits import Limits
 from linkwalk.serve.listening import BACKLOG
@@ -43,6 +47,8 @@ class Settings:
     rerank: str | None = None
     warm: bool = True
     names: tuple[str, ...] = ()
+    failure: str | None = None
+    """The file in which one of several workers says why it cannot start."""
 
     def write(self) -> None:
         """Into the environment."""
@@ -63,7 +69,18 @@ class Settings:
 
 def app() -> FastAPI:
     """What each worker starts with."""
-    return Settings.read().app()
+    settings = Settings.read()
+    try:
+        return settings.app()
+    except Exception as error:
+        if settings.failure is None:
+            raise
+        line = str(error)
+        if not isinstance(error, LinkwalkError | OSError):  # our own mistake
+            traceback.print_exc()
+            line = f"a worker cannot start ({type(error).__name__}, see above)"
+        Path(settings.failure).write_text(line, encoding="utf-8")
+        sys.exit(1)
 
 
 def configure(app: FastAPI | str, limits: Limits, *, workers: int = 1, verbose: bool = False) -> Config:
@@ -88,11 +105,11 @@ def configure(app: FastAPI | str, limits: Limits, *, workers: int = 1, verbose: 
 
 
 def serve(settings: Settings, listening: socket.socket, workers: int = 1, *, verbose: bool = False) -> None:
-    """Answer until told to stop (Ctrl-C, SIGTERM)."""
-    settings.write()
+    """Answer until told to stop (Ctrl-C, SIGTERM), or until a worker cannot start: that is an error."""
     _allow_files(settings.limits.connections)
     config = configure(f"{__name__}:app", settings.limits, workers=workers, verbose=verbose)
     if workers == 1:
+        settings.write()
         Server(config).run([listening])
         return
     # Workers share the cores: threads of torch that wait for each other and for a core answer nobody.
@@ -101,11 +118,30 @@ def serve(settings: Settings, listening: socket.socket, workers: int = 1, *, ver
     supervisor = _Workers(config, [listening])  # takes signals from here on: the folder does not stay behind
     with tempfile.TemporaryDirectory(prefix="linkwalk-metrics-") as folder:
         os.environ[FOLDER] = folder
+        supervisor.failure = Path(folder, "failure.txt")
+        replace(settings, failure=str(supervisor.failure)).write()
         supervisor.run()
+        if supervisor.failure.exists():
+            raise LinkwalkError(supervisor.failure.read_text(encoding="utf-8"))
+    if any(worker.exitcode == STARTUP_FAILURE for worker in supervisor.processes):  # the log has the reason
+        sys.exit(STARTUP_FAILURE)
 
 
 class _Workers(Multiprocess):
-    """Workers that are not waited for when Ctrl-C comes again."""
+    """Workers that are replaced when they die, but not if they cannot start.
+
+    They are not waited for when Ctrl-C comes again.
+    """
+
+    failure: Path
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace who died; the next would fail as one did that has left a reason."""
+        for worker in self.processes:
+            worker.child_conn.close()  # theirs: held open by us, too, it never says that they are gone
+        if self.failure.exists():
+            self.should_exit.set()
+        super().keep_subprocess_alive()
 
     def join_all(self) -> None:
         """Wait for what is at work, or until told twice."""

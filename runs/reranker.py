@@ -27,7 +27,8 @@ from linkwalk.cli.train_reranker import Choice, train_reranker
 from linkwalk.device import choose_device
 from linkwalk.downstream.align import comparable, page_disjoint
 from linkwalk.downstream.asked import plain
-from linkwalk.downstream.fever import NOT_ENOUGH, read_claim_file, read_claims
+from linkwalk.downstream.fever import read_claims
+from linkwalk.downstream.fever_claims import NOT_ENOUGH, read_claim_file
 from linkwalk.downstream.lists import (
     MineConfig,
     Sentence,

@@ -19,15 +19,10 @@ import linkwalk.downstream
 from linkwalk import demo
 from linkwalk.downstream.align import as_pages
 from linkwalk.downstream.asked import Asked
-from linkwalk.downstream.fever import (
-    Submitted,
-    read_claim_file,
-    read_claims,
-    sentence_ids,
-    sweep,
-    write_submission,
-)
+from linkwalk.downstream.fever import read_claims, sweep
+from linkwalk.downstream.fever_claims import read_claim_file
 from linkwalk.downstream.fever_score import read_predictions, score
+from linkwalk.downstream.fever_submission import Submitted, sentence_ids, write_submission
 from linkwalk.downstream.wiki_pages import WikiPages, match_title, names_of, page_title, split_lines
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph

@@ -185,7 +185,7 @@ def score(
     if save is not None:
         save_answers(save, graph, questions, outcome, scored)
     if submission is not None:
-        from linkwalk.downstream.fever import write_submission
+        from linkwalk.downstream.fever_submission import write_submission
 
         write_submission(submission, next(iter(scored.values())).submitted)
     away = _distances(wiki, graph, questions, plots) if plots is not None else None

@@ -7,7 +7,8 @@ from typing import Any
 
 from linkwalk.downstream.align import THRESHOLD, as_pages, page_disjoint
 from linkwalk.downstream.asked import Asked, Benchmark
-from linkwalk.downstream.fever import Claim, read_claim_file, read_claims
+from linkwalk.downstream.fever import read_claims
+from linkwalk.downstream.fever_claims import Claim, read_claim_file
 from linkwalk.downstream.lines import Damage, kind_of, stream_records
 from linkwalk.downstream.multihop import read_multihop
 from linkwalk.downstream.nq import read_questions

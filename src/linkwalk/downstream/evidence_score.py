@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from linkwalk.downstream.asking import Sentences
-from linkwalk.downstream.fever import Claim, Submitted, sentence_ids
+from linkwalk.downstream.fever_claims import Claim
 from linkwalk.downstream.fever_score import MAX_EVIDENCE, FeverScore, Prediction, score, submit
+from linkwalk.downstream.fever_submission import Submitted, sentence_ids
 from linkwalk.downstream.wiki_pages import WikiPages, names_of
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph

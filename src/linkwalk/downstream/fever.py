@@ -1,40 +1,23 @@
-"""FEVER (app. C.1): its claims, aligned with a wiki's blocks, and what was found in the form its scorer reads.
+"""FEVER (app. C.1): its claims beside a wiki, each with the blocks that it needs, and how much of them matched.
 
-Claim files come in the official form, evidence as ``[[[annotation, evidence, page, sentence number], ...], ...]``: any
-inner list is enough, all of its sentences are needed. Two shorter forms are read too: ``[page, sentence number]``, and
-``evidence_sentence``, the text, which makes FEVER's own Wikipedia unnecessary.
+A page is matched with an article by its title, a sentence with the article's blocks by token-set ratio.
 """
 
-import json
-import os
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from linkwalk.downstream.align import (
-    THRESHOLD,
-    Match,
-    combine,
-    group_of,
-    match_blocks,
-    nearest_sentences,
-    smallest,
-)
+from linkwalk.downstream.align import THRESHOLD, Match, combine, group_of, match_blocks, smallest
 from linkwalk.downstream.asked import Asked, Benchmark
-from linkwalk.downstream.lines import Damage, read_records
+from linkwalk.downstream.fever_claims import NOT_ENOUGH, Claim, Named, read_claim_file
+from linkwalk.downstream.lines import Damage
 from linkwalk.downstream.wiki_pages import HOW, WikiPages, match_title
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 
-NOT_ENOUGH = "NOT ENOUGH INFO"
-LABELS = ("SUPPORTS", "REFUTES", NOT_ENOUGH)
 PAPER_ARTICLES, PAPER_SENTENCES = 0.995, 0.931
 """What the paper matched of FEVER's articles and evidence sentences (app. C.1)."""
-SAME_SENTENCE = 86
-"""WRatio from which a sentence of ours is one of FEVER's; the paper does not say where it cut. Sentences of unequal
-length that share a word reach 85.5 (100 times 0.95 times 0.9), so a cut at or below that takes nearly any."""
 THRESHOLDS = (60, 65, 70, 75, 80, 85, 90)
 _EXAMPLES = 10
 _REASONS = (
@@ -43,109 +26,7 @@ _REASONS = (
     "no text of the sentence",
     "no block reaches the threshold",
 )
-
-
-class Named(NamedTuple):
-    """A sentence as evidence names it."""
-
-    page: str
-    number: int | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claim:
-    """One line of a claim file."""
-
-    id: str
-    text: str
-    label: str | None
-    """None in files without labels."""
-    evidence: tuple[tuple[Named, ...], ...]
-    """Alternatives; all sentences of one are needed."""
-    sentence: str | None = None
-    """The text of the one sentence named, where the file has it."""
-
-
-def read_claim_file(path: Path) -> tuple[list[Claim], list[Damage]]:
-    """All claims of a file, whether they can be aligned or not; what is malformed is listed with its line."""
-    records, damage = read_records(path)
-    claims, lines = [], dict[str, int]()
-    for line, record in records:
-        try:
-            claim = _claim(record, line)
-            if (first := lines.setdefault(claim.id, line)) != line:
-                raise ValueError(f"id {claim.id} a second time, first in line {first}")
-        except ValueError as error:
-            damage.append(Damage(line, str(error)))
-        else:
-            claims.append(claim)
-    damage.sort()
-    if not claims:
-        raise InputError(
-            f"{path} has no claim of FEVER's: line {damage[0].line} has {damage[0].reason}; "
-            "give a file with id, claim, label and evidence"
-        )
-    return claims, damage
-
-
-def _claim(record: Mapping[str, Any], line: int) -> Claim:
-    text = _text(record.get("claim"), "claim")
-    number = record.get("id")
-    if isinstance(number, bool) or not isinstance(number, int | str | None):
-        raise ValueError("an id that is neither number nor text")
-    label = record.get("label")
-    if label is not None and label not in LABELS:
-        raise ValueError(f"a label that is none of {', '.join(LABELS)}")
-    sentence = record.get("evidence_sentence")
-    evidence = _evidence(record.get("evidence"))
-    if sentence is not None:
-        sentence = _text(sentence, "evidence_sentence")
-        if len({named for group in evidence for named in group}) > 1:
-            raise ValueError("an evidence_sentence, but several sentences that it could be")
-    return Claim(
-        id=f"line {line}" if number is None else str(number),
-        text=text,
-        label=label,
-        evidence=evidence,
-        sentence=sentence,
-    )
-
-
-def _text(value: Any, name: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"no text as {name}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise ValueError(f"half a character (a lone surrogate) in {name}") from None
-    return value
-
-
-def _evidence(value: Any) -> tuple[tuple[Named, ...], ...]:
-    """Sets that name pages; those of NOT ENOUGH INFO name none, and are left out."""
-    if value is None:
-        return ()
-    groups: dict[tuple[Named, ...], None] = {}
-    if not isinstance(value, list) or not all(isinstance(group, list) for group in value):
-        raise ValueError("evidence that is no list of lists")
-    for group in value:
-        named: dict[Named, None] = {}
-        whole = bool(group)
-        for entry in group:
-            if not isinstance(entry, list) or len(entry) not in (2, 4):
-                raise ValueError(
-                    "evidence that is neither [annotation, evidence, page, sentence] nor [page, sentence]"
-                )
-            page, number = entry[-2:]
-            if page is None:
-                whole = False
-                continue
-            if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
-                raise ValueError("a sentence number that is no number")
-            named[Named(_text(page, "a page of the evidence"), number)] = None
-        if whole:
-            groups[tuple(named)] = None
-    return tuple(groups)  # annotators often name the same set
+"""How far a claim's evidence may come; the farthest of its alternatives counts."""
 
 
 class _Aligned(NamedTuple):
@@ -358,68 +239,3 @@ def sweep(
             }
         )
     return rows
-
-
-def sentence_ids(
-    wiki: WikiPages,
-    found: Sequence[tuple[str, str]],
-    *,
-    names: Mapping[str, Sequence[str]] | None = None,
-    cutoff: float = SAME_SENTENCE,
-) -> list[tuple[str, int] | None]:
-    """For (title, sentence) of ours, which sentence of FEVER's page that is, as ``(page, number)``; None if none is.
-
-    ``names`` (see ``names_of``) adds the other names of an article, for pages that moved between the two.
-    """
-    ids: list[tuple[str, int] | None] = [None] * len(found)
-    of_title: dict[str, list[int]] = defaultdict(list)
-    for at, (title, _) in enumerate(found):
-        of_title[title].append(at)
-    for title, places in of_title.items():
-        spellings = (names or {}).get(title, [title])
-        page = next((page for name in spellings if (page := wiki.id(name)) is not None), None)
-        if page is None:
-            continue
-        lines = [(number, text) for number, text in wiki.sentences(page).items() if text]
-        best = nearest_sentences([found[at][1] for at in places], [text for _, text in lines], cutoff)
-        for at, hit in zip(places, best, strict=True):
-            if hit:
-                ids[at] = page, lines[hit[0]][0]
-    return ids
-
-
-class Submitted(NamedTuple):
-    """What is submitted for one claim."""
-
-    id: str
-    evidence: Sequence[tuple[str, int]]
-    """``(page, sentence number)``, the best first; the official scorer looks at five."""
-    label: str = NOT_ENOUGH
-    """The scorer wants one, though precision, recall and F1 of the evidence do not depend on it (table 5)."""
-    scores: Sequence[float] = ()
-    """One for each sentence, for a threshold chosen later; the official scorer ignores them."""
-
-
-def write_submission(path: Path, predictions: Iterable[Submitted]) -> None:
-    """Predictions as the official scorer reads them, one line each, in the order of the claim file."""
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            for one in predictions:
-                if one.label not in LABELS:
-                    raise InputError(
-                        f"claim {one.id} is labelled {one.label!r}: choose one of {', '.join(LABELS)}"
-                    )
-                line: dict[str, Any] = {
-                    "id": int(one.id) if one.id.isascii() and one.id.isdigit() else one.id,
-                    "predicted_label": one.label,
-                    "predicted_evidence": [[page, number] for page, number in one.evidence],
-                }
-                if one.scores:
-                    line["predicted_scores"] = list(one.scores)
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        os.replace(partial, path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
-    finally:
-        partial.unlink(missing_ok=True)

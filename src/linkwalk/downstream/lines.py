@@ -5,8 +5,9 @@ import codecs
 import gzip
 import json
 import lzma
+import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -79,6 +80,22 @@ def stream_records(path: Path, damage: list[Damage]) -> Iterator[tuple[int, dict
         raise InputError(f"{path} has no usable line: line {damage[0].line} is {damage[0].reason}")
     if not usable:
         raise InputError(f"{path} is empty: give a file with one JSON object a line")
+
+
+def write_records(path: Path, records: Iterable[dict[str, Any]]) -> int:
+    """Write objects as they come, one a line, and say how many; should anything break, what was there stays."""
+    partial, count = path.with_name(path.name + ".partial"), 0
+    try:
+        with partial.open("w", encoding="utf-8") as file:
+            for record in records:
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
+                count += 1
+        os.replace(partial, path)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
+    finally:
+        partial.unlink(missing_ok=True)
+    return count
 
 
 def kind_of(record: dict[str, Any]) -> str | None:

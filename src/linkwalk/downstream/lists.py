@@ -13,8 +13,6 @@ Of the half of a file that is kept for scoring (``align.page_disjoint``) nothing
 sentence of its articles as a negative either.
 """
 
-import json
-import os
 import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,8 +25,9 @@ import numpy as np
 
 from linkwalk.downstream.align import THRESHOLD, comparable, match_blocks, page_disjoint
 from linkwalk.downstream.asked import Asked, holds, plain, sought
-from linkwalk.downstream.fever import NOT_ENOUGH, Claim, Named, read_claim_file, read_claims
-from linkwalk.downstream.lines import Damage, kind_of, stream_records
+from linkwalk.downstream.fever import read_claims
+from linkwalk.downstream.fever_claims import NOT_ENOUGH, Claim, Named, read_claim_file
+from linkwalk.downstream.lines import Damage, kind_of, stream_records, write_records
 from linkwalk.downstream.nq import read_questions
 from linkwalk.downstream.train_cross import Ranked
 from linkwalk.downstream.wiki_pages import WikiPages, decode, match_title, page_title
@@ -325,16 +324,5 @@ def hard_and_drawn(query: str, pool: Sequence[Sentence], count: int, seed: int) 
 
 def write_lists(path: Path, lists: Iterable[Ranked], source: str | None = None) -> int:
     """Lists as ``read_lists`` reads them, written as they come; how many."""
-    partial, count = path.with_name(path.name + ".partial"), 0
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            for one in lists:
-                record = one._asdict() | ({"source": source} if source else {})
-                file.write(json.dumps(record, ensure_ascii=False) + "\n")
-                count += 1
-        os.replace(partial, path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
-    finally:
-        partial.unlink(missing_ok=True)
-    return count
+    extra = {"source": source} if source else {}
+    return write_records(path, (one._asdict() | extra for one in lists))

@@ -1,7 +1,6 @@
 """Answers beside what is true: recall for every benchmark, and FEVER's own scores where its sentences are known."""
 
-import json
-import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,9 +8,9 @@ from typing import Any
 from linkwalk.downstream.asking import Outcome
 from linkwalk.downstream.benchmark import Questions
 from linkwalk.downstream.evidence_score import fever_numbers, fever_scores, submission
-from linkwalk.downstream.fever import Submitted
+from linkwalk.downstream.fever_submission import Submitted
+from linkwalk.downstream.lines import write_records
 from linkwalk.downstream.measure import Measured, judge
-from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 
 
@@ -62,31 +61,29 @@ def save_answers(
     path: Path, graph: Graph, questions: Questions, outcome: Outcome, scored: dict[str, Scored]
 ) -> None:
     """One JSON line for each question and way: its id, the blocks as they were ranked, and what of them was needed."""
+    write_records(path, _lines(graph, questions, outcome, scored))
+
+
+def _lines(
+    graph: Graph, questions: Questions, outcome: Outcome, scored: dict[str, Scored]
+) -> Iterator[dict[str, Any]]:
     at = {place: number for number, place in enumerate(questions.places)}
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            for name, answers in outcome.answers.items():
-                measured = scored[name].measured
-                for place, (id, found) in enumerate(zip(questions.ids, answers.found, strict=True)):
-                    line: dict[str, Any] = {
-                        "id": id,
-                        "way": name,
-                        "start": found.start,
-                        "ranked": [graph.name(node) for node in found.ranked],
-                        "nodes": list(found.ranked),
-                        "recall": None,
-                        "seen": None,
-                        "group": None,
-                    }
-                    if measured is not None and place in at:
-                        number = at[place]
-                        line["recall"] = [round(float(x), 4) for x in measured.recall[number]]
-                        line["seen"] = round(float(measured.seen[number]), 4)
-                        line["group"] = measured.groups[number]
-                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
-        os.replace(partial, path)
-    except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror or error}") from None
-    finally:
-        partial.unlink(missing_ok=True)
+    for name, answers in outcome.answers.items():
+        measured = scored[name].measured
+        for place, (id, found) in enumerate(zip(questions.ids, answers.found, strict=True)):
+            line: dict[str, Any] = {
+                "id": id,
+                "way": name,
+                "start": found.start,
+                "ranked": [graph.name(node) for node in found.ranked],
+                "nodes": list(found.ranked),
+                "recall": None,
+                "seen": None,
+                "group": None,
+            }
+            if measured is not None and place in at:
+                number = at[place]
+                line["recall"] = [round(float(x), 4) for x in measured.recall[number]]
+                line["seen"] = round(float(measured.seen[number]), 4)
+                line["group"] = measured.groups[number]
+            yield line

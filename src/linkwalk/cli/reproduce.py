@@ -7,17 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from linkwalk.cli import retrieval
-from linkwalk.cli.agents import (
-    NAMES,
-    Budget,
-    EmbeddingsName,
-    Seed,
-)
-from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_table
-from linkwalk.cli.score import Level, WikiPages, choose_rows, facts, run, tell_damage
-from linkwalk.cli.score_shown import alignment, headline
+from linkwalk.cli.agents import NAMES, Budget, EmbeddingsName, Seed
+from linkwalk.cli.output import Json, Quiet, print_columns, print_json
+from linkwalk.cli.reproduce_evidence import evidence_table
+from linkwalk.cli.reproduce_traces import asked_traces, goal_traces
+from linkwalk.cli.score import Level, WikiPages
 from linkwalk.demo import POLICY
-from linkwalk.wiki.agents import Ways, check_agents, open_agent, open_vectors
 from linkwalk.wiki.retrieval import Retrieval
 
 if TYPE_CHECKING:
@@ -142,7 +137,7 @@ def reproduce(
     names = [name.strip() for part in rows or [] for name in part.split(",")]
     if what in EVIDENCE:
         asked = Retrieval(candidates=candidates, rerank=rerank, agent=agent, embeddings=embeddings)
-        _evidence(
+        evidence_table(
             what,
             wiki,
             file,
@@ -158,7 +153,7 @@ def reproduce(
         return
     if what == "traces" and file is not None:
         asked = Retrieval(candidates=candidates, agent=agent, embeddings=embeddings, rerank="none")
-        _asked_traces(wiki, file, wiki_pages, asked, count, quick=quick, json=json, quiet=quiet)
+        asked_traces(wiki, file, wiki_pages, asked, count, quick=quick, json=json, quiet=quiet)
         return
     if file is not None or wiki_pages is not None:
         raise InputError("--file and --wiki-pages belong to table5, table6 and traces: leave them out")
@@ -166,7 +161,7 @@ def reproduce(
 
     choose_device(device)  # before anything that needs torch: without it, this says what to install
     if what == "traces":
-        _traces(
+        goal_traces(
             wiki, agent, _size(quick, episodes, updates, seed), steps, budget, count, embeddings, json=json
         )
         return
@@ -197,10 +192,8 @@ def reproduce(
         if json:
             print_json({"what": what, **facts, "bounds": to_json(found)})
             return
-        title, lines = (
-            f"Lower bounds on log P(goal reached within {steps} steps), in nats",
-            show.bound_lines(found),
-        )
+        lines = show.bound_lines(found)
+        title = f"Lower bounds on log P(goal reached within {steps} steps), in nats"
     else:
         cells = run_table(runner, table, size)
         if json:
@@ -216,78 +209,8 @@ def reproduce(
     print("\n" + "\n".join(show.notes(runner, size, table, quick=quick)))
 
 
-def _evidence(
-    what: str,
-    wiki: Path,
-    file: Path | None,
-    wiki_pages: Path | None,
-    level: str,
-    asked: Retrieval,
-    names: list[str],
-    *,
-    quick: bool,
-    markdown: bool,
-    json: bool,
-    quiet: bool,
-) -> None:
-    """Tables 5 and 6: rows that ``linkwalk score --rows`` runs, beside the paper's."""
-    from linkwalk.downstream.benchmark import read_benchmark
-    from linkwalk.downstream.scored import score_answers
-    from linkwalk.errors import InputError
-    from linkwalk.graph.store import Graph
-    from linkwalk.progress import Progress
-    from linkwalk.reproduce import evidence, show
-
-    table, progress = evidence.TABLES[what], Progress(quiet=quiet)
-    if file is None:
-        whose = "FEVER's claims" if what == "table5" else "Natural Questions"
-        raise InputError(f"{what} needs a file: give {whose} with --file")
-    graph = Graph.open(wiki)
-    limit = evidence.QUICK if quick else None
-    questions = read_benchmark(table.benchmark, file, graph, wiki_pages=wiki_pages, level=level, limit=limit)
-    tell_damage(questions, progress)
-    cross = any(row.rerank == "cross" for row in choose_rows(asked, progress))
-    rows = table.choose(names, cross=cross)
-    outcome, rerankers = run(wiki, graph, questions, asked, rows, progress)
-    scored = score_answers(graph, questions, outcome, wiki_pages)
-    reranker = next((name for name in rerankers.values() if name not in ("none", "tfidf")), None)
-    if json:
-        shown = evidence.table_json(table, scored)
-        print_json(
-            {
-                "what": what,
-                "quick": quick,
-                **facts(questions, graph),
-                "candidates": asked.candidates,
-                "rerank": reranker,
-                "rows": shown,
-            }
-        )
-        return
-    print(f"{table.title}: the paper's, ours beside it\n")
-    print(headline(questions, graph))
-    print_table(alignment(questions))
-    print()
-    lines = evidence.table_lines(table, scored, level)
-    if markdown:
-        print(show.markdown(lines))
-    else:
-        print_columns(lines)
-    told = evidence.notes(
-        table,
-        scored,
-        candidates=asked.candidates,
-        reranker=reranker,
-        level=level,
-        asked=len(questions.texts),
-        wiki=graph.snapshot,
-        weaker=questions.weaker,
-        quick=quick,
-    )
-    print("\n" + "\n".join(told))
-
-
 def _size(quick: bool, episodes: int | None, updates: int | None, seed: int) -> "Size":
+    """How much is run: the paper's size or the quick one, less what was said otherwise."""
     from dataclasses import replace
 
     from linkwalk.reproduce.tables import QUICK, Size
@@ -298,6 +221,7 @@ def _size(quick: bool, episodes: int | None, updates: int | None, seed: int) -> 
 
 
 def _facts(runner: "Runner", size: "Size", quick: bool) -> dict[str, Any]:
+    """What was run on which halves, for ``--json``."""
     from dataclasses import asdict
 
     return {
@@ -321,99 +245,6 @@ def _facts(runner: "Runner", size: "Size", quick: bool) -> dict[str, Any]:
 
 
 def _row(line: Sequence[Any]) -> dict[str, Any]:
+    """One row of a table and its cells, for ``--json``."""
     row = line[0].row
     return {"row": row.label, "later": row.later, "cells": [cell.to_json() for cell in line]}
-
-
-def _traces(
-    wiki: Path,
-    name: str,
-    size: "Size",
-    steps: int,
-    budget: int,
-    count: int,
-    embeddings: str | None,
-    *,
-    json: bool,
-) -> None:
-    from linkwalk.errors import InputError
-    from linkwalk.evaluate import TaskConfig
-    from linkwalk.graph.store import Graph
-    from linkwalk.reproduce.traces import gallery, lines
-
-    if not (wiki / "graph").is_dir() and (wiki / "eval" / "graph").is_dir():
-        wiki = wiki / "eval"  # of two halves, the one that no policy has seen
-    names = check_agents([name], wiki)
-    if len(names) != 1:
-        raise InputError("traces are of one agent: name one with --agent")
-    graph = Graph.open(wiki)
-    vectors = open_vectors(wiki, graph, names, embeddings)
-    agent = open_agent(names[0], wiki, graph, vectors, Ways(depth=steps), embeddings)
-    task = TaskConfig(steps=steps, episodes=size.episodes, seed=size.seed)
-    shown = gallery(graph, agent, task, budget=budget, count=count)
-    if not json:
-        print("\n".join(lines(graph, shown)))
-        return
-    print_json(
-        {
-            "what": "traces",
-            "agent": shown.agent,
-            "steps": steps,
-            "episodes": task.episodes,
-            "seed": task.seed,
-            "budget": budget,
-            "success": shown.success,
-            "found": [one.to_json(graph) for one in shown.found],
-            "missed": [one.to_json(graph) for one in shown.missed],
-        }
-    )
-
-
-def _asked_traces(
-    wiki: Path,
-    file: Path,
-    wiki_pages: Path | None,
-    asked: Retrieval,
-    count: int,
-    *,
-    quick: bool,
-    json: bool,
-    quiet: bool,
-) -> None:
-    """Traces towards the evidence of a benchmark's file."""
-    from dataclasses import asdict
-
-    from linkwalk.downstream.benchmark import read_benchmark
-    from linkwalk.downstream.lists import kind_of_file
-    from linkwalk.errors import InputError
-    from linkwalk.graph.store import Graph
-    from linkwalk.progress import Progress
-    from linkwalk.reproduce import evidence
-    from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines
-    from linkwalk.wiki.retrieval import open_finder
-
-    graph, progress = Graph.open(wiki), Progress(quiet=quiet)
-    limit = evidence.QUICK if quick else None
-    questions = read_benchmark(kind_of_file(file), file, graph, wiki_pages=wiki_pages, limit=limit)
-    tell_damage(questions, progress)
-    judged = [one for one in questions.judged if one.gold]
-    if not judged:
-        raise InputError(f"{file} names no evidence that this wiki has: traces need some to lead to")
-    opened = open_finder(wiki, graph, asked)
-    meanings = opened.meanings([one.text for one in judged])
-    shown = asked_gallery(graph, opened.finder, judged, meanings, count=count)
-    if not json:
-        print("\n".join(asked_lines(graph, shown, asked.agent, asked.candidates)))
-        return
-    facts = {key: value for key, value in asdict(shown).items() if key not in ("found", "missed")}
-    print_json(
-        {
-            "what": "traces",
-            "agent": asked.agent,
-            "file": file.name,
-            "candidates": asked.candidates,
-            **facts,
-            "found": [one.to_json(graph) for one in shown.found],
-            "missed": [one.to_json(graph) for one in shown.missed],
-        }
-    )

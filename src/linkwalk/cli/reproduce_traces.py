@@ -1,0 +1,111 @@
+"""``linkwalk reproduce traces``: walks to read, some that found what they were sent for and some that did not.
+
+Without a file as in figure 3, an agent that is shown a goal; with one as in figure 4, from a claim or a question to its
+evidence.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from linkwalk.cli.output import print_json
+from linkwalk.cli.score import tell_damage
+from linkwalk.wiki.agents import Ways, check_agents, open_agent, open_vectors
+from linkwalk.wiki.retrieval import Retrieval
+
+if TYPE_CHECKING:
+    from linkwalk.reproduce.tables import Size
+
+
+def goal_traces(
+    wiki: Path,
+    name: str,
+    size: "Size",
+    steps: int,
+    budget: int,
+    count: int,
+    embeddings: str | None,
+    *,
+    json: bool,
+) -> None:
+    """Traces of one agent on its way to goals."""
+    from linkwalk.errors import InputError
+    from linkwalk.evaluate import TaskConfig
+    from linkwalk.graph.store import Graph
+    from linkwalk.reproduce.traces import gallery, lines
+
+    if not (wiki / "graph").is_dir() and (wiki / "eval" / "graph").is_dir():
+        wiki = wiki / "eval"  # of two halves, the one that no policy has seen
+    names = check_agents([name], wiki)
+    if len(names) != 1:
+        raise InputError("traces are of one agent: name one with --agent")
+    graph = Graph.open(wiki)
+    vectors = open_vectors(wiki, graph, names, embeddings)
+    agent = open_agent(names[0], wiki, graph, vectors, Ways(depth=steps), embeddings)
+    task = TaskConfig(steps=steps, episodes=size.episodes, seed=size.seed)
+    shown = gallery(graph, agent, task, budget=budget, count=count)
+    if not json:
+        print("\n".join(lines(graph, shown)))
+        return
+    print_json(
+        {
+            "what": "traces",
+            "agent": shown.agent,
+            "steps": steps,
+            "episodes": task.episodes,
+            "seed": task.seed,
+            "budget": budget,
+            "success": shown.success,
+            "found": [one.to_json(graph) for one in shown.found],
+            "missed": [one.to_json(graph) for one in shown.missed],
+        }
+    )
+
+
+def asked_traces(
+    wiki: Path,
+    file: Path,
+    wiki_pages: Path | None,
+    asked: Retrieval,
+    count: int,
+    *,
+    quick: bool,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """Traces towards the evidence of a benchmark's file."""
+    from dataclasses import asdict
+
+    from linkwalk.downstream.benchmark import read_benchmark
+    from linkwalk.downstream.lists import kind_of_file
+    from linkwalk.errors import InputError
+    from linkwalk.graph.store import Graph
+    from linkwalk.progress import Progress
+    from linkwalk.reproduce import evidence
+    from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines
+    from linkwalk.wiki.retrieval import open_finder
+
+    graph, progress = Graph.open(wiki), Progress(quiet=quiet)
+    limit = evidence.QUICK if quick else None
+    questions = read_benchmark(kind_of_file(file), file, graph, wiki_pages=wiki_pages, limit=limit)
+    tell_damage(questions, progress)
+    judged = [one for one in questions.judged if one.gold]
+    if not judged:
+        raise InputError(f"{file} names no evidence that this wiki has: traces need some to lead to")
+    opened = open_finder(wiki, graph, asked)
+    meanings = opened.meanings([one.text for one in judged])
+    shown = asked_gallery(graph, opened.finder, judged, meanings, count=count)
+    if not json:
+        print("\n".join(asked_lines(graph, shown, asked.agent, asked.candidates)))
+        return
+    facts = {key: value for key, value in asdict(shown).items() if key not in ("found", "missed")}
+    print_json(
+        {
+            "what": "traces",
+            "agent": asked.agent,
+            "file": file.name,
+            "candidates": asked.candidates,
+            **facts,
+            "found": [one.to_json(graph) for one in shown.found],
+            "missed": [one.to_json(graph) for one in shown.missed],
+        }
+    )

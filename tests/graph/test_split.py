@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from linkwalk.errors import InputError
-from linkwalk.graph import split as module
+from linkwalk.graph import split as split_module
+from linkwalk.graph import subgraph
 from linkwalk.graph.split import By, Half, nodes_of_half, split
 from linkwalk.graph.store import KINDS, LINK, Graph
 from tests.graph.conftest import Page, random_graph, write_graph
@@ -80,7 +81,8 @@ def check_half(graph: Graph, half: Half) -> Graph:
 def test_halves_are_disjoint_and_nothing_is_lost(
     graph: Graph, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_CHUNK", 7)  # many pieces
+    for module in (split_module, subgraph):
+        monkeypatch.setattr(module, "_CHUNK", 7)  # many pieces
     halves = split(graph, tmp_path / "out", by=by)  # type: ignore[arg-type]
     number = {name: node for node, name in enumerate(names(graph))}
     found = [check_half(graph, half) for half in halves]

@@ -6,7 +6,6 @@ by default whole articles move, so that no article is known in part when the oth
 
 import json
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -17,9 +16,9 @@ from numpy.typing import NDArray
 
 from linkwalk.artifact import finish, write_json
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
-from linkwalk.graph.store import KINDS, Graph
-from linkwalk.graph.writer import GraphWriter
+from linkwalk.graph.csr import Int32s, Int64s
+from linkwalk.graph.store import Graph
+from linkwalk.graph.subgraph import write_subgraph
 from linkwalk.progress import Progress, Stage
 
 HALVES = ("train", "eval")
@@ -249,18 +248,6 @@ def _next_level(
     return found[:count]
 
 
-def _chunks(array: Int64s) -> Iterator[Int64s]:
-    for at in range(0, len(array), _CHUNK):
-        yield array[at : at + _CHUNK]
-
-
-def _numbers(kept: Int64s, total: int) -> Int32s:
-    """New numbers of what is kept, -1 for the rest."""
-    numbers = np.full(total, -1, np.int32)
-    numbers[kept] = np.arange(len(kept), dtype=np.int32)
-    return numbers
-
-
 def _write(
     graph: Graph,
     chosen: Int64s,
@@ -273,130 +260,14 @@ def _write(
     """Write the subgraph of the chosen nodes into ``workspace/graph.partial``."""
     partial = workspace / "graph.partial"
     shutil.rmtree(partial, ignore_errors=True)
-    new_node = _numbers(chosen, graph.nodes)
-    owners = graph.node_article[chosen]
-    articles, firsts = np.unique(owners, return_index=True)
-    new_article = _numbers(articles, graph.articles)
-    used = np.zeros(max(len(graph.sections), 1), np.bool_)
-    used[0] = True  # the lead section is number 0 in every graph
-    used[graph.node_section[chosen]] = True
-    sections = np.flatnonzero(used)
-    new_section = _numbers(sections, len(used))
-
-    cut = np.zeros(len(KINDS), np.int64)
-    with GraphWriter(partial) as writer:
-        for part, first in zip(_chunks(articles), _chunks(firsts), strict=True):
-            writer.add_articles(graph.titles.take(part), first)
-        for part in _chunks(sections[: len(graph.sections)]):
-            writer.add_sections(graph.sections.take(part))
-        for start in range(0, len(graph.redirects), _CHUNK):
-            owner = new_article[graph.redirect_articles[start : start + _CHUNK]]
-            kept = np.flatnonzero(owner >= 0)
-            writer.add_redirects(graph.redirects.take(start + kept), owner[kept])
-        for part in _chunks(chosen):
-            _add_blocks(graph, writer, part, new_article, new_section)
-            _add_edges(graph, writer, part, new_node, cut)
-            stage.advance(len(part))
-        snapshot = dict(graph.manifest["snapshot"])
-        source = {"name": graph.snapshot, "fingerprint": graph.fingerprint}
-        manifest = writer.finish(
-            {
-                "config": config,
-                "inputs": [source],
-                "snapshot": snapshot | {"name": f"{snapshot['name']} ({name} half)"},
-                "split": {"exhausted": exhausted},
-            }
-        )
-    counts = manifest["counts"]
-    half = Half(
-        name,
-        workspace,
-        counts["articles"],
-        counts["nodes"],
-        counts["edges_by_kind"],
-        dict(zip(KINDS, cut.tolist(), strict=True)),
-        exhausted,
-    )
+    snapshot = graph.manifest["snapshot"]
+    facts = {
+        "config": config,
+        "inputs": [{"name": graph.snapshot, "fingerprint": graph.fingerprint}],
+        "snapshot": snapshot | {"name": f"{snapshot['name']} ({name} half)"},
+        "split": {"exhausted": exhausted},
+    }
+    counts, cut = write_subgraph(graph, chosen, partial, facts, stage)
+    half = Half(name, workspace, counts["articles"], counts["nodes"], counts["edges_by_kind"], cut, exhausted)
     write_json(partial / "ledger.json", half.to_json())
     return half
-
-
-def _add_blocks(
-    graph: Graph, writer: GraphWriter, nodes: Int64s, new_article: Int32s, new_section: Int32s
-) -> None:
-    """Copy blocks; a block keeps its number within the article."""
-    text, lengths = graph.texts.gather(nodes)
-    bounds, ends = gather_rows(graph.sentence_indptr, graph.sentence_ends, nodes)
-    writer.add_blocks(
-        text=text,
-        text_lengths=lengths,
-        article=new_article[graph.node_article[nodes]],
-        block=graph.node_block[nodes],
-        section=new_section[graph.node_section[nodes]],
-        sentence_counts=np.diff(bounds),
-        sentence_ends=ends,
-    )
-
-
-def _add_edges(graph: Graph, writer: GraphWriter, nodes: Int64s, new_node: Int32s, cut: Int64s) -> None:
-    """Copy the edges whose other end is kept, in their order; count the others by kind."""
-    forward: Csr = graph.forward
-    degrees = np.zeros(len(nodes), np.int64)
-    _count_kept(forward.indptr, forward.indices, graph.out_kinds, nodes, new_node, degrees, cut)
-    kept = int(degrees.sum())
-    targets, kinds = np.empty(kept, np.int32), np.empty(kept, np.uint8)
-    spans = np.empty((kept, 2), np.uint16)
-    _copy_kept(
-        forward.indptr,
-        forward.indices,
-        graph.out_kinds,
-        graph.out_spans,
-        nodes,
-        new_node,
-        targets,
-        kinds,
-        spans,
-    )
-    writer.add_edges(degrees=degrees, targets=targets, kinds=kinds, spans=spans)
-
-
-@njit(cache=True, nogil=True)
-def _count_kept(
-    indptr: Int64s,
-    indices: Int32s,
-    kinds: NDArray[np.uint8],
-    nodes: Int64s,
-    new_node: Int32s,
-    degrees: Int64s,
-    cut: Int64s,
-) -> None:
-    for i in range(nodes.shape[0]):
-        for edge in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            if new_node[indices[edge]] >= 0:
-                degrees[i] += 1
-            else:
-                cut[kinds[edge]] += 1
-
-
-@njit(cache=True, nogil=True)
-def _copy_kept(
-    indptr: Int64s,
-    indices: Int32s,
-    kinds: NDArray[np.uint8],
-    spans: NDArray[np.uint16],
-    nodes: Int64s,
-    new_node: Int32s,
-    to_targets: Int32s,
-    to_kinds: NDArray[np.uint8],
-    to_spans: NDArray[np.uint16],
-) -> None:
-    to = 0
-    for i in range(nodes.shape[0]):
-        for edge in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            target = new_node[indices[edge]]
-            if target >= 0:
-                to_targets[to] = target
-                to_kinds[to] = kinds[edge]
-                to_spans[to, 0] = spans[edge, 0]
-                to_spans[to, 1] = spans[edge, 1]
-                to += 1

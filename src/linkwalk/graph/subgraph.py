@@ -1,0 +1,144 @@
+"""The graph that some nodes of another one span: these nodes with their articles, and the edges between them."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
+from linkwalk.graph.store import KINDS, Graph
+from linkwalk.graph.writer import GraphWriter
+from linkwalk.progress import Stage
+
+_CHUNK = 1 << 16
+
+
+def write_subgraph(
+    graph: Graph, chosen: Int64s, folder: Path, facts: Mapping[str, Any], stage: Stage
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """Write the subgraph of the nodes ``chosen``, ascending, into ``folder``; ``facts`` go into its manifest.
+
+    Returns the manifest's counts and, by kind, how many edges of these nodes led to others and are left out.
+    """
+    new_node = _numbers(chosen, graph.nodes)
+    owners = graph.node_article[chosen]
+    articles, firsts = np.unique(owners, return_index=True)
+    new_article = _numbers(articles, graph.articles)
+    used = np.zeros(max(len(graph.sections), 1), np.bool_)
+    used[0] = True  # the lead section is number 0 in every graph
+    used[graph.node_section[chosen]] = True
+    sections = np.flatnonzero(used)
+    new_section = _numbers(sections, len(used))
+
+    cut = np.zeros(len(KINDS), np.int64)
+    with GraphWriter(folder) as writer:
+        for part, first in zip(_chunks(articles), _chunks(firsts), strict=True):
+            writer.add_articles(graph.titles.take(part), first)
+        for part in _chunks(sections[: len(graph.sections)]):
+            writer.add_sections(graph.sections.take(part))
+        for start in range(0, len(graph.redirects), _CHUNK):
+            owner = new_article[graph.redirect_articles[start : start + _CHUNK]]
+            kept = np.flatnonzero(owner >= 0)
+            writer.add_redirects(graph.redirects.take(start + kept), owner[kept])
+        for part in _chunks(chosen):
+            _add_blocks(graph, writer, part, new_article, new_section)
+            _add_edges(graph, writer, part, new_node, cut)
+            stage.advance(len(part))
+        manifest = writer.finish(dict(facts))
+    return manifest["counts"], dict(zip(KINDS, cut.tolist(), strict=True))
+
+
+def _chunks(array: Int64s) -> Iterator[Int64s]:
+    for at in range(0, len(array), _CHUNK):
+        yield array[at : at + _CHUNK]
+
+
+def _numbers(kept: Int64s, total: int) -> Int32s:
+    """New numbers of what is kept, -1 for the rest."""
+    numbers = np.full(total, -1, np.int32)
+    numbers[kept] = np.arange(len(kept), dtype=np.int32)
+    return numbers
+
+
+def _add_blocks(
+    graph: Graph, writer: GraphWriter, nodes: Int64s, new_article: Int32s, new_section: Int32s
+) -> None:
+    """Copy blocks; a block keeps its number within the article."""
+    text, lengths = graph.texts.gather(nodes)
+    bounds, ends = gather_rows(graph.sentence_indptr, graph.sentence_ends, nodes)
+    writer.add_blocks(
+        text=text,
+        text_lengths=lengths,
+        article=new_article[graph.node_article[nodes]],
+        block=graph.node_block[nodes],
+        section=new_section[graph.node_section[nodes]],
+        sentence_counts=np.diff(bounds),
+        sentence_ends=ends,
+    )
+
+
+def _add_edges(graph: Graph, writer: GraphWriter, nodes: Int64s, new_node: Int32s, cut: Int64s) -> None:
+    """Copy the edges whose other end is kept, in their order; count the others by kind."""
+    forward: Csr = graph.forward
+    degrees = np.zeros(len(nodes), np.int64)
+    _count_kept(forward.indptr, forward.indices, graph.out_kinds, nodes, new_node, degrees, cut)
+    kept = int(degrees.sum())
+    targets, kinds = np.empty(kept, np.int32), np.empty(kept, np.uint8)
+    spans = np.empty((kept, 2), np.uint16)
+    _copy_kept(
+        forward.indptr,
+        forward.indices,
+        graph.out_kinds,
+        graph.out_spans,
+        nodes,
+        new_node,
+        targets,
+        kinds,
+        spans,
+    )
+    writer.add_edges(degrees=degrees, targets=targets, kinds=kinds, spans=spans)
+
+
+@njit(cache=True, nogil=True)
+def _count_kept(
+    indptr: Int64s,
+    indices: Int32s,
+    kinds: NDArray[np.uint8],
+    nodes: Int64s,
+    new_node: Int32s,
+    degrees: Int64s,
+    cut: Int64s,
+) -> None:
+    for i in range(nodes.shape[0]):
+        for edge in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            if new_node[indices[edge]] >= 0:
+                degrees[i] += 1
+            else:
+                cut[kinds[edge]] += 1
+
+
+@njit(cache=True, nogil=True)
+def _copy_kept(
+    indptr: Int64s,
+    indices: Int32s,
+    kinds: NDArray[np.uint8],
+    spans: NDArray[np.uint16],
+    nodes: Int64s,
+    new_node: Int32s,
+    to_targets: Int32s,
+    to_kinds: NDArray[np.uint8],
+    to_spans: NDArray[np.uint16],
+) -> None:
+    to = 0
+    for i in range(nodes.shape[0]):
+        for edge in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
+            target = new_node[indices[edge]]
+            if target >= 0:
+                to_targets[to] = target
+                to_kinds[to] = kinds[edge]
+                to_spans[to, 0] = spans[edge, 0]
+                to_spans[to, 1] = spans[edge, 1]
+                to += 1

@@ -32,7 +32,6 @@ from linkwalk.policy.target import TargetEncoder, save_target, scaled
 from linkwalk.progress import Progress
 from linkwalk.recipes import with_settings
 
-configure: Any = with_settings  # it takes any configuration
 #: What ``--sweep`` tries, each against the default.
 SWEEP: tuple[tuple[str, ...], ...] = (
     (),
@@ -93,7 +92,7 @@ def main() -> None:
     arguments = parser.parse_args()
     started = time.monotonic()
     bench = Bench(arguments)
-    base: TargetConfig = configure(TargetConfig(), arguments.set)
+    base = with_settings(TargetConfig(), arguments.set)
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
     settings: list[tuple[str, ...]] = [()]
@@ -106,7 +105,7 @@ def main() -> None:
         if time.monotonic() - started > arguments.seconds:
             print(f"{','.join(chosen)}: left out, no time", flush=True)
             continue
-        config: TargetConfig = configure(base, list(chosen))
+        config = with_settings(base, list(chosen))
         adapter, seconds = bench.train(config, None if arguments.sweep else arguments.out)
         for trust in [float(part) for part in arguments.trust.split(",") if part] or [config.trust]:
             kept = {name: value.half() for name, value in scaled(adapter, trust).items()}  # as it would ship

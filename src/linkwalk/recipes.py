@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from linkwalk.errors import InputError
 from linkwalk.learn.clone import CloneConfig
@@ -85,7 +85,10 @@ RECIPES: dict[str, Callable[[int], CloneConfig]] = {
 """By name, for an embedding's width. The paper's random features (RF) are ``paper`` on ``embed --encoder random``."""
 
 
-def with_settings(config: CloneConfig, settings: Sequence[str]) -> CloneConfig:
+Config = TypeVar("Config")
+
+
+def with_settings(config: Config, settings: Sequence[str]) -> Config:
     """A configuration with some ``key=value`` changed; ``head.hidden=128`` reaches into the head's.
 
     All at once: what makes sense together may not one by one.
@@ -96,11 +99,12 @@ def with_settings(config: CloneConfig, settings: Sequence[str]) -> CloneConfig:
         if not equals:
             raise InputError(f"--set {setting}: write it as key=value, e.g. updates=500")
         *groups, name = key.strip().split(".")
-        place, among = config, changes
+        place: Any = config
+        among = changes
         for group in groups:
             place, among = _look_up(place, group, setting, group=True), among.setdefault(group, {})
         among[name] = _value(text.strip(), type(_look_up(place, name, setting, group=False)), setting)
-    changed: CloneConfig = _replace(config, changes)
+    changed: Config = _replace(config, changes)
     return changed
 
 

@@ -3,7 +3,6 @@
 With ``--queries`` what reads for it is tuned on what people ask; with ``--reranker`` a cross-encoder is trained.
 """
 
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ import typer
 
 from linkwalk.cli.agents import EmbeddingsName
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
+from linkwalk.cli.training import new_folder
 
 if TYPE_CHECKING:
     from linkwalk.learn.state import Saved
@@ -158,9 +158,8 @@ def train(
     from linkwalk.progress import Progress
 
     _check_options(context, target=target, queries=queries, reranker=reranker)
-    chosen = str(
-        choose_device(device)
-    )  # before anything that needs torch: without it, this says what to install
+    # Before anything that needs torch: without it, this says what to install.
+    chosen = str(choose_device(device))
     if reranker:
         from linkwalk.cli.train_reranker import Choice, train_reranker
 
@@ -178,9 +177,9 @@ def train(
         )
         return
     if target is not None and queries is not None:
-        from linkwalk.cli.train_target import tune
+        from linkwalk.cli.train_queries import tune_target
 
-        tune(
+        tune_target(
             wiki,
             target,
             queries,
@@ -312,25 +311,6 @@ def _given(context: typer.Context, name: str) -> bool:
 
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def check_name(name: str, what: str) -> None:
-    """Refuse what cannot name a folder."""
-    from linkwalk.errors import InputError
-
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) or name.endswith((".partial", ".old")):
-        raise InputError(f"{name!r} cannot name a {what}: use letters, digits, dots, dashes, underscores")
-
-
-def new_folder(wiki: Path, name: str) -> Path:
-    """Where the policy goes, if it can be called that."""
-    from linkwalk.errors import InputError
-    from linkwalk.navigate import BASELINES
-
-    check_name(name, "policy")
-    if name in BASELINES:
-        raise InputError(f"{name} is an agent that needs no training: choose another --name")
-    return wiki / "policies" / name
 
 
 def _resume(partial: Path, job: dict[str, Any], *, quiet: bool) -> "Saved | None":

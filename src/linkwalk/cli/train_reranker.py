@@ -1,8 +1,6 @@
 """``linkwalk train --reranker``: a cross-encoder learns which sentences bear on a query (sec. 4.3)."""
 
-import json
 import shlex
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -11,8 +9,7 @@ from typing import Any
 
 from linkwalk.artifact import finish
 from linkwalk.cli.output import print_json, print_next, print_table
-from linkwalk.cli.train import check_name
-from linkwalk.cli.train_target import LOWER, numbers
+from linkwalk.cli.training import check_name, check_numbers, last_row, scratch, warn_of_damage
 from linkwalk.downstream.lists import (
     LISTS,
     MineConfig,
@@ -35,7 +32,6 @@ from linkwalk.wiki.retrieval import need_search
 
 NAME = "ours"
 METRICS = "metrics.jsonl"
-_LEAST = {"learning_rate": 0, "warmup": 0, "weight_decay": 0, "max_tokens": 8, "held_out": 0, "seed": 0}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,9 +44,6 @@ class RerankerConfig(CrossTraining):
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
         super().__post_init__()
-        for name, least in _LEAST.items():
-            if not getattr(self, name) >= least:
-                raise InputError(f"{name}={getattr(self, name)}: choose {least} or more")
         for name, least in (("rank", 1), ("max_tokens", 8)):
             if getattr(self.model, name) < least:
                 raise InputError(f"model.{name}={getattr(self.model, name)}: choose {least} or more")
@@ -85,21 +78,16 @@ def train_reranker(
         raise InputError(
             f"{wiki} has a reranker named {name!r}: add --force to replace it, or name another with --name"
         )
-    change: Any = with_settings  # it takes any configuration
-    config: RerankerConfig = change(RerankerConfig(), settings)
+    config = with_settings(RerankerConfig(), settings)
     encoder = find_model(config.model.encoder).fingerprint  # first: mining takes long
     progress = Progress(quiet=quiet)
     lists, data = _gather(wiki, graph, files, config, choice, progress)
 
-    partial = final.with_name(final.name + ".partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    try:
+    with scratch(final.with_name(final.name + ".partial")) as partial:
         weights = train_cross(
             lists, config.model, config, device=device, metrics=partial / METRICS, progress=progress
         )
-        if not numbers(weights):
-            raise InputError(LOWER)
+        check_numbers(weights)
         manifest = {
             "training": {key: value for key, value in asdict(config).items() if key != "model"},
             "data": data,
@@ -107,10 +95,8 @@ def train_reranker(
         }
         save_cross(partial, weights, config.model, encoder, manifest)
         finish(partial, final)
-    finally:  # nothing goes on from what a stopped training leaves
-        shutil.rmtree(partial, ignore_errors=True)
 
-    last = json.loads((final / METRICS).read_text(encoding="utf-8").splitlines()[-1])
+    last = last_row(final / METRICS)
     if as_json:
         print_json({"reranker": str(final), "config": asdict(config.model), **manifest, "last": last})
         return
@@ -157,12 +143,7 @@ def _gather(
         else:
             row["part"] = part_of(kind, choice.part)
             found = _wanted(path, kind, graph, row["part"], choice)
-            if found.damage:
-                first = found.damage[0]
-                progress.warn(
-                    f"{path}: damaged lines left out: {len(found.damage):,}, the first is line {first.line} "
-                    f"({first.reason})"
-                )
+            warn_of_damage(path, found.damage, progress)
             row["damaged lines"] = len(found.damage)
             own = list(
                 mine_lists(graph, bm25, found.wanted, config.mine, closed=found.closed, progress=progress)

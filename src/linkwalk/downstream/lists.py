@@ -34,6 +34,7 @@ from linkwalk.downstream.wiki_pages import WikiPages, decode, match_title, page_
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
+from linkwalk.learn.limits import at_least
 from linkwalk.progress import Progress
 from linkwalk.retrieve.bm25 import Bm25
 from linkwalk.retrieve.tfidf import tfidf
@@ -87,12 +88,8 @@ class MineConfig:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        for name in ("negatives", "depth", "question_depth", "positives"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}={getattr(self, name)}: choose 1 or more")
-        for name in ("shared", "alike", "seed"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"{name}={getattr(self, name)}: choose 0 or more")
+        at_least(self, negatives=1, depth=1, question_depth=1, positives=1)
+        at_least(self, shared=0, alike=0, seed=0)
 
 
 class Wanted(NamedTuple):

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from linkwalk.downstream.lines import read_records
 from linkwalk.embed.encoder import open_encoder
 from linkwalk.errors import InputError
+from linkwalk.learn.limits import at_least
 from linkwalk.learn.optimise import rise_and_fall
 from linkwalk.progress import Progress
 from linkwalk.retrieve.cross import CrossConfig, CrossModel, Pairs, cosines, passage
@@ -58,9 +59,8 @@ class CrossTraining:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        for name in ("updates", "lists", "negatives", "every"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}={getattr(self, name)}: choose 1 or more")
+        at_least(self, updates=1, lists=1, negatives=1, every=1)
+        at_least(self, learning_rate=0, warmup=0, weight_decay=0, max_tokens=8, held_out=0, seed=0)
 
 
 def read_lists(path: Path) -> list[Ranked]:

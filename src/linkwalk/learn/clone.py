@@ -18,6 +18,7 @@ from torch import nn
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.learn.imitation import Batches, cloning_loss, sampler
+from linkwalk.learn.limits import at_least, shares
 from linkwalk.learn.metrics import Metrics
 from linkwalk.learn.optimise import SCHEDULES, build_optimiser, rate_at
 from linkwalk.learn.state import Interrupt, Saved, State
@@ -81,15 +82,9 @@ class CloneConfig:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        for name in ("updates", "batch", "steps", "evaluate_every"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}={getattr(self, name)}: choose 1 or more")
-        for name in ("learning_rate", "weight_decay", "warmup", "patience", "epsilon", "seed"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"{name}={getattr(self, name)}: choose 0 or more")
-        for name in ("edge_dropout", "decay", "trust"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"{name}={getattr(self, name)}: choose 0 to 1")
+        at_least(self, updates=1, batch=1, steps=1, evaluate_every=1)
+        at_least(self, learning_rate=0, weight_decay=0, warmup=0, patience=0, epsilon=0, seed=0)
+        shares(self, "edge_dropout", "decay", "trust")
         if not 0 <= self.validation < 1:
             raise InputError(f"validation={self.validation}: choose a share below 1, or 0 for none")
         for name, choices in (("schedule", SCHEDULES), ("criterion", CRITERIA)):

@@ -31,6 +31,7 @@ from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s, Int64s, gather_rows
 from linkwalk.graph.store import Graph
+from linkwalk.learn.limits import above_zero, at_least, shares
 from linkwalk.learn.optimise import rise_and_fall
 from linkwalk.learn.own_walks import BUDGET, OwnWalks
 from linkwalk.navigate import Episodes, unit_rows
@@ -43,6 +44,8 @@ from linkwalk.walks import ForwardWalks, ReverseWalks, Walks
 from linkwalk.walks.shortcut import take_shortcuts
 
 WALKS = ("forward", "shortcut", "own")
+SHORTEST = 3
+"""Tokens of a text: its first, one word, its last."""
 _TOKENIZE_BLOCKS = 4096
 _LOG_EVERY = 50
 _NEVER = -1e4
@@ -88,12 +91,12 @@ class TargetConfig:
         """Refuse what makes no sense."""
         if self.walks not in WALKS:
             raise InputError(f"no walks named {self.walks!r}: choose one of {', '.join(WALKS)}")
-        for name in ("updates", "batch", "steps"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}={getattr(self, name)}: choose 1 or more")
-        for name in ("uniform", "trust"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InputError(f"{name}={getattr(self, name)}: choose 0 to 1")
+        at_least(self, updates=1, batch=1, steps=1)
+        shares(self, "uniform", "trust")
+        at_least(self, learning_rate=0, warmup=0, weight_decay=0, negatives=0, max_tokens=SHORTEST, seed=0)
+        above_zero(self, "temperature")
+        if self.adapter.rank < 1:
+            raise InputError(f"adapter.rank={self.adapter.rank}: choose 1 or more")
 
 
 class Sentences(NamedTuple):

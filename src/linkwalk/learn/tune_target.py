@@ -24,7 +24,8 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
-from linkwalk.learn.target import losses
+from linkwalk.learn.limits import above_zero, at_least
+from linkwalk.learn.target import SHORTEST, losses
 from linkwalk.policy.decisions import from_walks
 from linkwalk.policy.heads import Compass, Table
 from linkwalk.policy.target import AdapterConfig, TargetModel, restore
@@ -58,9 +59,9 @@ class TuneConfig:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        for name in ("updates", "batch", "longest"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}={getattr(self, name)}: choose 1 or more")
+        at_least(self, updates=1, batch=1, longest=1)
+        at_least(self, learning_rate=0, weight_decay=0, negatives=0, max_tokens=SHORTEST, seed=0)
+        above_zero(self, "temperature")
 
 
 PAPER = TuneConfig(batch=512, learning_rate=1e-6, contrastive=0.0)

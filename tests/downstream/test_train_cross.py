@@ -108,6 +108,8 @@ def test_lists_that_teach_nothing_are_refused(some: list[Ranked], config: CrossC
 def test_training_of_nothing_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=f"{name}=0: choose 1 or more"):
         CrossTraining(**{name: 0})
+    with pytest.raises(InputError, match="max_tokens=7: choose 8 or more"):
+        CrossTraining(max_tokens=7)
 
 
 GOOD = {"query": "q", "positives": [["T", "a b"]], "negatives": [["", "c"], ["U", "d"]]}

@@ -198,6 +198,10 @@ def test_a_head_that_is_given_stays_as_it_is(graph: Graph, table: Embeddings) ->
         ({"walks": "sideways"}, "no walks named 'sideways': choose one of forward, shortcut, own"),
         ({"batch": 0}, "batch=0: choose 1 or more"),
         ({"uniform": 1.5}, "uniform=1.5: choose 0 to 1"),
+        ({"learning_rate": -1e-4}, "learning_rate=-0.0001: choose 0 or more"),
+        ({"max_tokens": 2}, "max_tokens=2: choose 3 or more"),
+        ({"temperature": 0.0}, "temperature=0: choose more than 0"),
+        ({"adapter": AdapterConfig(rank=0)}, "adapter.rank=0: choose 1 or more"),
     ],
 )
 def test_settings_that_make_no_sense(setting: dict[str, Any], message: str) -> None:

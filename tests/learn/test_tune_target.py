@@ -213,3 +213,10 @@ def test_nothing_to_learn_from(graph: Graph, vectors: Any, base: str) -> None:
 def test_tuning_with_nothing_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=f"{name}=0: choose 1 or more"):
         TuneConfig(**{name: 0})
+
+
+def test_settings_of_tuning_have_limits() -> None:
+    with pytest.raises(InputError, match="max_tokens=2: choose 3 or more"):
+        TuneConfig(max_tokens=2)
+    with pytest.raises(InputError, match="temperature=0: choose more than 0"):
+        TuneConfig(temperature=0.0)

@@ -3,6 +3,7 @@
 Needs langchain-core: ``pip install 'linkwalk[langchain]'``. docs/adapters.md has an example.
 """
 
+from dataclasses import fields
 from typing import Any
 
 from linkwalk.adapters.passages import Passages, opened
@@ -42,15 +43,7 @@ class WikiRetriever(BaseRetriever):
     def model_post_init(self, context: Any, /) -> None:
         """Put the options together."""
         super().model_post_init(context)
-        self._passages = Passages(
-            wiki=self.wiki,
-            count=self.count,
-            candidates=self.candidates,
-            navigation=self.navigation,
-            rerank=self.rerank,
-            agent=self.agent,
-            paragraph=self.paragraph,
-        )
+        self._passages = Passages(**{field.name: getattr(self, field.name) for field in fields(Passages)})
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun

@@ -9,7 +9,7 @@ from linkwalk.downstream.align import THRESHOLD, as_pages, page_disjoint
 from linkwalk.downstream.asked import Asked, Benchmark
 from linkwalk.downstream.fever import read_claims
 from linkwalk.downstream.fever_claims import Claim, read_claim_file
-from linkwalk.downstream.lines import Damage, kind_of, stream_records
+from linkwalk.downstream.lines import Damage, is_table, kind_of, stream_records
 from linkwalk.downstream.multihop import read_multihop
 from linkwalk.downstream.nq import read_questions
 from linkwalk.errors import InputError
@@ -18,12 +18,13 @@ from linkwalk.graph.store import Graph
 KINDS = ("fever", "nq", "multihop")
 PARTS = ("all", "tuned", "kept")
 NAMES = {"fever": "FEVER", "nq": "Natural Questions", "multihop": "multi-hop questions"}
-_FILES = {
+FILES = {
     "FEVER claims": "fever",
     "multi-hop questions": "multihop",
     "Natural Questions": "nq",
     "questions and their answers alone": "nq",
 }
+"""What ``lines.kind_of`` sees in a file, and which benchmark reads it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,10 +146,10 @@ def _named(asked: Sequence[Asked]) -> list[Asked]:
 
 def _check_kind(kind: str, path: Path) -> None:
     """A file of another benchmark: say which it is."""
-    if any(suffix in (".csv", ".tsv") for suffix in path.suffixes[-2:]):
+    if is_table(path):
         return
     for _, record in stream_records(path, []):
-        own = _FILES.get(kind_of(record) or "")
+        own = FILES.get(kind_of(record) or "")
         if own is not None and own != kind:
             raise InputError(f"{path} holds {NAMES[own]}, not {NAMES[kind]}: `linkwalk score {own}` reads it")
         return

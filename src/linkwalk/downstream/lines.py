@@ -98,6 +98,11 @@ def write_records(path: Path, records: Iterable[dict[str, Any]]) -> int:
     return count
 
 
+def is_table(path: Path) -> bool:
+    """Whether a file holds rows of cells instead of objects, by the ending of its name."""
+    return any(suffix in (".csv", ".tsv") for suffix in path.suffixes[-2:])
+
+
 def kind_of(record: dict[str, Any]) -> str | None:
     """Which benchmark an object looks to be of, in words; None if of none that is known."""
     return next((kind for mark, kind in _MARKS.items() if mark in record), None)

@@ -25,9 +25,10 @@ import numpy as np
 
 from linkwalk.downstream.align import THRESHOLD, comparable, match_blocks, page_disjoint
 from linkwalk.downstream.asked import Asked, holds, plain, sought
+from linkwalk.downstream.benchmark import FILES
 from linkwalk.downstream.fever import read_claims
 from linkwalk.downstream.fever_claims import NOT_ENOUGH, Claim, Named, read_claim_file
-from linkwalk.downstream.lines import Damage, kind_of, stream_records, write_records
+from linkwalk.downstream.lines import Damage, is_table, kind_of, stream_records, write_records
 from linkwalk.downstream.nq import read_questions
 from linkwalk.downstream.train_cross import Ranked
 from linkwalk.downstream.wiki_pages import WikiPages, decode, match_title, page_title
@@ -43,13 +44,7 @@ LISTS = "lists"
 PARTS = ("all", "tuned")
 SHORTEST = 3
 """Letters of an answer that is looked for; shorter ones are anywhere."""
-_KINDS = {
-    "FEVER claims": "fever",
-    "multi-hop questions": "multihop",
-    "Natural Questions": "nq",
-    "Natural Questions with whole pages": "nq",
-    "questions and their answers alone": "nq",
-}
+_KINDS = FILES | {"Natural Questions with whole pages": "nq"}  # whose reader says what to give instead
 _BATCH = 64
 _WORD = re.compile(r"\w")
 _STOP = frozenset(
@@ -115,7 +110,7 @@ class Wanting(NamedTuple):
 
 def kind_of_file(path: Path) -> str:
     """What a file holds, by its first object: ``lists``, ``fever``, ``nq`` or ``multihop``."""
-    if any(suffix in (".csv", ".tsv") for suffix in path.suffixes[-2:]):
+    if is_table(path):
         return "nq"
     _, record = next(stream_records(path, []))
     if set(Ranked._fields) <= record.keys():

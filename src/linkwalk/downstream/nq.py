@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from linkwalk.downstream.asked import Asked, Benchmark, holds, plain, sought
-from linkwalk.downstream.lines import Damage, kind_of, stream_records, text_lines
+from linkwalk.downstream.lines import Damage, is_table, kind_of, stream_records, text_lines
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.sources.site import Site
@@ -221,8 +221,7 @@ def _rate(part: int, whole: int, paper: float | None = None) -> dict[str, float]
 
 def _records(path: Path, damage: list[Damage]) -> Iterator[_Question]:
     """Every question of a file; only what is needed of it is kept, not its hundred negative passages."""
-    table = any(suffix in (".csv", ".tsv") for suffix in path.suffixes[-2:])
-    for number, record in _rows(path, damage) if table else stream_records(path, damage):
+    for number, record in _rows(path, damage) if is_table(path) else stream_records(path, damage):
         kind = kind_of(record)
         if kind in ("FEVER claims", "multi-hop questions", "Natural Questions with whole pages"):
             raise InputError(

@@ -1,6 +1,7 @@
 """Who may import whom. A rule that matters is a test."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -117,6 +118,38 @@ def test_no_pickle_anywhere() -> None:
             if isinstance(node, ast.keyword) and node.arg == "weights_only":
                 assert isinstance(node.value, ast.Constant), path
                 assert node.value.value is True, path
+
+
+OPTION = re.compile(r"(?<!\w)--[a-z]")
+SHARED = {"embed", "policy", "navigate", "retrieve", "downstream", "wiki", "serve", "adapters"}
+
+
+def error_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """What the errors that a file raises say, without the commands in it; what is filled in is left blank."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in (
+            "InputError",
+            "ArtifactError",
+            "ApiError",
+            "not_found",
+        ):
+            parts = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
+            yield (
+                node.lineno,
+                re.sub("`[^`]*`", "", " ".join(part for part in parts if isinstance(part, str))),
+            )
+
+
+def test_errors_below_the_command_line_name_no_options() -> None:
+    """They are read over HTTP, by language models and in Python, too, where there are none to give."""
+    named = [
+        f"{path.relative_to(PACKAGE)}:{line}: {said}"
+        for path in FILES
+        if part_of(path) in SHARED and path.name != "listening.py"  # which only the command line calls
+        for line, said in error_lines(path)
+        if OPTION.search(said)
+    ]
+    assert named == []
 
 
 HEAVY = {

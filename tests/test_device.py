@@ -24,7 +24,7 @@ def test_a_cpu_computes_in_single_precision() -> None:
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "mps"])
 def test_a_gpu_that_is_not_there(name: str) -> None:
-    with pytest.raises(InputError, match=r"no (CUDA|MPS) device that torch can use: give --device cpu"):
+    with pytest.raises(InputError, match=r"no (CUDA|MPS) device that torch can use: choose cpu or auto"):
         choose_device(name)
 
 

@@ -245,7 +245,7 @@ def test_cuda_asked_for_and_absent(run: Run, wiki: Path, monkeypatch: pytest.Mon
     ):
         for device in ("cuda", "cuda:1"):
             ran = run(*command, "--device", device, "-q")
-            assert_refused(ran, "no CUDA device that torch can use: give --device cpu or auto")
+            assert_refused(ran, "no CUDA device that torch can use: choose cpu or auto")
     assert not (wiki / "halves").exists()
     assert not (wiki / "embeddings" / "minilm").exists()
     assert sorted(path.name for path in (wiki / "policies").iterdir()) == ["mine", "turned"]

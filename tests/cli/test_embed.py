@@ -47,7 +47,7 @@ def test_minilm_is_the_default(run: Callable[..., Any], tmp_path: Path) -> None:
     assert "up to date" in again.out
     other = run("embed", tmp_path / "wiki", "--device", "cpu")
     assert (other.status, len(other.err.splitlines())) == (2, 1)
-    assert "--name" in other.err
+    assert "give another name" in other.err
 
 
 def test_shards_from_elsewhere(run: Callable[..., Any], wiki: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_shards_from_elsewhere(run: Callable[..., Any], wiki: Path, monkeypatch:
         (["--device", "gpu"], "no such device"),
         (["--device", "cuda"], "no CUDA device"),
         (["--max-tokens", "2"], "--max-tokens"),
-        (["--encoder", "random", "--tanh"], "--tanh"),
+        (["--encoder", "random", "--tanh"], "tanh is for encoders"),
         (["--encoder", "random", "--name", "a/b"], "cannot name embeddings"),
         (["--encoder", "random", "--only-shards", "3"], "--only-shards 3"),
         (["--encoder", "random", "--only-shards", "1:2"], "0 to 0"),

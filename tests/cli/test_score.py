@@ -384,7 +384,10 @@ def test_table5(encyclopedia: Path, tmp_path: Path, run: Run) -> None:
         (["nq", "{wiki}", "{claims}"], "holds FEVER, not Natural Questions: `linkwalk score fever` reads it"),
         (["multihop", "{wiki}", "{claims}"], "`linkwalk score fever` reads it"),
         (["fever", "{wiki}", "{open}"], "`linkwalk score nq` reads it"),
-        (["fever", "{wiki}", "{claims}"], "(--wiki-pages), or count pages instead of blocks (--level page)"),
+        (
+            ["fever", "{wiki}", "{claims}"],
+            "which have their text, or count pages instead of blocks (level page)",
+        ),
         (
             ["fever", "{wiki}", "{claims}", "--wiki-pages", "{tmp}/none"],
             "is no folder: download wiki-pages.zip",
@@ -400,7 +403,7 @@ def test_table5(encyclopedia: Path, tmp_path: Path, run: Run) -> None:
         (["nq", "{wiki}", "{open}", "--submission", "x"], "--submission is for FEVER"),
         (["nq", "{wiki}", "{open}", "--rows"], "leave the options that choose one away"),
         (["nq", "{wiki}", "{open}", "--save", "{tmp}/none/x"], "is no folder: make it first"),
-        (["nq", "{wiki}", "{open}", "--expand"], "--no-navigation and --expand: choose one"),
+        (["nq", "{wiki}", "{open}", "--expand"], "no-navigation and expand: choose one"),
         (["nq", "{stale}", "{open}"], "run `linkwalk index"),
         (["nq", "{tmp}/nowhere", "{open}"], "nowhere"),
     ],

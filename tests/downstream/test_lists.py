@@ -160,7 +160,7 @@ def test_evidence_by_number_needs_fevers_wikipedia(graph: Graph) -> None:
     assert "-LRB-" not in text
     two = by_query["Copper turns the blood of an animal with three hearts blue."]
     assert {title for title, _ in two.evidence} == {"Copper", "Octopus"}
-    with pytest.raises(InputError, match=r"give FEVER's wiki-pages, which have it \(--wiki-pages\)$"):
+    with pytest.raises(InputError, match=r"give FEVER's wiki-pages, which have it$"):
         wanted_claims(FEVER / "claims.jsonl", graph, part="all")
 
 

@@ -148,7 +148,7 @@ def test_what_is_remembered_is_bounded_and_right() -> None:
 
 def test_rows_that_cannot_be_run_say_why(wiki: Wiki) -> None:
     cross = (BY_NAME["BM25 + cross-encoder"],)
-    with pytest.raises(InputError, match="needs a cross-encoder: name one with --rerank"):
+    with pytest.raises(InputError, match="needs a cross-encoder: rerank with cross"):
         SideBySide(wiki.graph, wiki.search, cross, 8)
-    with pytest.raises(InputError, match="choose --candidates of 1 or more"):
+    with pytest.raises(InputError, match="choose 1 or more candidates"):
         SideBySide(wiki.graph, wiki.search, (Row(name="x"),), 0)

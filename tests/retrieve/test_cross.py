@@ -337,7 +337,7 @@ def test_folders_that_are_no_reranker(tmp_path: Path, base: Path, capfd: pytest.
         config: "cannot load the reranker",
         bare: "cannot load the reranker",
         broken: "cannot load the reranker",
-        base: "is no sequence classifier",
+        base: "take a sequence classifier",
     }.items():
         with pytest.raises(InputError) as refused:
             load_cross(folder, device="cpu")
@@ -352,5 +352,5 @@ def test_a_classifier_whose_weights_are_no_numbers(tmp_path: Path) -> None:
     weights = load_file(folder / "model.safetensors")
     weights["classifier.weight"].fill_(float("nan"))
     save_file(weights, folder / "model.safetensors")
-    with pytest.raises(InputError, match="not numbers: it is damaged"):
+    with pytest.raises(InputError, match="scores that are not numbers"):
         load_cross(folder, device="cpu")("copper", ["T"], ["It melts."])

@@ -320,6 +320,8 @@ def test_answers_stay_small(tmp_path: Path) -> None:
         (["WIKI", "--host", "0.0.0.0"], "--host is for --http"),
         (["WIKI", "--http", "TAKEN"], "is taken: choose another with --http"),
         (["WIKI", "--http", "99999"], "--http"),
+        (["WIKI", "--rerank", "nobody"], "no reranker 'nobody'"),
+        (["WIKI", "--embeddings", "others"], "no embeddings named 'others'"),
     ],
 )
 def test_what_cannot_be_served(

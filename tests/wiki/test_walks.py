@@ -219,7 +219,7 @@ def test_one_is_there_already(known: Wiki) -> None:
         ({"goal": "Iron", "sentence": "x", "agent": "random"}, "a block or a sentence"),
         ({"goal": "Iron", "agent": "random", "budget": 0}, "budget=0"),
         ({"goal": "Iron", "agent": "random", "seed": -1}, "seed=-1"),
-        ({"goal": "Iron", "agent": "random", "ways": Ways(sampled=True)}, "--sampled changes nothing"),
+        ({"goal": "Iron", "agent": "random", "ways": Ways(sampled=True)}, "sampled changes nothing"),
         ({"sentence": " \n", "agent": "random"}, "the sentence is empty"),
     ],
 )

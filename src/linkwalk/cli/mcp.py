@@ -8,7 +8,7 @@ import typer
 
 from linkwalk.cli.agents import EmbeddingsName
 from linkwalk.cli.retrieval import Rerank
-from linkwalk.cli.serve import leave_at_ctrl_c
+from linkwalk.cli.serve import check_named, leave_at_ctrl_c
 
 
 def mcp(
@@ -58,6 +58,7 @@ def mcp(
     from linkwalk.wiki import Wiki
 
     opened = Wiki.open(wiki, embeddings=embeddings, rerank=rerank)
+    check_named(opened)
     for line in opened.missing().values():
         print(line, file=sys.stderr)
     leave_at_ctrl_c()

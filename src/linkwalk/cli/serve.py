@@ -3,11 +3,14 @@
 import os
 import signal
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from linkwalk.cli.agents import EmbeddingsName
+
+if TYPE_CHECKING:
+    from linkwalk.wiki import Wiki
 
 
 def serve(
@@ -134,11 +137,8 @@ def serve(
             runs.open("ab").close()
         except OSError as error:
             raise InputError(f"cannot write games to {runs}: {error.strerror}") from None
-    if rerank not in (None, "cross", "tfidf", "none") and not Path(rerank).is_dir():
-        raise InputError(f"no reranker {rerank!r}: choose none, tfidf, cross, or give a reranker's folder")
+    check_named(opened)
     abilities = Abilities.of(opened)
-    if embeddings is not None and (line := opened.missing().get("navigate")):
-        raise InputError(line)
     listening = listen(host, port)
     url = url_of(listening)
     graph = opened.graph
@@ -165,6 +165,18 @@ def serve(
         webbrowser.open(url)
     run(settings, listening, workers, verbose=verbose)
     os._exit(0)
+
+
+def check_named(wiki: "Wiki") -> None:
+    """What was named must be there; what was not may be missing, and will be said to be."""
+    from linkwalk.errors import InputError
+
+    if wiki.rerank not in (None, "cross", "tfidf", "none") and not Path(wiki.rerank).is_dir():
+        raise InputError(
+            f"no reranker {wiki.rerank!r}: there are none, tfidf, cross, and folders of rerankers"
+        )
+    if wiki.embeddings is not None and (line := wiki.missing().get("navigate")):
+        raise InputError(line)
 
 
 def leave_at_ctrl_c() -> None:

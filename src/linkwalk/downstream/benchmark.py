@@ -83,9 +83,9 @@ def read_benchmark(
     if part not in PARTS:
         raise InputError(f"no part named {part!r}: choose one of {', '.join(PARTS)}")
     if kind != "fever" and (wiki_pages is not None or level != "block"):
-        raise InputError("--wiki-pages and --level belong to FEVER: leave them out")
+        raise InputError("wiki-pages and level belong to FEVER: leave them out")
     if wiki_pages is not None and level == "page":
-        raise InputError("--level page counts pages, --wiki-pages sentences: choose one of them")
+        raise InputError("level page counts pages, wiki-pages sentences: choose one of them")
     _check_kind(kind, path)
     found = _read(kind, path, graph, wiki_pages, threshold, level)
     # Halves are made at page level, whatever is counted: so they are the same at every threshold.

@@ -73,8 +73,8 @@ class _Aligned(NamedTuple):
             aligned.text(c, one) for c in claims for g in c.evidence for one in g
         ):
             raise InputError(
-                f"{path} names sentences by number only: give FEVER's wiki-pages, which have their text "
-                "(--wiki-pages), or count pages instead of blocks (--level page)"
+                f"{path} names sentences by number only: give FEVER's wiki-pages, which have their text, "
+                "or count pages instead of blocks (level page)"
                 if wiki_pages is None
                 else f"none of the sentences that {path} names is in {wiki_pages}: is it the whole of wiki-pages.zip?"
             )

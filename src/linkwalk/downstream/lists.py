@@ -167,7 +167,7 @@ def wanted_claims(
                 places.setdefault(key, set()).add((at[0], text))
     if chosen and not any(evidence for _, evidence in found.values()):
         raise InputError(
-            f"{path} names sentences whose text is not known: give FEVER's wiki-pages, which have it (--wiki-pages)"
+            f"{path} names sentences whose text is not known: give FEVER's wiki-pages, which have it"
         )
     matches = match_blocks(graph, sorted({place for own in places.values() for place in own}), threshold)
     wanted = []

@@ -165,7 +165,7 @@ class SideBySide:
     ) -> None:
         """``cross`` ranks for the rows that say so; of a cascade, the slow part is remembered."""
         if not candidates:
-            raise InputError("ways are compared at one number of blocks: choose --candidates of 1 or more")
+            raise InputError("ways are compared at one number of blocks: choose 1 or more candidates")
         self.graph, self.rows = graph, tuple(rows)
         configs = {row.name: row.config(candidates) for row in rows}
         # Both lists of a hybrid are read this deep, and the lists of tabs.
@@ -182,7 +182,7 @@ class SideBySide:
         self.finders: dict[str, Finder] = {}
         for row in rows:
             if row.rerank not in rerankers:
-                raise InputError(f"{row.name} needs a cross-encoder: name one with --rerank")
+                raise InputError(f"{row.name} needs a cross-encoder: rerank with cross, or with a folder")
             finder = _Reader(
                 graph,
                 self._search,

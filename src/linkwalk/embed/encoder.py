@@ -57,7 +57,7 @@ class TransformerEncoder:
         config = self.model.config
         limit = min(self.tokenizer.model_max_length, getattr(config, "max_position_embeddings", 1 << 30))
         if not 3 <= max_tokens <= limit:
-            raise InputError(f"--max-tokens {max_tokens}: this encoder reads 3 to {limit}")
+            raise InputError(f"max_tokens={max_tokens}: this encoder reads 3 to {limit}")
         self.width: int = config.hidden_size
 
     def tokenize(self, texts: list[str]) -> list[list[int]]:
@@ -102,7 +102,7 @@ class TransformerEncoder:
         except torch.OutOfMemoryError:
             raise InputError(
                 f"{self.device} has too little memory for batches of {self.batch_tokens:,} tokens: "
-                f"give --batch-tokens {self.batch_tokens // 4}, or --device cpu"
+                f"free some, or embed in smaller ones (`linkwalk embed WIKI --batch-tokens {self.batch_tokens // 4}`)"
             ) from None
         return vectors
 
@@ -125,7 +125,9 @@ def open_encoder(
 ) -> TransformerEncoder:
     """The transformer that ``minilm``, a folder or a hub's name stands for, ready for sentences and queries."""
     if spec == "random":
-        raise InputError("random features belong to nodes and cannot read text: embed with --encoder minilm")
+        raise InputError(
+            "random features cannot read text: take embeddings of an encoder (`linkwalk embed WIKI`)"
+        )
     return TransformerEncoder(
         find_model(spec).path,
         device=choose_device(device),

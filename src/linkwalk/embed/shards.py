@@ -39,7 +39,7 @@ class Shards:
         elif old != self.job and any(self.folder.glob("shard-*.npy")):
             raise InputError(
                 f"{self.folder} holds shards of {_difference(old, self.job)}: "
-                "give another --name, or --force to drop them"
+                "give another name, or drop them by force"
             )
         self.folder.mkdir(parents=True, exist_ok=True)
         write_json(self.folder / "job.json", self.job)
@@ -66,7 +66,7 @@ class Shards:
             half = vectors.astype(np.float16)
         if not np.isfinite(half).all():
             raise InputError(
-                "the encoder's values are too large for half precision: give --tanh, or another encoder"
+                "the encoder's values are too large for half precision: add tanh, or take another encoder"
             )
         partial = self.path(number).with_suffix(f".{os.getpid()}.partial")
         writer = ArrayWriter(partial, np.float16, half.shape[1])

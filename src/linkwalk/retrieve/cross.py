@@ -197,12 +197,12 @@ class Classifier:
         except Exception as error:  # whatever a foreign folder makes of it: the user chose the folder
             reason = (str(error).strip().splitlines() or [""])[0][:200]
             raise InputError(
-                f"cannot load the reranker in {folder} ({type(error).__name__}: {reason})"
+                f"cannot load the reranker in {folder} ({type(error).__name__}: {reason}): choose another"
             ) from None
         # The library fills what is missing with random weights, a plain encoder's head above all.
         if missing := sorted(found["missing_keys"]):
             raise InputError(
-                f"the reranker in {folder} lacks weights ({missing[0]}, ...): it is no sequence classifier"
+                f"the reranker in {folder} lacks weights ({missing[0]}, ...): take a sequence classifier"
             )
         self.folder, self.model = folder, model.to(self.device).eval()
         limit = min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 1 << 30))
@@ -223,7 +223,7 @@ class Classifier:
                 scores[batch] = self.model(**named).logits[:, -1].float().cpu().numpy()
         if not np.isfinite(scores).all():
             raise InputError(
-                f"the reranker in {self.folder} gives scores that are not numbers: it is damaged"
+                f"the reranker in {self.folder} is damaged (scores that are not numbers): choose another"
             )
         return scores
 
@@ -263,15 +263,15 @@ def load_cross(folder: Path, *, device: str = "auto") -> "CrossEncoder | Classif
             raise ValueError("weights that are not numbers")
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ArtifactError(f"the reranker in {folder} is damaged ({first})") from None
+        raise ArtifactError(f"the reranker in {folder} is damaged ({first}): choose another") from None
     plain = open_encoder(config.encoder, device=device)
     from linkwalk.embed.model import find_model
 
     if find_model(config.encoder).fingerprint != model:
         raise ArtifactError(
-            f"the reranker in {folder} adapts other weights than those of {config.encoder!r} here"
+            f"the reranker in {folder} adapts other weights than those of {config.encoder!r} here: choose another"
         )
     try:
         return CrossEncoder(plain, weights, config)
     except (ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise ArtifactError(f"the reranker in {folder} is damaged ({error})") from None
+        raise ArtifactError(f"the reranker in {folder} is damaged ({error}): choose another") from None

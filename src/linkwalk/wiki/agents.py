@@ -65,17 +65,17 @@ def check_agents(names: Iterable[str], wiki: Path, ways: Ways = Ways()) -> list[
     learned = [name for name in agents if name not in BASELINES and name not in compasses]
     if ways.sampled and not (compasses or learned):
         raise InputError(
-            f"--sampled changes nothing for {', '.join(agents)}: it is for policies and greedy-map"
+            f"sampled changes nothing for {', '.join(agents)}: it is for policies and greedy-map"
         )
     if ways.revisit and not learned:
         raise InputError(
-            f"--revisit changes nothing for {', '.join(agents)}: it is for policies other than a compass, "
+            f"revisit changes nothing for {', '.join(agents)}: it is for policies other than a compass, "
             "as `linkwalk train WIKI --recipe paper` makes"
         )
     if ways.back and (ways.sampled or ways.revisit) and learned:
         raise InputError(
             f"{learned[0]} with a back button takes the best unseen link of the last pages: "
-            "leave --back away, or --sampled and --revisit"
+            "leave back away, or sampled and revisit"
         )
     return agents
 
@@ -155,7 +155,7 @@ def _fitting(folder: Path, name: str, wiki: Path, table: "Embeddings") -> dict[s
     else:
         what = f"of another encoder ({encoder}) than {table.name!r}"
     raise ArtifactError(
-        f"the policy {name!r} was trained on embeddings {what}: run `{command}`, or name another agent with --agent"
+        f"the policy {name!r} was trained on embeddings {what}: run `{command}`, or name another agent"
     )
 
 
@@ -209,7 +209,7 @@ def open_vectors(
             raise
         if BLIND.issuperset(agents):
             return None
-        raise ArtifactError(f"{error}, or name an agent that needs none (--agent random)") from None
+        raise ArtifactError(f"{error}, or name an agent that needs none, such as random") from None
 
 
 def open_encoder(wiki: Path, agent: str, table: "Embeddings", shelf: Shelf) -> "Encoder":

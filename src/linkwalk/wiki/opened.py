@@ -185,7 +185,7 @@ class Wiki:
     def _named(self, agents: Sequence[str], ways: Ways, *, several: bool = False) -> list[str]:
         names = check_agents(agents, self.folder, ways)
         if len(names) != 1 and not (several and names):
-            raise InputError("one agent walks at a time: name one with --agent")
+            raise InputError("one agent walks at a time: name one")
         return names
 
     def _checked(self, budget: int | None, default: int, seed: int) -> int:

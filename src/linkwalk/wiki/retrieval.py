@@ -84,7 +84,7 @@ class Retrieval:
         }
         chosen = [way for way, wanted in ways.items() if wanted]
         if len(chosen) > 1:
-            names = [{"none": "--no-navigation", "reorder": "--no-links"}.get(w, f"--{w}") for w in chosen]
+            names = [{"none": "no-navigation", "reorder": "no-links"}.get(way, way) for way in chosen]
             raise InputError(f"{' and '.join(names)}: choose one of them")
         return chosen[0] if chosen else "tabs"
 
@@ -196,7 +196,7 @@ def _open_parts(
     bm25 = shelf.get("bm25", lambda: Bm25.open(wiki, graph))
     agents = check_agents([asked.agent], wiki)
     if len(agents) != 1:
-        raise InputError("one agent navigates at a time: name one with --agent")
+        raise InputError("one agent navigates at a time: name one")
     if not navigation & {"tabs", "reorder", "walk"} and starts == {"bm25"}:
         return _Parts(bm25)
 
@@ -206,7 +206,7 @@ def _open_parts(
     except ArtifactError as error:
         if asked.start not in (None, "bm25") or asked.embeddings is not None:
             raise
-        raise ArtifactError(f"{error}, or read search results alone (--no-navigation)") from None
+        raise ArtifactError(f"{error}, or read search results alone, without navigation") from None
     vectors = open_units(wiki, graph, name, shelf)
     encoder = open_encoder(wiki, agents[0], table, shelf)
     walker = guide = None
@@ -231,7 +231,7 @@ def open_reranker(asked: str | None) -> "tuple[Reranker | None, str]":
         return (tfidf if asked == "tfidf" else None), asked
     folder = reranker_path() if asked == "cross" else Path(asked)
     if not folder.is_dir():
-        raise InputError(f"no reranker {asked!r}: choose none, tfidf, cross, or give a reranker's folder")
+        raise InputError(f"no reranker {asked!r}: there are none, tfidf, cross, and folders of rerankers")
     from linkwalk.device import choose_device
 
     choose_device("auto")  # without torch, this says what to install
@@ -250,7 +250,7 @@ def _guide(agent: str, wiki: Path, table: "Embeddings") -> "Guide | None":
         return None
     if folder is None or not is_compass(read_policy(folder)):
         raise InputError(
-            f"{agent} walks, but does not say where to look: add --walk, or name compass, greedy or a compass of yours"
+            f"{agent} walks, but does not say where to look: let it walk, or name compass, greedy or a compass of yours"
         )
     return load_direction(folder, table.fingerprint)
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkwalk import Wiki
-from linkwalk.wiki.pages import cut, cut_block
+from linkwalk.wiki.pages import cut, segment_at
 from tests.wiki.conftest import HOSTILE
 
 SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=8)
@@ -18,8 +18,8 @@ def test_segments_join_to_the_text_and_the_shortest_link_has_the_words(
 ) -> None:
     raw = text.encode()
     found = cut(raw, spans)
-    assert "".join(segment.text for segment in found.segments) == text
-    assert all(segment.text for segment in found.segments)
+    assert "".join(segment.text for segment in found) == text
+    assert all(segment.text for segment in found)
     starts = [len(sign.encode()) for sign in text]
     at, owners = 0, []
     whole = [
@@ -32,12 +32,10 @@ def test_segments_join_to_the_text_and_the_shortest_link_has_the_words(
         ]
         owners.append(min(claims)[1] if claims else None)
         at += size
-    assert [segment.link for segment in found.segments for _ in segment.text] == owners
-    for byte in range(len(raw)):
-        place = found.at(byte)
-        assert place is not None
-        assert found.starts[place] <= byte < found.starts[place] + len(found.segments[place].text.encode())
-    assert found.at(len(raw)) is None
+    assert [segment.link for segment in found for _ in segment.text] == owners
+    in_segment = [number for number, segment in enumerate(found) for _ in segment.text.encode()]
+    assert [segment_at(raw, spans, byte) for byte in range(len(raw))] == in_segment
+    assert segment_at(raw, spans, len(raw)) is None
 
 
 def test_a_link_within_another_can_be_clicked() -> None:
@@ -47,8 +45,8 @@ def test_a_link_within_another_can_be_clicked() -> None:
         (raw.index(words.encode()), raw.index(words.encode()) + len(words.encode()))
         for words in (outer, inner)
     ]
-    assert cut(raw, spans).segments == (("By ", None), ("the ", 0), (inner, 1), (" ferry", 0), (".", None))
-    assert [s.link for s in cut(raw, [spans[0], spans[0]]).segments] == [None, 0, None]
+    assert cut(raw, spans) == (("By ", None), ("the ", 0), (inner, 1), (" ferry", 0), (".", None))
+    assert [s.link for s in cut(raw, [spans[0], spans[0]])] == [None, 0, None]
 
 
 def test_every_block_of_the_encyclopedia(known: Wiki) -> None:
@@ -94,4 +92,3 @@ def test_hostile_text_is_text(hostile: Wiki) -> None:
         assert (page.place.title, page.place.section) == (title, title)
         assert page.text == f"{title} and more {title}"
         assert json.loads(json.dumps(page.to_json()))["place"]["title"] == title
-        assert "".join(s.text for s in cut_block(hostile.graph, node).segments) == page.text

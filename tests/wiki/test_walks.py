@@ -19,7 +19,7 @@ from linkwalk.navigate import unit_rows
 from linkwalk.policy.checkpoint import load_direction, save_policy
 from linkwalk.policy.heads import HeadConfig, build_head
 from linkwalk.wiki import Click, Walk, Ways
-from linkwalk.wiki.walks import SCALE, SHOWN
+from linkwalk.wiki.clicks import SCALE, SHOWN
 from tests.graph.conftest import Page, write_graph
 from tests.wiki.conftest import HOSTILE
 
@@ -153,6 +153,16 @@ def test_a_learned_policy_says_what_its_head_says(trained: Wiki, ends: tuple[int
             assert taken.probability == pytest.approx(click.step.probability, abs=1e-5)
             clicked += 1
     assert clicked or back
+
+
+@pytest.mark.parametrize("agent", ["random", "greedy", "own"])
+def test_pages_are_weighed_in_pieces(
+    trained: Wiki, ends: tuple[int, int], agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = trained.walk(*ends, agent=agent, budget=20, seed=4)
+    assert len(whole.steps) > 7
+    monkeypatch.setattr("linkwalk.wiki.clicks._AT_ONCE", 7)
+    assert trained.walk(*ends, agent=agent, budget=20, seed=4) == whole
 
 
 def test_towards_a_sentence(walked: Wiki, ends: tuple[int, int]) -> None:

@@ -1,13 +1,16 @@
 """A journey as a person reads it: the page, the sentence, the link clicked in it, and what else there was (fig. 3)."""
 
 import itertools
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwalk.graph.csr import Int32s
-from linkwalk.graph.store import KINDS, NEXT, PREV, Graph
+from linkwalk.graph.store import KINDS, LINK, Graph
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import BACK, Float32s, Journeys
 
@@ -54,8 +57,15 @@ class Step:
     """Whether the journey had been there before."""
     sentence: Sentence | None
     """Where the link stands on the page before."""
-    runners_up: tuple[RunnerUp, ...]
-    """The best of the page's other targets, by score; none for a step back."""
+    edge: int | None
+    """The link's number among all of the graph's; None for a step back."""
+    weigh: Callable[[], tuple[RunnerUp, ...]] = field(default=tuple, repr=False, compare=False)
+    """Looks for the runners-up."""
+
+    @cached_property
+    def runners_up(self) -> tuple[RunnerUp, ...]:
+        """The best of the page's other targets, by score; none for a step back. Looked for when first asked for."""
+        return self.weigh()
 
     def to_json(self) -> dict[str, Any]:
         """As ``linkwalk walk --json`` prints it."""
@@ -83,31 +93,37 @@ def click_path(
     query: Float32s | None = None,
 ) -> list[Step]:
     """The steps of one journey; scores are inner products of ``vectors`` and ``query``."""
-    path, choices = journeys.path(episode), journeys.choices[episode]
-    probabilities = journeys.probabilities[episode]
-    steps = []
-    for t in range(len(path) - 1):
-        here, node, choice = int(path[t]), int(path[t + 1]), int(choices[t])
-        edge = int(graph.out_indptr[here]) + choice
-        kind = "back" if choice == BACK else KINDS[graph.out_kinds[edge]]
-        in_text = choice != BACK and graph.out_kinds[edge] not in (PREV, NEXT)
-        sentence = find_sentence(graph, here, edge) if in_text else None
+    path = journeys.path(episode)
+    choices = journeys.choices[episode, : len(path) - 1]
+    firsts, reached = graph.out_indptr[path[:-1]], path[1:]
+    titles, blocks = graph.titles.take(graph.node_article[reached]), graph.node_block[reached].tolist()
+    probabilities = journeys.probabilities[episode, : len(choices)].tolist()
+    scores: list[float | None] = [None] * len(choices)
+    if vectors is not None and query is not None:
+        scores = [float(vector @ query) for vector in vectors[reached]]
+    moves = zip(path.tolist(), reached.tolist(), choices.tolist(), firsts.tolist(), strict=False)
+    seen, steps = set[int](), []
+    for t, (here, node, choice, first) in enumerate(moves):
+        seen.add(here)
+        edge = None if choice == BACK else first + choice
+        kind = None if edge is None else int(graph.out_kinds[edge])
+        sentence = None if edge is None or kind is None or kind < LINK else find_sentence(graph, here, edge)
+        weigh: Callable[[], tuple[RunnerUp, ...]] = tuple
+        if vectors is not None and query is not None and edge is not None:
+            weigh = partial(_runners_up, graph, path[: t + 1], node, vectors, query)
         steps.append(
             Step(
                 node=node,
-                title=graph.title(node),
-                block=int(graph.node_block[node]),
+                title=titles[t],
+                block=blocks[t],
                 link="" if sentence is None else sentence.link,
-                kind=kind,
-                probability=float(probabilities[t]),
-                score=None if vectors is None or query is None else float(vectors[node] @ query),
-                seen=bool((path[: t + 1] == node).any()),
+                kind="back" if kind is None else KINDS[kind],
+                probability=probabilities[t],
+                score=scores[t],
+                seen=node in seen,
                 sentence=sentence,
-                runners_up=(
-                    ()
-                    if vectors is None or query is None or choice == BACK
-                    else _runners_up(graph, path[: t + 1], node, vectors, query)
-                ),
+                edge=edge,
+                weigh=weigh,
             )
         )
     return steps
@@ -127,11 +143,11 @@ def path_steps(graph: Graph, nodes: Int32s) -> list[Step]:
 def find_sentence(graph: Graph, node: int, edge: int) -> Sentence:
     """The sentence of a block in which one of its links begins."""
     raw = graph.texts.bytes(node)
-    start, end = map(int, graph.out_spans[edge])
-    ends = graph.sentence_ends[graph.sentence_indptr[node] : graph.sentence_indptr[node + 1]]
-    which = int(np.searchsorted(ends, start, side="right"))
-    begin = int(ends[which - 1]) if which else 0
-    stop = max(end, int(ends[which])) if which < len(ends) else len(raw)
+    start, end = graph.out_spans[edge].tolist()
+    ends = graph.sentence_ends[graph.sentence_indptr[node] : graph.sentence_indptr[node + 1]].tolist()
+    which = bisect_right(ends, start)
+    begin = ends[which - 1] if which else 0
+    stop = max(end, ends[which]) if which < len(ends) else len(raw)
     return Sentence(
         raw[begin:start].decode().lstrip(), raw[start:end].decode(), raw[end:stop].decode().rstrip()
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -29,13 +30,14 @@ from linkwalk.wiki.agents import (
     threads,
 )
 from linkwalk.wiki.answers import Answer, Evidence
+from linkwalk.wiki.clicks import Eyes, click_all, look_of, weigh_all
 from linkwalk.wiki.pages import Page, read_page
 from linkwalk.wiki.pairs import Pairs
 from linkwalk.wiki.places import Place
 from linkwalk.wiki.retrieval import Opened, Retrieval, need_search, open_finder
 from linkwalk.wiki.shelf import Shelf
 from linkwalk.wiki.titles import Titles
-from linkwalk.wiki.walks import Click, Clicks, Closest, Walk, look_of
+from linkwalk.wiki.walks import Click, Closest, Walk
 
 BUDGET, SENTENCE_BUDGET = 100, 20
 """Steps an agent has where none are named: towards a block, and towards a sentence."""
@@ -70,6 +72,8 @@ class Wiki:
         self._shelf = Shelf()
         self._reading = Lock()  # tokenizers and networks serve one thread at a time
         self._searching = Lock()  # so does a search for shortest paths
+        # Policies are files; who was there once is on the shelf from then on, and need not be looked for again.
+        self._check = lru_cache(1 << 8)(lambda agents, ways: check_agents(agents, folder, ways))
 
     @classmethod
     def open(cls, folder: Path | str, *, embeddings: str | None = None, rerank: str | None = None) -> "Wiki":
@@ -113,7 +117,7 @@ class Wiki:
             raise InputError(f"count={count}: ask for 1 or more titles")
         index = self._shelf.get("titles", lambda: Titles.open(self.folder, self.graph))
         found = index.find(words, count, alike)
-        return [Place.of(self.graph, int(self.graph.article_node[article])) for article in found]
+        return Place.many(self.graph, self.graph.article_node[list(found)].tolist())
 
     def search(self, words: str, count: int = 8) -> list[Place]:
         """Blocks that have the words, best first (BM25); none if the index knows none of them."""
@@ -122,7 +126,7 @@ class Wiki:
         need_search()
         bm25 = self._shelf.get("bm25", lambda: Bm25.open(self.folder, self.graph))
         ((nodes, _),) = bm25.search_many([_sound(words, "what to search for")], count)
-        return [Place.of(self.graph, node) for node in nodes.tolist()]
+        return Place.many(self.graph, nodes.tolist())
 
     # Walks
 
@@ -183,7 +187,7 @@ class Wiki:
         return [self._walk(a, b, name, optimum, budget, ways, seed) for name in names]
 
     def _named(self, agents: Sequence[str], ways: Ways, *, several: bool = False) -> list[str]:
-        names = check_agents(agents, self.folder, ways)
+        names = self._check(tuple(agents), ways)
         if len(names) != 1 and not (several and names):
             raise InputError("one agent walks at a time: name one")
         return names
@@ -224,7 +228,7 @@ class Wiki:
         clicks, measure, path = self._clicks(
             walker, Episodes.of([start], [goal]), vectors, query, budget, seed
         )
-        shortest = Clicks(self.graph).plain(start, path_steps(self.graph, optimum.nodes))
+        shortest = click_all(self.graph, start, path_steps(self.graph, optimum.nodes))
         return Walk(
             agent=name,
             start=self.place(start),
@@ -282,9 +286,10 @@ class Wiki:
         measure = "cosine"
         if query is not None and isinstance(walker, Guided):
             query, measure = walker.guide.directions(query[None])[0], "score"
+        path = journeys.path(0).tolist()
         steps = click_path(self.graph, journeys, vectors=vectors, query=query)
-        clicks = Clicks(self.graph).full(journeys, steps, look, vectors, query)
-        return clicks, measure, journeys.path(0).tolist()
+        choices = weigh_all(self.graph, path[0], steps, Eyes(look, vectors, query))
+        return click_all(self.graph, path[0], steps, choices), measure, path
 
     def _read(self, agent: str, sentence: str) -> Float32s:
         """What the agent is shown of the words to look for: a vector of unit length."""
@@ -349,7 +354,6 @@ class Wiki:
         reads = opened.encoder is not None or isinstance(opened.finder.rerank, Cascade)
         with self._reading if reads else nullcontext():
             found = opened.find(queries, count)
-        clicks = Clicks(self.graph)
         navigates = asked.navigation in ("tabs", "reorder", "walk")
         return [
             Answer(
@@ -363,9 +367,9 @@ class Wiki:
                     Evidence(
                         score=one.score,
                         sentence=one.sentence,
-                        place=clicks.place(one.node),
-                        start=clicks.place(one.start),
-                        path=clicks.plain(one.start, one.path),
+                        place=self.place(one.node),
+                        start=self.place(one.start),
+                        path=click_all(self.graph, one.start, one.path),
                     )
                     for one in own_found.evidence
                 ),

@@ -5,16 +5,14 @@ another's. Where several links claim the same words the shortest has them, of eq
 another can be clicked and the outer one still has the words around it.
 """
 
-import heapq
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import Any, NamedTuple
 
+from linkwalk.graph.store import ENTITY, KINDS, LINK, NEXT, PREV, Graph
 from linkwalk.wiki.places import Place
-
-if TYPE_CHECKING:
-    from linkwalk.graph.store import Graph
 
 
 class Segment(NamedTuple):
@@ -73,43 +71,43 @@ class Page:
         }
 
 
-class Cut(NamedTuple):
-    """A text cut at its links."""
-
-    segments: tuple[Segment, ...]
-    starts: tuple[int, ...]
-    """The byte that each segment begins at."""
-
-    def at(self, byte: int) -> int | None:
-        """The segment that a byte is in; None behind the end."""
-        found = bisect_right(self.starts, byte) - 1
-        inside = found >= 0 and byte < self.starts[found] + len(self.segments[found].text.encode())
-        return found if inside else None
-
-
-def cut(raw: bytes, spans: Sequence[tuple[int, int]]) -> Cut:
+def cut(raw: bytes, spans: Sequence[tuple[int, int]]) -> tuple[Segment, ...]:
     """Cut a text, in UTF-8, at the links' spans, in bytes; a span that ends within a character leaves it out."""
-    edges = [(_whole(raw, start), _whole(raw, end)) for start, end in spans]
+    ends = [*_pieces(raw, spans), (len(raw), None)]
+    return tuple(Segment(raw[start:stop].decode(), link) for (start, link), (stop, _) in pairwise(ends))
+
+
+def segment_at(raw: bytes, spans: Sequence[tuple[int, int]], byte: int) -> int | None:
+    """The segment that a byte is in; None behind the end."""
+    if byte >= len(raw):
+        return None
+    near = [span for span in spans if span[0] <= byte + 3]  # a character has up to four bytes
+    return sum(start <= byte for start, _ in _pieces(raw, near)) - 1
+
+
+def _pieces(raw: bytes, spans: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int | None]]:
+    """Where each segment begins, and its link."""
+    edges = spans
+    if not raw.isascii() or max(map(max, spans), default=0) > len(raw):
+        edges = [(_whole(raw, start), _whole(raw, end)) for start, end in spans]
     begins = sorted((start, end - start, link) for link, (start, end) in enumerate(edges) if start < end)
-    points = sorted({0, len(raw), *(start for start, _, _ in begins), *(end for _, end in edges)})
-    pieces: list[tuple[int, int | None]] = []
+    points = sorted({0, *(start for start, _, _ in begins), *(end for _, end in edges)})
     claims: list[tuple[int, int, int]] = []  # (length, link, end) of the links over the current piece
     ahead = 0
-    for point in points[:-1]:
+    before: int | None = -1
+    for point in points:
+        if point >= len(raw):
+            return
         while ahead < len(begins) and begins[ahead][0] == point:
             start, length, link = begins[ahead]
-            heapq.heappush(claims, (length, link, start + length))
+            heappush(claims, (length, link, start + length))
             ahead += 1
         while claims and claims[0][2] <= point:
-            heapq.heappop(claims)
+            heappop(claims)
         owner = claims[0][1] if claims else None
-        if not pieces or pieces[-1][1] != owner:
-            pieces.append((point, owner))
-    stops = [*(start for start, _ in pieces[1:]), len(raw)]
-    segments = (
-        Segment(raw[start:stop].decode(), link) for (start, link), stop in zip(pieces, stops, strict=True)
-    )
-    return Cut(tuple(segments), tuple(start for start, _ in pieces)) if raw else Cut((), ())
+        if owner != before:
+            yield point, owner
+            before = owner
 
 
 def _whole(raw: bytes, at: int) -> int:
@@ -120,15 +118,16 @@ def _whole(raw: bytes, at: int) -> int:
     return at
 
 
-def read_page(graph: "Graph", node: int) -> Page:
+def read_page(graph: Graph, node: int) -> Page:
     """A block of a graph."""
-    from linkwalk.graph.store import ENTITY, KINDS, LINK, NEXT, PREV
-
     row = slice(int(graph.out_indptr[node]), int(graph.out_indptr[node + 1]))
     targets, kinds, spans = (
         column[row].tolist() for column in (graph.out_targets, graph.out_kinds, graph.out_spans)
     )
     beside = dict(zip(kinds, targets, strict=True))
+    around = [kind for kind in (PREV, NEXT) if kind in beside]
+    place, *places = Place.many(graph, [node, *(beside[kind] for kind in around)])
+    by_kind = dict(zip(around, places, strict=True))
     raw = graph.texts.bytes(node)
     in_text = [i for i, kind in enumerate(kinds) if kind in (LINK, ENTITY)]
     links = (
@@ -141,20 +140,17 @@ def read_page(graph: "Graph", node: int) -> Page:
         )
         for i in in_text
     )
-    before, after = (None if kind not in beside else Place.of(graph, beside[kind]) for kind in (PREV, NEXT))
     return Page(
-        place=Place.of(graph, node),
-        segments=cut(raw, [tuple(spans[i]) for i in in_text]).segments,
+        place=place,
+        segments=cut(raw, [spans[i] for i in in_text]),
         links=tuple(links),
-        previous=before,
-        next=after,
+        previous=by_kind.get(PREV),
+        next=by_kind.get(NEXT),
     )
 
 
-def cut_block(graph: "Graph", node: int) -> Cut:
-    """The segments of a block's page, with where they begin."""
-    from linkwalk.graph.store import LINK
-
-    row = slice(int(graph.out_indptr[node]), int(graph.out_indptr[node + 1]))
+def find_segment(graph: Graph, node: int, edge: int) -> int | None:
+    """Which of a page's segments one of the links in its text begins in."""
+    row = slice(graph.out_indptr[node], graph.out_indptr[node + 1])
     spans = graph.out_spans[row][graph.out_kinds[row] >= LINK]
-    return cut(graph.texts.bytes(node), [tuple(span) for span in spans.tolist()])
+    return segment_at(graph.texts.bytes(node), spans.tolist(), int(graph.out_spans[edge, 0]))

@@ -1,7 +1,10 @@
 """Where one is in a wiki: a block, the title it stands under, and its place among the article's blocks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
@@ -23,15 +26,26 @@ class Place:
     @classmethod
     def of(cls, graph: "Graph", node: int) -> "Place":
         """The place of a block."""
-        article = int(graph.node_article[node])
-        after = int(graph.article_node[article + 1]) if article + 1 < graph.articles else graph.nodes
-        return cls(
-            node=node,
-            title=graph.titles[article],
-            block=int(graph.node_block[node]),
-            blocks=after - int(graph.article_node[article]),
-            section=graph.sections[int(graph.node_section[node])],
-        )
+        return cls.many(graph, [node])[0]
+
+    @classmethod
+    def many(cls, graph: "Graph", nodes: Sequence[int]) -> "list[Place]":
+        """The places of blocks."""
+        rows = np.array(nodes, np.int64)
+        articles = graph.node_article[rows]
+        last = articles == graph.articles - 1
+        after = np.where(last, graph.nodes, graph.article_node[articles + ~last])
+        return [
+            cls(node=node, title=title, block=block, blocks=blocks, section=section)
+            for node, title, block, blocks, section in zip(
+                rows.tolist(),
+                graph.titles.take(articles),
+                graph.node_block[rows].tolist(),
+                (after - graph.article_node[articles]).tolist(),
+                graph.sections.take(graph.node_section[rows]),
+                strict=True,
+            )
+        ]
 
     @property
     def name(self) -> str:

@@ -1,17 +1,16 @@
 """The wikitext scanner: one pass over a page's markup gives plain text, link spans and headings.
 
-The page is cut at a few special tokens; what lies between them is copied as it is. Output is a list of pieces
-(see ``lines``), so a construct is dropped by truncating the list. A bracket that may nest leaves a *frame* on
-a stack, and its closer goes back to that frame; a bracket that is never closed has already been put out as
-text. So nothing is scanned over and over, and no markup, however broken, takes more than linear time.
+The page is cut at a few special tokens; what lies between them is copied as it is. What was put out since a bracket
+was opened can be taken back when it closes (see ``frames``): so nothing is scanned over and over, and no markup,
+however broken, takes more than linear time.
 """
 
 import html
 import re
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from linkwalk.sources import lines
+from linkwalk.sources.frames import Output
 from linkwalk.sources.inline import (
     count_links,
     decode,
@@ -21,7 +20,7 @@ from linkwalk.sources.inline import (
     surplus,
     tidy,
 )
-from linkwalk.sources.lines import Anchor, Aside, Heading, Link, Scan
+from linkwalk.sources.lines import Aside, Heading, Link, Scan
 from linkwalk.sources.site import ARTICLE, CATEGORY, FILE, INTERLANGUAGE, INTERWIKI, Site
 from linkwalk.sources.tags import CLOSERS, DROPPED, TRACES, match_tag
 
@@ -90,6 +89,7 @@ _is_option = re.compile(
     r"|(?:alt|class|end|lang|link|loop|muted|page|start|thumb(?:nail)?|thumbtime|upright) ?=.*",
     re.IGNORECASE | re.DOTALL,
 ).fullmatch
+_TABLE_MARKS = {"tr": lines.ROW, "td": lines.CELL, "th": lines.CELL, "caption": lines.CAPTION}
 
 
 def scan(wikitext: str, site: Site, options: ScanOptions = _DEFAULTS) -> Scan:
@@ -101,37 +101,19 @@ def scan(wikitext: str, site: Site, options: ScanOptions = _DEFAULTS) -> Scan:
     )
 
 
-class _Frame(NamedTuple):
-    """An open bracket, and how much had been put out before it."""
-
-    kind: str
-    pieces: int
-    anchors: int
-    asides: int
-    target: str
-    """Of a link."""
-    width: int
-    """Of braces."""
-
-
-class _Scanner:
+class _Scanner(Output):
     """The state of one scan; a method that deals with a token returns where to go on."""
 
     def __init__(self, text: str, site: Site, options: ScanOptions) -> None:
+        super().__init__()
         self.text = text
         self.site = site
         self.captions = not options.prose_only
         self.keep_tables = options.keep_tables and not options.prose_only
-        self.pieces: list[str] = []
-        self.anchors: list[Anchor] = []
-        self.asides: list[Aside] = []
-        self.counts: dict[str, int] = {}
-        self.frames: list[_Frame] = []
-        self.open = {"[[": 0, "{{": 0, "{|": 0}
         self.unclosed: set[str] = set()  # tags whose closing tag does not come again
         self.external_end = -1  # where the bracket stands that closes the last external link
-        self.in_header = False
-        self.line_end = self.stray_quote = -1
+        self.in_header = False  # whether the cell of a table is a heading, in which "!!" begins another
+        self.line_end = self.stray_quote = -1  # of the line that bold marks were last looked at in
 
     def run(self) -> None:
         """Read the tokens in order, anew from where a token's method says to go on."""
@@ -450,40 +432,3 @@ class _Scanner:
         self.pieces.append(lines.CAPTION if token == _CAPTION else lines.CELL)
         m = _match_attributes(text, end)
         return m.end() if m else end
-
-    def push(self, kind: str, target: str = "", width: int = 0) -> None:
-        """Remember an open bracket."""
-        self.frames.append(_Frame(kind, len(self.pieces), len(self.anchors), len(self.asides), target, width))
-        self.open[kind] += 1
-
-    def pop(self, kind: str) -> _Frame:
-        """Go back to the last open bracket of a kind; those opened since are never closed."""
-        while True:
-            frame = self.frames.pop()
-            self.open[frame.kind] -= 1
-            if frame.kind == kind:
-                return frame
-
-    def take(self, frame: _Frame, skip: int = 0) -> tuple[str, list[Link]]:
-        """Take back the text put out since a bracket was opened, less some pieces, with its links."""
-        pieces, anchors = self.pieces, self.anchors
-        taken = lines.flatten(pieces, anchors[frame.anchors :], frame.pieces + skip)
-        del pieces[frame.pieces :], anchors[frame.anchors :]
-        if len(self.asides) > frame.asides:  # what was set aside in between now stands here
-            self.asides.append(Aside(frame.pieces, []))
-        return taken
-
-    def drop(self, frame: _Frame, reason: str) -> None:
-        """Take back all that was put out since a bracket was opened."""
-        lost = len(self.anchors) - frame.anchors
-        for aside in self.asides[frame.asides :]:
-            lost += sum(len(links) for _, links in aside.lines)
-        self.count(reason, lost)
-        del self.pieces[frame.pieces :], self.anchors[frame.anchors :], self.asides[frame.asides :]
-
-    def count(self, reason: str, n: int = 1) -> None:
-        """Count links that are not among the links."""
-        self.counts[reason] = self.counts.get(reason, 0) + n
-
-
-_TABLE_MARKS = {"tr": lines.ROW, "td": lines.CELL, "th": lines.CELL, "caption": lines.CAPTION}

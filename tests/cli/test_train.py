@@ -305,7 +305,7 @@ def test_a_policy_learns_to_read(run: Run, readable: Path) -> None:
         (["--target", "compass", "--embeddings", "random"], "are random features, which cannot read text"),
         (
             ["--target", "other"],
-            "the policy 'other' was trained on embeddings with another encoder (roberta)",
+            "--encoder roberta`, or name those that it fits with --embeddings",
         ),
         (
             ["--target", "residual"],

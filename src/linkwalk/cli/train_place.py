@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from linkwalk.cli.training import new_folder
 from linkwalk.demo import POLICY, policy_path
-from linkwalk.wiki.agents import policy_folder
+from linkwalk.wiki.agents import fitting, policy_folder, policy_names
 
 if TYPE_CHECKING:
     from linkwalk.embed import Embeddings
@@ -89,33 +89,24 @@ def _find(wiki: Path, policy: str) -> Path:
 
     folder = policy_folder(wiki, policy)
     if folder is None:
-        there = {POLICY, *(path.parent.name for path in (wiki / "policies").glob("*/manifest.json"))}
-        raise InputError(
-            f"no policy named {policy!r}: choose from {', '.join(sorted(there))}, or give a path"
-        )
+        there = ", ".join(policy_names(wiki))
+        raise InputError(f"no policy named {policy!r}: choose from {there}, or give a path")
     return folder
 
 
 def open_compass(place: Place, wiki: Path, table: "Embeddings", device: str) -> "Compass":
     """The policy, if it is a compass for embeddings such as these; or what to do."""
-    from linkwalk.errors import ArtifactError, InputError
+    from linkwalk.errors import InputError
     from linkwalk.navigate import unit_rows
     from linkwalk.policy.checkpoint import is_compass, load_policy, read_policy
     from linkwalk.policy.heads import Compass
 
-    manifest = read_policy(place.source)
-    if not is_compass(manifest):
+    if not is_compass(read_policy(place.source)):
         raise InputError(
             f"the policy {place.policy!r} is no compass, and target encoders are trained for one: "
             f"name {POLICY}, or one that `linkwalk train {wiki}` makes"
         )
-    if manifest.get("encoder") != table.fingerprint:
-        encoder = manifest.get("encoder_name")
-        what = "other options" if encoder == table.manifest["encoder"] else f"another encoder ({encoder})"
-        raise ArtifactError(
-            f"the policy {place.policy!r} was trained on embeddings with {what} than {table.name!r}: "
-            "name those that it fits with --embeddings, or make them with `linkwalk embed`"
-        )
+    fitting(place.source, place.policy, wiki, table, "name those that it fits with --embeddings")
     head, _ = load_policy(place.source, table.fingerprint, device=device)
     assert isinstance(head, Compass), "its manifest says so"
     unit_rows(table.vectors)  # vectors that are not numbers are told here, so that later it is the training

@@ -57,10 +57,8 @@ def check_agents(names: Iterable[str], wiki: Path, ways: Ways = Ways()) -> list[
     agents = list(dict.fromkeys(name.strip() for part in names for name in part.split(",")))
     for name in agents:
         if name not in BASELINES and policy_folder(wiki, name) is None:
-            policies = {POLICY, *(p.parent.name for p in (wiki / "policies").glob("*/manifest.json"))}
-            raise InputError(
-                f"no agent named {name!r}: choose from {', '.join([*BASELINES, *sorted(policies)])}"
-            )
+            there = [*BASELINES, *policy_names(wiki)]
+            raise InputError(f"no agent named {name!r}: choose from {', '.join(there)}")
     compasses = {name for name in agents if has_map(name, wiki)}
     learned = [name for name in agents if name not in BASELINES and name not in compasses]
     if ways.sampled and not (compasses or learned):
@@ -86,6 +84,11 @@ def policy_folder(wiki: Path, name: str) -> Path | None:
         if (folder / "manifest.json").is_file():
             return folder
     return None
+
+
+def policy_names(wiki: Path) -> list[str]:
+    """The policy that ships and those of the workspace, in order of their names."""
+    return sorted({POLICY, *(path.parent.name for path in (wiki / "policies").glob("*/manifest.json"))})
 
 
 def has_map(name: str, wiki: Path) -> bool:
@@ -120,7 +123,7 @@ def open_agent(
     from linkwalk.policy.checkpoint import is_compass
 
     table = Embeddings.open(wiki, embeddings or DEFAULT, graph)
-    if is_compass(_fitting(folder, name, wiki, table)):  # which needs no torch
+    if is_compass(fitting(folder, name, wiki, table)):  # which needs no torch
         from linkwalk.navigate.guided import Guided, GuidedConfig
         from linkwalk.policy.checkpoint import load_direction
 
@@ -140,7 +143,9 @@ def open_agent(
     return Learned(name, head, graph.forward, graph.out_kinds, table.vectors, learned)
 
 
-def _fitting(folder: Path, name: str, wiki: Path, table: "Embeddings") -> dict[str, Any]:
+def fitting(
+    folder: Path, name: str, wiki: Path, table: "Embeddings", otherwise: str = "name another agent"
+) -> dict[str, Any]:
     """The manifest of a policy, if it was trained on embeddings such as these; or what to do."""
     from linkwalk.errors import ArtifactError
     from linkwalk.policy.checkpoint import read_policy
@@ -155,7 +160,7 @@ def _fitting(folder: Path, name: str, wiki: Path, table: "Embeddings") -> dict[s
     else:
         what = f"of another encoder ({encoder}) than {table.name!r}"
     raise ArtifactError(
-        f"the policy {name!r} was trained on embeddings {what}: run `{command}`, or name another agent"
+        f"the policy {name!r} was trained on embeddings {what}: run `{command}`, or {otherwise}"
     )
 
 
@@ -167,8 +172,7 @@ def policies(wiki: Path, table: "Embeddings") -> list[str]:
     from linkwalk.policy.checkpoint import is_compass, read_policy
 
     found = []
-    own = sorted(path.parent.name for path in (wiki / "policies").glob("*/manifest.json"))
-    for name in dict.fromkeys([POLICY, *own]):
+    for name in dict.fromkeys([POLICY, *policy_names(wiki)]):
         folder = policy_folder(wiki, name)
         assert folder is not None, "there is a manifest"
         try:

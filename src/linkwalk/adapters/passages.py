@@ -67,6 +67,7 @@ class Passages:
         return [self._passage(one, texts[node]) for node, one in list(best.items())[: self.count]]
 
     def _passage(self, one: Evidence, text: str) -> Passage:
+        """A text with where it stands and how it was found."""
         place, wiki = one.place, self.wiki.graph.fingerprint
         return Passage(
             id=blake2b(f"{wiki}\n{place.node}\n{text}".encode(), digest_size=16).hexdigest(),

@@ -344,6 +344,7 @@ def _kept(rows: list[dict[str, Any]], criterion: str) -> dict[str, Any]:
 
 
 def _show(final: Path, head: str, updates: int, last: dict[str, Any], kept: dict[str, Any]) -> None:
+    """Tell people what came of it."""
     early = f", stopped early (of {updates:,})" if last["update"] < updates else ""
     rows = [
         ("policy", str(final)),

@@ -173,6 +173,7 @@ def _check(files: Sequence[Path], kinds: Sequence[str], choice: Choice) -> None:
 
 
 def _wanted(path: Path, kind: str, graph: Graph, part: str, choice: Choice) -> Wanting:
+    """A benchmark's queries, and what is known of their evidence."""
     if kind == "nq":
         return wanted_questions(path, graph, part=part)
     given = {} if choice.threshold is None else {"threshold": choice.threshold}
@@ -198,6 +199,7 @@ def _held_out(last: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _said(row: dict[str, Any]) -> str:
+    """One file for people: how many of its lists can be used."""
     part = f", part {row['part']}" if "part" in row else ""
     left = ", ".join(f"{row[name]:,} {name}" for name in _USES[1:] if row[name])
     return f"{row['file']}{part}: {row['used']:,} of {row['lists']:,}{f' ({left})' if left else ''}"

@@ -159,5 +159,6 @@ def page_disjoint(asked: Sequence[Asked], graph: Graph, *, parts: int = 2) -> tu
 
 
 def _kept(title: str, parts: int) -> bool:
+    """Whether an article is kept from tuning, by a hash of its title."""
     digest = md5(title.encode(), usedforsecurity=False).digest()
     return int.from_bytes(digest, "big") % parts == parts - 1

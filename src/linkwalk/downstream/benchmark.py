@@ -123,6 +123,7 @@ def read_benchmark(
 def _read(
     kind: str, path: Path, graph: Graph, wiki_pages: Path | None, threshold: float, level: str
 ) -> Benchmark:
+    """By the benchmark's own reader."""
     if kind == "fever":
         return read_claims(path, graph, wiki_pages=wiki_pages, threshold=threshold, level=level)
     found = read_questions(path, graph) if kind == "nq" else read_multihop(path, graph)

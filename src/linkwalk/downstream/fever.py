@@ -171,10 +171,12 @@ def _gold(
 
 
 def _pages_needed(gold: Sequence[frozenset[int]]) -> str:
+    """The group of a claim where pages are counted."""
     return "one article" if min(map(len, gold)) == 1 else "two articles"
 
 
 def _articles(aligned: _Aligned) -> dict[str, Any]:
+    """How many of the pages named are articles here, beside the paper's rate."""
     how = Counter(found[1] for found in aligned.pages.values() if found)
     unmatched = [page for page, found in aligned.pages.items() if not found]
     return {
@@ -188,6 +190,7 @@ def _articles(aligned: _Aligned) -> dict[str, Any]:
 
 
 def _sentences(aligned: _Aligned, threshold: float) -> dict[str, Any]:
+    """How many of the sentences named stand in a block, beside the paper's rate."""
     sentences = aligned.sentences()
     above = {key: match.above(threshold) for key, match in sentences.items() if match}
     counts = [len(blocks) for blocks in above.values() if blocks]

@@ -61,6 +61,7 @@ def read_claim_file(path: Path) -> tuple[list[Claim], list[Damage]]:
 
 
 def _claim(record: Mapping[str, Any], line: int) -> Claim:
+    """One line of a file, or what is wrong with it."""
     text = _text(record.get("claim"), "claim")
     number = record.get("id")
     if isinstance(number, bool) or not isinstance(number, int | str | None):
@@ -84,6 +85,7 @@ def _claim(record: Mapping[str, Any], line: int) -> Claim:
 
 
 def _text(value: Any, name: str) -> str:
+    """A text that says something, and can be written."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"no text as {name}")
     try:

@@ -289,6 +289,7 @@ def read_predictions(path: Path, gold: Path | None = None) -> list[Prediction]:
 
 
 def _whole(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """All lines of a file, of which none may be damaged."""
     found: Records = read_records(path)
     if found.damage:
         first = found.damage[0]

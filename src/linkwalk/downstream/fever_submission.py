@@ -62,6 +62,7 @@ def write_submission(path: Path, predictions: Iterable[Submitted]) -> None:
 
 
 def _record(one: Submitted) -> dict[str, Any]:
+    """One line of a submission."""
     if one.label not in LABELS:
         raise InputError(f"claim {one.id} is labelled {one.label!r}: choose one of {', '.join(LABELS)}")
     record: dict[str, Any] = {

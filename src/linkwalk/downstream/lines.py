@@ -121,6 +121,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _values(path: Path) -> Iterator[tuple[int, Any]]:
+    """What each line holds, or each place of an array."""
     if _is_array(path):
         yield from _array(path)
     else:
@@ -150,6 +151,7 @@ def _array(path: Path) -> Iterator[tuple[int, Any]]:
 
 
 def _decoded(path: Path, file: BinaryIO) -> Iterator[tuple[int, Any]]:
+    """The values of an array as they come; in memory is one of them, and what was read on beyond it."""
     decode = json.JSONDecoder().raw_decode
     text, at, whole, number = "", 0, False, 0
     utf8 = codecs.getincrementaldecoder("utf-8-sig")()
@@ -209,6 +211,7 @@ def _decoded(path: Path, file: BinaryIO) -> Iterator[tuple[int, Any]]:
 
 
 def _parsed(number: int, line: bytes) -> Any:
+    """What a line holds, or what is wrong with it."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:

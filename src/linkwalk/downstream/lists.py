@@ -184,6 +184,7 @@ def _named(claim: Claim) -> list[Named]:
 
 
 def _text(claim: Claim, one: Named, wiki: WikiPages | None) -> str | None:
+    """What a sentence says, if that is known."""
     if claim.sentence:
         return claim.sentence
     return wiki.sentence(one.page, one.number) if wiki and one.number is not None else None
@@ -201,6 +202,7 @@ def wanted_questions(path: Path, graph: Graph, *, part: str = "all") -> Wanting:
 
 
 def _articles(graph: Graph, asked: Iterable[Asked]) -> frozenset[int]:
+    """Articles with evidence for what is asked."""
     return frozenset(int(graph.node_article[node]) for one in asked for nodes in one.gold for node in nodes)
 
 
@@ -274,6 +276,7 @@ class _Miner:
         return Ranked(one.query, good, by_tfidf(one.query, bad)[: self.config.negatives])
 
     def _distant(self, query: str, having: list[Sentence]) -> list[Sentence]:
+        """Those that share the most content words with the question."""
         content = set(plain(query).split()) - _STOP
         shared = [len(content & set(plain(f"{title} {text}").split())) for title, text in having]
         order = sorted(range(len(having)), key=lambda i: -shared[i])

@@ -14,6 +14,7 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -119,6 +120,8 @@ def answerable(graph: Graph, asked: Sequence[Asked]) -> list[bool]:
 
 
 class _Question(NamedTuple):
+    """A question as its file has it."""
+
     line: int
     id: str
     text: str
@@ -130,12 +133,13 @@ class _Question(NamedTuple):
 def _gold_questions(
     first: _Question, records: Iterator[_Question], graph: Graph, damage: list[Damage], all_positives: bool
 ) -> Benchmark:
+    """Questions with passages, each brought to the block that stands for it (app. C.2)."""
     asked: list[Asked] = []
     lost: Counter[str] = Counter()
     examples: list[dict[str, Any]] = []
     ratios: list[float] = []
     questions = without = verbatim = 0
-    for question in _chained(first, records):
+    for question in chain([first], records):
         questions += 1
         if question.passages is None:
             damage.append(Damage(question.line, "has no `positive_ctxs`"))
@@ -185,7 +189,8 @@ def _gold_questions(
 def _open_questions(
     first: _Question, records: Iterator[_Question], graph: Graph, damage: list[Damage], scan: bool
 ) -> Benchmark:
-    asked = [Asked(id=q.id, text=q.text, answers=q.answers) for q in _chained(first, records)]
+    """Questions with answers alone: any block that has one will do."""
+    asked = [Asked(id=q.id, text=q.text, answers=q.answers) for q in chain([first], records)]
     report: dict[str, Any] = {
         "benchmark": "Natural Questions, open",
         "measure": "answer string",
@@ -209,12 +214,8 @@ def _open_questions(
     return Benchmark(asked, report, damage)
 
 
-def _chained(first: _Question, rest: Iterator[_Question]) -> Iterator[_Question]:
-    yield first
-    yield from rest
-
-
 def _rate(part: int, whole: int, paper: float | None = None) -> dict[str, float]:
+    """Per cent, beside the paper's where it has one."""
     rate = {"rate": round(100 * part / whole, 1) if whole else 0.0}
     return rate if paper is None else {**rate, "paper": paper}
 
@@ -236,6 +237,7 @@ def _records(path: Path, damage: list[Damage]) -> Iterator[_Question]:
 
 
 def _question(number: int, record: dict[str, Any]) -> _Question:
+    """One object of a file, or what is wrong with it."""
     text = record["question"]
     answers = record["answers"] if "answers" in record else record["answer"]
     answers = [answers] if isinstance(answers, str) else answers
@@ -284,6 +286,7 @@ def _rows(path: Path, damage: list[Damage]) -> Iterator[tuple[int, dict[str, Any
 
 
 def _literal(cell: str) -> Any:
+    """A list in Python's spelling or in JSON's."""
     for parse in (ast.literal_eval, json.loads):
         try:
             return parse(cell.strip())

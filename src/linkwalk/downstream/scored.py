@@ -67,6 +67,7 @@ def save_answers(
 def _lines(
     graph: Graph, questions: Questions, outcome: Outcome, scored: dict[str, Scored]
 ) -> Iterator[dict[str, Any]]:
+    """The lines of ``save_answers``."""
     at = {place: number for number, place in enumerate(questions.places)}
     for name, answers in outcome.answers.items():
         measured = scored[name].measured

@@ -55,6 +55,7 @@ class Remembered:
         return [np.array([self._scores[key] for key in own], np.float32) for own in keys]
 
     def _new(self, new: list[list[tuple[str, str, str]]]) -> list[Float32s]:
+        """Scores of pairs that were not met yet."""
         queries = [own[0][0] for own in new]
         titles = [[title for _, title, _ in own] for own in new]
         sentences = [[sentence for _, _, sentence in own] for own in new]
@@ -101,6 +102,7 @@ class _Neared:
         return [self._found[key][:count] for key in keys]
 
     def _look(self, meanings: Float32s, count: int) -> Sequence[Int32s]:
+        """The blocks closest to each vector, looked for."""
         if isinstance(self.near, Near):
             return self.near.nearest_many(meanings, count)
         return list(nearest_many(self.near, meanings, count))

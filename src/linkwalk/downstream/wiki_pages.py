@@ -130,6 +130,7 @@ class WikiPages:
 
     def _keep(self, path: Path, number: int, line: bytes, wanted: dict[str, str]) -> None:
         # Only the id is decoded of most lines: five million pages in a minute or two.
+        """Keep the page of a line if it is wanted."""
         head = _ID.match(line)
         try:
             self.read += 1

@@ -135,6 +135,7 @@ def _check_room(graph: Graph, out_dir: Path) -> None:
 
 
 def _is_half(folder: Path) -> bool:
+    """Whether a graph was made by a split."""
     try:
         return "half" in json.loads((folder / "manifest.json").read_bytes())["config"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -171,6 +172,7 @@ def _ranks(scores: Int64s) -> Int32s:
 def _count_incoming(
     indptr: Int64s, targets: Int32s, article: Int32s, start: int, stop: int, incoming: Int64s
 ) -> None:
+    """Add to each article the links that some nodes of other articles have to it."""
     for node in range(start, stop):
         own = article[node]
         for edge in range(indptr[node], indptr[node + 1]):

@@ -112,6 +112,7 @@ def _count_kept(
     degrees: Int64s,
     cut: Int64s,
 ) -> None:
+    """How many edges of each node are kept; the others are counted by kind."""
     for i in range(nodes.shape[0]):
         for edge in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
             if new_node[indices[edge]] >= 0:
@@ -132,6 +133,7 @@ def _copy_kept(
     to_kinds: NDArray[np.uint8],
     to_spans: NDArray[np.uint16],
 ) -> None:
+    """Copy the edges that are kept, with the new numbers of their ends."""
     to = 0
     for i in range(nodes.shape[0]):
         for edge in range(indptr[nodes[i]], indptr[nodes[i] + 1]):

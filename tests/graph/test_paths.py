@@ -1,5 +1,6 @@
 from collections import deque
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,8 +11,9 @@ from linkwalk.errors import InputError
 from linkwalk.graph import paths
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.lengths import histogram_median, path_lengths
-from linkwalk.graph.paths import ShortestPaths, distances_from
-from tests.graph.conftest import csr
+from linkwalk.graph.paths import ShortestPaths, distances_from, no_way_out, why_no_path
+from linkwalk.graph.store import LINK
+from tests.graph.conftest import Page, csr, write_graph
 
 
 @st.composite
@@ -123,3 +125,20 @@ def test_pairs_must_be_pairs_of_nodes() -> None:
 def test_median_of_a_histogram_is_numpys(values: list[int]) -> None:
     median = histogram_median(np.arange(10), np.bincount(values, minlength=10))
     assert median == (np.median(values) if values else None)
+
+
+def test_one_line_says_why_no_path_leads_there(tmp_path: Path) -> None:
+    links = {"A": "B", "B": "A", "C": "A", "D": "C", "E": "F", "F": None}
+    pages = {name: [Page("word", [(to, 0, LINK)] if to else [])] for name, to in links.items()}
+    graph = write_graph(tmp_path, pages)
+    a, b, c, d, _, f = range(6)
+    assert no_way_out(graph, a) is None
+    assert no_way_out(graph, f) == "F (0) has no links, so no path leads anywhere: start elsewhere"
+    assert why_no_path(graph, f, a) == no_way_out(graph, f)
+    assert why_no_path(graph, a, d) == "nothing links to D (0), so no path leads there: choose another goal"
+    assert why_no_path(graph, b, c) == (
+        "no path leads from B (0) to C (0): 1 other block can be reached from the first, 1 leads to the second"
+    )
+    assert why_no_path(graph, d, f).endswith(
+        "3 other blocks can be reached from the first, 1 leads to the second"
+    )

@@ -201,6 +201,8 @@ def test_several_agents_side_by_side(walked: Wiki, ends: tuple[int, int]) -> Non
     walks = walked.compare(*ends, ["compass", "random", "compass"], budget=40, seed=2)
     assert [walk.agent for walk in walks] == ["compass", "random"]
     assert walks[1] == walked.walk(*ends, agent="random", budget=40, seed=2)
+    with pytest.raises(InputError, match="name one or more"):
+        walked.compare(*ends, [])
 
 
 def test_hostile_titles_walk_as_they_are(hostile: Wiki) -> None:
@@ -229,6 +231,7 @@ def test_one_is_there_already(known: Wiki) -> None:
         ({"goal": "Iron", "sentence": "x", "agent": "random"}, "a block or a sentence"),
         ({"goal": "Iron", "agent": "random", "budget": 0}, "budget=0"),
         ({"goal": "Iron", "agent": "random", "seed": -1}, "seed=-1"),
+        ({"goal": "Iron", "agent": "random", "seed": 2**63}, "from 0 to 9223372036854775807"),
         ({"goal": "Iron", "agent": "random", "ways": Ways(sampled=True)}, "sampled changes nothing"),
         ({"sentence": " \n", "agent": "random"}, "the sentence is empty"),
     ],

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.store import Graph
 
 UNREACHABLE = -1
 _MAX_EPOCH = (1 << 31) - 1
@@ -41,6 +42,30 @@ def flood(indptr: Int64s, indices: Int32s, source: int, distances: Int32s, queue
                 distances[target] = distances[node] + 1
                 queue[tail] = target
                 tail += 1
+
+
+def no_way_out(graph: Graph, start: int) -> str | None:
+    """One line on a block that nothing can be reached from; None if it has links."""
+    if len(graph.forward.row(start)):
+        return None
+    return f"{graph.name(start)} has no links, so no path leads anywhere: start elsewhere"
+
+
+def why_no_path(graph: Graph, start: int, goal: int) -> str:
+    """One line on why no path leads from a block to another."""
+    if stuck := no_way_out(graph, start):
+        return stuck
+    a, b = graph.name(start), graph.name(goal)
+    if not len(graph.reverse.row(goal)):
+        return f"nothing links to {b}, so no path leads there: choose another goal"
+    out, into = (
+        int(np.count_nonzero(distances_from(*ends) != UNREACHABLE)) - 1
+        for ends in ((graph.forward, start), (graph.reverse, goal))
+    )
+    return (
+        f"no path leads from {a} to {b}: {out:,} other block{'s' * (out != 1)} can be reached from the first, "
+        f"{into:,} lead{'s' * (into == 1)} to the second"
+    )
 
 
 class Path(NamedTuple):

@@ -3,10 +3,14 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from linkwalk.wiki.clicks import click_all
 from linkwalk.wiki.places import Place
+from linkwalk.wiki.walks import Click
 
 if TYPE_CHECKING:
-    from linkwalk.wiki.walks import Click
+    from linkwalk.graph.store import Graph
+    from linkwalk.retrieve import Found
+    from linkwalk.wiki.retrieval import Retrieval
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +22,7 @@ class Evidence:
     place: Place
     start: Place
     """The search result that the path begins at."""
-    path: "tuple[Click, ...]"
+    path: tuple[Click, ...]
     """The clicks from there; none if the sentence stands in the search result itself."""
 
     def to_json(self) -> dict[str, Any]:
@@ -46,6 +50,28 @@ class Answer:
     blocks: int
     """How many blocks were read."""
     evidence: tuple[Evidence, ...]
+
+    @classmethod
+    def of(cls, graph: "Graph", query: str, found: "Found", asked: "Retrieval", reranker: str) -> "Answer":
+        """What was found, put together."""
+        return cls(
+            query=query,
+            start=found.start,
+            navigation=asked.navigation,
+            rerank=reranker,
+            agent=asked.navigator,
+            blocks=len(found.read),
+            evidence=tuple(
+                Evidence(
+                    score=one.score,
+                    sentence=one.sentence,
+                    place=Place.of(graph, one.node),
+                    start=Place.of(graph, one.start),
+                    path=click_all(graph, one.start, one.path),
+                )
+                for one in found.evidence
+            ),
+        )
 
     def to_json(self) -> dict[str, Any]:
         """As the server sends it."""

@@ -11,7 +11,7 @@ from linkwalk.demo import POLICY
 from linkwalk.embed import Encoder
 from linkwalk.errors import ArtifactError, InputError, LinkwalkError
 from linkwalk.graph.paths import Path as ShortestPath
-from linkwalk.graph.paths import ShortestPaths, distances_from
+from linkwalk.graph.paths import ShortestPaths, no_way_out, why_no_path
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import BASELINES, BLIND, Agent, Baseline, Episodes, click_path, path_steps, unit_rows
 from linkwalk.navigate.cosine import Units
@@ -29,7 +29,7 @@ from linkwalk.wiki.agents import (
     policies,
     threads,
 )
-from linkwalk.wiki.answers import Answer, Evidence
+from linkwalk.wiki.answers import Answer
 from linkwalk.wiki.clicks import Eyes, click_all, look_of, weigh_all
 from linkwalk.wiki.pages import Page, read_page
 from linkwalk.wiki.pairs import Pairs
@@ -165,8 +165,8 @@ class Wiki:
         assert sentence is not None, "one of the two"
         if not _sound(sentence, "the sentence").strip():
             raise InputError("the sentence is empty: give the words to look for")
-        if not len(self.graph.forward.row(a)):
-            raise InputError(self._nowhere(a))
+        if stuck := no_way_out(self.graph, a):
+            raise InputError(stuck)
         return self._walk_towards(a, sentence, name, budget, ways, seed)
 
     def compare(
@@ -188,7 +188,9 @@ class Wiki:
 
     def _named(self, agents: Sequence[str], ways: Ways, *, several: bool = False) -> list[str]:
         names = self._check(tuple(agents), ways)
-        if len(names) != 1 and not (several and names):
+        if not names:
+            raise InputError("no agent is named: name one or more")
+        if len(names) > 1 and not several:
             raise InputError("one agent walks at a time: name one")
         return names
 
@@ -197,14 +199,14 @@ class Wiki:
         if not 1 <= budget <= MOST_STEPS:
             raise InputError(f"budget={budget}: choose 1 to {MOST_STEPS:,} steps")
         if not 0 <= seed < _MOST_SEED:
-            raise InputError(f"seed={seed}: choose a number from 0 on")
+            raise InputError(f"seed={seed}: choose a number from 0 to {_MOST_SEED - 1}")
         return budget
 
     def _optimum(self, start: int, goal: int) -> ShortestPath:
         with self._searching:
             optimum = self._paths.path(start, goal)
         if optimum.distance < 0:
-            raise InputError(self._why_not(start, goal))
+            raise InputError(why_no_path(self.graph, start, goal))
         return optimum
 
     @property
@@ -233,12 +235,10 @@ class Wiki:
             agent=name,
             start=self.place(start),
             goal=self.place(goal),
-            sentence=None,
             success=path[-1] == goal,
             distance=optimum.distance,
             steps=clicks,
             optimum=shortest,
-            closest=None,
             budget=budget,
             seed=seed,
             ways=ways,
@@ -257,12 +257,8 @@ class Wiki:
         return Walk(
             agent=name,
             start=self.place(start),
-            goal=None,
             sentence=sentence,
-            success=None,
-            distance=None,
             steps=clicks,
-            optimum=None,
             closest=closest,
             budget=budget,
             seed=seed,
@@ -299,26 +295,6 @@ class Wiki:
             query: Float32s = unit_rows(encoder.encode([sentence]))[0]
         return query
 
-    def _why_not(self, start: int, goal: int) -> str:
-        """One line on why no path leads there."""
-        graph = self.graph
-        a, b = graph.name(start), graph.name(goal)
-        if not len(graph.forward.row(start)):
-            return self._nowhere(start)
-        if not len(graph.reverse.row(goal)):
-            return f"nothing links to {b}, so no path leads there: choose another goal"
-        out, into = (
-            int((distances_from(*ends) >= 0).sum()) - 1
-            for ends in ((graph.forward, start), (graph.reverse, goal))
-        )
-        return (
-            f"no path leads from {a} to {b}: {out:,} other block{'s' * (out != 1)} can be reached from the first, "
-            f"{into:,} lead{'s' * (into == 1)} to the second"
-        )
-
-    def _nowhere(self, start: int) -> str:
-        return f"{self.graph.name(start)} has no links, so no path leads anywhere: start elsewhere"
-
     def pair(self, seed: int, least: int = 2, most: int = 6) -> tuple[Place, Place, int]:
         """Two articles for a game, from ``least`` to ``most`` clicks apart, and how many; a seed gives one pair."""
         with self._searching:
@@ -343,8 +319,10 @@ class Wiki:
         """The same for many queries at once."""
         if count < 1:
             raise InputError(f"count={count}: ask for 1 or more sentences")
-        own = {"embeddings": self.embeddings, "rerank": self.rerank}
-        asked = Retrieval.of(**own | {name: value for name, value in retrieval.items() if value is not None})
+        wanted = {"embeddings": self.embeddings, "rerank": self.rerank}
+        asked = Retrieval.of(
+            **wanted | {name: value for name, value in retrieval.items() if value is not None}
+        )
         for query in queries:
             if not _sound(query, "the query").strip():
                 raise InputError("the query is empty: give a claim or a question")
@@ -354,27 +332,9 @@ class Wiki:
         reads = opened.encoder is not None or isinstance(opened.finder.rerank, Cascade)
         with self._reading if reads else nullcontext():
             found = opened.find(queries, count)
-        navigates = asked.navigation in ("tabs", "reorder", "walk")
         return [
-            Answer(
-                query=query,
-                start=own_found.start,
-                navigation=asked.navigation,
-                rerank=opened.reranker,
-                agent=asked.agent if navigates else None,
-                blocks=len(own_found.read),
-                evidence=tuple(
-                    Evidence(
-                        score=one.score,
-                        sentence=one.sentence,
-                        place=self.place(one.node),
-                        start=self.place(one.start),
-                        path=click_all(self.graph, one.start, one.path),
-                    )
-                    for one in own_found.evidence
-                ),
-            )
-            for query, own_found in zip(queries, found, strict=True)
+            Answer.of(self.graph, query, own, asked, opened.reranker)
+            for query, own in zip(queries, found, strict=True)
         ]
 
     def missing(self) -> dict[str, str]:
@@ -400,7 +360,6 @@ class Wiki:
     def _statistics(self) -> dict[str, Any]:
         from linkwalk.graph.statistics import statistics
 
-        sources = (
-            1000 if self.graph.edges < _LARGE else 64
-        )  # one sweep over a graph of hundreds of millions of links
+        # A source is one sweep over all links, and there may be hundreds of millions.
+        sources = 1000 if self.graph.edges < _LARGE else 64
         return statistics(self.graph, sources=sources, workers=threads()).to_json()

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from linkwalk.navigate.journeys import Float32s
     from linkwalk.retrieve import Bm25, Finder, Found, Reranker
 
+NAVIGATED = frozenset({"tabs", "reorder", "walk"})
+"""The ways of navigation that take an agent."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Retrieval:
@@ -87,6 +90,11 @@ class Retrieval:
             names = [{"none": "no-navigation", "reorder": "no-links"}.get(way, way) for way in chosen]
             raise InputError(f"{' and '.join(names)}: choose one of them")
         return chosen[0] if chosen else "tabs"
+
+    @property
+    def navigator(self) -> str | None:
+        """The agent that navigates; None where nobody does."""
+        return self.agent if self.navigation in NAVIGATED else None
 
 
 class Opened:
@@ -197,7 +205,7 @@ def _open_parts(
     agents = check_agents([asked.agent], wiki)
     if len(agents) != 1:
         raise InputError("one agent navigates at a time: name one")
-    if not navigation & {"tabs", "reorder", "walk"} and starts == {"bm25"}:
+    if not navigation & NAVIGATED and starts == {"bm25"}:
         return _Parts(bm25)
 
     name = asked.embeddings or DEFAULT

@@ -94,17 +94,17 @@ class Walk:
 
     agent: str
     start: Place
-    goal: Place | None
+    goal: Place | None = None
     """None where a sentence is all that is known."""
-    sentence: str | None
-    success: bool | None
+    sentence: str | None = None
+    success: bool | None = None
     """None towards a sentence."""
-    distance: int | None
+    distance: int | None = None
     """Clicks of the shortest path; None towards a sentence."""
     steps: tuple[Click, ...]
-    optimum: tuple[Click, ...] | None
+    optimum: tuple[Click, ...] | None = None
     """A shortest path."""
-    closest: Closest | None
+    closest: Closest | None = None
     """Towards a sentence."""
     budget: int
     seed: int

@@ -86,6 +86,7 @@ def test_a_view_in_light_in_dark_and_on_a_phone(
                      .map(e => e.outerHTML.slice(0, 90))"""
     )
     assert nameless == []
+    assert page.locator("h1").count() == 1
     headings = page.locator("h1:visible, h2:visible, h3:visible")
     levels = headings.evaluate_all("all => all.map(e => +e.tagName[1])")
     assert all(b <= a + 1 for a, b in itertools.pairwise(levels)), levels
@@ -95,10 +96,12 @@ def test_a_view_in_light_in_dark_and_on_a_phone(
     page.set_viewport_size({"width": 360, "height": 740})
     page.evaluate("scrollTo(0, 0)")
     assert page.evaluate("document.documentElement.scrollWidth") == 360
-    small = page.locator("button:visible, .views a, select:visible").evaluate_all(
-        "all => all.filter(e => e.getBoundingClientRect().height < 24).map(e => e.outerHTML.slice(0, 80))"
+    small = page.locator(
+        "button:visible:not(.inline), .views a, select:visible, summary:visible"
+    ).evaluate_all(
+        "all => all.filter(e => e.getBoundingClientRect().height < 40).map(e => e.outerHTML.slice(0, 80))"
     )
-    assert small == [], "large enough for a finger (WCAG 2.2, 2.5.8)"
+    assert small == [], "large enough for a finger"
     shoot(page, f"phone-{name}", whole=True)
 
 
@@ -139,7 +142,8 @@ def test_what_is_missing_names_the_command_that_makes_it(visit: Visit, bare: Sit
     page = visit("?view=ask&q=anything", site=bare)
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text("linkwalk index")
-    assert alert.inner_text().replace("`", "") == missing["find"].replace("`", "")
+    wanted = missing["find"].replace("`", "")
+    assert alert.inner_text().replace("`", "") == wanted[0].upper() + wanted[1:]
     page = visit(site=bare)
     expect(page.get_by_role("alert")).to_contain_text("linkwalk embed")
     assert "compass" not in page.get_by_label("Agent", exact=True).locator("option").all_inner_texts()
@@ -159,3 +163,45 @@ def test_a_server_that_is_gone_is_said(visit: Visit, watch: Watch, tmp_path: Pat
     page.get_by_role("link", name="Graph").click()
     expect(page.get_by_role("alert")).to_contain_text("The server does not answer.")
     expect(page.get_by_role("button", name="Try again")).to_be_visible()
+
+
+def test_without_colours_of_its_own_the_state_is_still_seen(visit: Visit, shoot: Shoot) -> None:
+    page = visit()
+    page.emulate_media(forced_colors="active")
+    page.locator(".chip").first.wait_for()
+    edge = "e => getComputedStyle(e).borderBottomColor"
+    here = page.locator(".views [aria-current]").evaluate(edge)
+    others = page.locator(".views a:not([aria-current])").evaluate_all(f"all => all.map({edge})")
+    assert here not in others
+    outlines = page.locator(".switch span").evaluate_all(
+        "all => all.map(e => getComputedStyle(e).outlineStyle)"
+    )
+    assert outlines == ["solid", "none"]
+    shoot(page, "forced-colours")
+
+
+def test_on_paper_it_is_light_and_without_controls(visit: Visit, trip: dict[str, Any], shoot: Shoot) -> None:
+    page = open_view(visit, "walk-begun", trip, scheme="dark")
+    page.emulate_media(media="print")
+    assert page.locator(".card").evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(255, 255, 255)"
+    for gone in (".top", "form", ".controls", ".foot"):
+        expect(page.locator(gone).first).to_be_hidden()
+    expect(page.locator(".card .text")).to_be_visible()
+    shoot(page, "print", whole=True)
+
+
+def test_the_description_of_the_api_on_a_phone(visit: Visit, shoot: Shoot) -> None:
+    page = visit("docs", width=360)
+    expect(page.get_by_role("heading", name="HTTP API", level=1)).to_be_in_viewport()
+    expect(page.get_by_role("link", name="POST /api/find")).to_be_hidden()
+    page.get_by_text("Endpoints", exact=True).click()
+    page.get_by_role("link", name="POST /api/find").click()
+    article = page.locator("article#find")
+    expect(article.get_by_role("heading", name="POST /api/find")).to_be_in_viewport()
+    article.get_by_text("Try it").click()
+    article.get_by_role("button", name="Send").click()
+    expect(article.get_by_role("status")).to_contain_text("200")
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    shoot(page, "docs-phone")
+    page.get_by_role("link", name="Graph", exact=True).click()
+    expect(page.get_by_role("heading", name="Degrees")).to_be_visible()

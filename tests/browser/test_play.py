@@ -108,9 +108,9 @@ def test_the_back_button_counts_and_giving_up_shows_the_way(visit: Visit, trip: 
     assert "steps" not in search(page)
 
 
-def test_a_pair_by_chance_can_be_shared(visit: Visit) -> None:
+def test_a_random_pair_can_be_shared(visit: Visit) -> None:
     page = visit("?view=play")
-    page.get_by_role("button", name="Play a pair by chance").click()
+    page.get_by_role("button", name="Play a random pair").click()
     expect(page.get_by_role("button", name="Start the clock")).to_be_visible()
     heading = page.get_by_role("heading", level=1).inner_text()
     page.get_by_role("button", name="Share this pair").click()
@@ -139,4 +139,4 @@ def test_what_cannot_be_played_is_said(visit: Visit, watch: Watch, trip: dict[st
     expect(alert).to_contain_text("the same page")
     watch.expected += ["status 404", "404 (Not Found)"]
     page.goto(page.url.partition("?")[0] + "?view=play&from=Qqqqzz&to=Zzzqq")
-    expect(alert).to_contain_text("no article named")
+    expect(alert).to_contain_text("No article named")

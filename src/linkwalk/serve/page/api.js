@@ -5,6 +5,10 @@ export class ApiError extends Error {
     super(message);
     this.type = type;
   }
+  /** Whether asking for the same once more may go better. */
+  get passing() {
+    return ["unreachable", "busy", "timeout", "internal"].includes(this.type);
+  }
 }
 
 const UNREACHABLE = "The server does not answer. Is `linkwalk serve` still running?";
@@ -72,33 +76,42 @@ export function block(which) {
 /** Follow a walk click by click: `on.start`, `on.click`, `on.end`, `on.error`. Returns a function that stops it. */
 export function follow(asked, on) {
   const source = new EventSource(`api/walk/events?${query(asked)}`);
-  let over = false;
+  const asking = new AbortController();
+  let begun = false;
   const stop = () => {
-    over = true;
+    asking.abort();
     source.close();
   };
   for (const name of ["start", "click", "end"]) {
     source.addEventListener(name, (event) => {
+      begun = true;
       if (name === "end") stop();
       on[name](JSON.parse(event.data));
     });
   }
   source.addEventListener("error", async (event) => {
-    if (over) return;
-    stop(); // an EventSource would ask again for ever
+    if (asking.signal.aborted) return;
+    source.close(); // an EventSource would ask again for ever
     if (event.data) {
       const { type, message } = JSON.parse(event.data).error;
       on.error(new ApiError(type, message));
       return;
     }
+    if (begun) {
+      on.error(new ApiError("unreachable", "The connection broke off: this is not the whole walk."));
+      return;
+    }
     // The request itself was refused; ask in the way that says why.
     try {
-      const whole = await walk({ ...asked, sentence: asked.sentence || null, goal: asked.goal || null });
+      const whole = await walk(
+        { ...asked, sentence: asked.sentence || null, goal: asked.goal || null },
+        asking.signal,
+      );
       on.start(whole);
       whole.steps.forEach(on.click);
       on.end(whole);
     } catch (error) {
-      on.error(error);
+      if (!asking.signal.aborted) on.error(error);
     }
   });
   return stop;

@@ -112,10 +112,12 @@ document.addEventListener("click", (event) => {
   history.pushState(null, "", url);
   render();
   if (link.closest(".views")) scrollTo(0, 0);
+  if (!link.isConnected) main.focus({ preventScroll: true }); // go on from what has taken the link's place
 });
-document
-  .getElementById("copy")
-  .addEventListener("click", (event) => copied(event.currentTarget.querySelector(".words"), location.href));
+document.getElementById("copy").addEventListener("click", async (event) => {
+  if (await copied(event.currentTarget.querySelector(".words"), location.href))
+    here.say("The link is on the clipboard.");
+});
 addEventListener("popstate", () => server && render());
 theme();
 open();

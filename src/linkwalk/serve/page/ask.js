@@ -66,6 +66,7 @@ export function enter(root, { server, go, say, title }) {
     found,
   );
   let asking = null,
+    busy = false,
     asked = "",
     examples = null;
 
@@ -77,6 +78,7 @@ export function enter(root, { server, go, say, title }) {
       field.focus();
       return;
     }
+    if (q === asked && busy) return; // a double click is one
     if (q === asked) asked = "";
     go({ view: "ask", q });
     if (!asked) update({ q });
@@ -106,7 +108,8 @@ export function enter(root, { server, go, say, title }) {
 
   async function find(q) {
     const mine = (asking = new AbortController());
-    found.replaceChildren(waiting("Searching, reading, following links …"));
+    busy = true;
+    found.replaceChildren(waiting("Searching, reading, following links …", cancel));
     try {
       const answer = answers.get(q) ?? (await api.find({ query: q, count: COUNT }, mine.signal));
       if (mine.signal.aborted) return;
@@ -120,8 +123,17 @@ export function enter(root, { server, go, say, title }) {
     } catch (error) {
       if (error.name === "AbortError" || mine.signal.aborted) return;
       asked = "";
-      found.replaceChildren(notice(error.message));
+      found.replaceChildren(notice(error.message, error.passing && (() => update({ q }))));
+    } finally {
+      if (asking === mine) busy = false;
     }
+  }
+  function cancel() {
+    asking.abort();
+    asked = "";
+    found.replaceChildren();
+    say("Cancelled.");
+    field.focus();
   }
 
   async function offer(q) {
@@ -247,10 +259,9 @@ function item({ sentence, score, place, start, path }, most, open) {
       ),
       h(
         "span",
-        { class: "score", title: `score ${score.toFixed(2)}` },
+        { class: "score" },
         h("span", { class: "track", "aria-hidden": "true" }, fill),
-        h("span", { class: "unseen" }, "score "),
-        score.toFixed(2),
+        `score ${score.toFixed(2)}`,
       ),
     ),
     h("div", { class: "origin" }, source, more),

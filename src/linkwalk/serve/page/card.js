@@ -36,19 +36,23 @@ function cut(line, at, marked) {
   ].filter(Boolean);
 }
 
-/** Which block of its article this is, and under which heading. */
+const ENDINGS = { one: "st", two: "nd", few: "rd", other: "th" };
+const ordinal = (n) => `${n}${ENDINGS[new Intl.PluralRules("en", { type: "ordinal" }).select(n)]}`;
+
+/** Which block of its article this is, and under which heading; names count the blocks after the first. */
 export function whereabouts(place) {
   return h(
     "p",
     { class: "eyebrow" },
     place.section ? [bdi(place.section), h("span", { class: "dot", "aria-hidden": "true" }, " · ")] : null,
-    `block ${place.block + 1} of ${place.blocks}`,
+    place.blocks === 1 ? "the whole article" : `${ordinal(place.block + 1)} of ${place.blocks} blocks`,
   );
 }
 
 /** The whole card. `to(place, how)` gives the attributes of a way out: what is done or where it leads. */
-export function card(block, to, { heading = "h2" } = {}) {
+export function card(block, to) {
   const { place, previous, next } = block;
+  const number = place.block ? h("bdi", { class: "number" }, ` (${place.block})`) : null;
   const text = h(
     "div",
     { class: "text" },
@@ -68,7 +72,7 @@ export function card(block, to, { heading = "h2" } = {}) {
   return h(
     "article",
     { class: "card", dataset: { node: place.node } },
-    h("header", null, whereabouts(place), h(heading, { class: "headline" }, bdi(place.title))),
+    h("header", null, whereabouts(place), h("h2", { class: "headline", dir: "auto" }, place.title, number)),
     text,
     previous || next
       ? h("footer", null, beside(previous, "prev", "Block before"), beside(next, "next", "Block after"))

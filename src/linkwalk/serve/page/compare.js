@@ -46,7 +46,8 @@ export function comparison({ agents, say, onpick }) {
       result.replaceChildren(lanes(found.start, [ofOptimum(optimum), ...walks.map(ofAgent)], optimum));
       say(walks.map(told).join(". "));
     } catch (error) {
-      if (shown === key) result.replaceChildren(notice(error.message));
+      const again = () => compare(asked, chosen, key);
+      if (shown === key) result.replaceChildren(notice(error.message, error.passing && again));
     }
   }
 

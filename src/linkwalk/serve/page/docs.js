@@ -40,19 +40,17 @@ function table(heads, rows) {
   return make("div", { class: "table" }, make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
 }
 
-function fields(schema) {
-  const required = new Set(schema.required ?? []);
-  return table(["Name", "Type", "What"], Object.entries(schema.properties ?? {}).map(([name, one]) => {
-    const preset = one.default === undefined || one.default === null ? "" : ` [${one.default}]`;
-    return [make("code", {}, name), words(one) + (required.has(name) ? "" : ", may be left out"), (one.description ?? "") + preset];
-  }));
+function parameters(list) {
+  return table(["Name", "Type", "What"], list.map(({ name, schema, required, description }) => [
+    make("code", {}, name),
+    words(schema) + (required ? "" : ", may be left out"),
+    (description ?? "") + (schema.default == null ? "" : ` [${schema.default}]`),
+  ]));
 }
 
-function parameters(list) {
-  return table(["Name", "Type", "What"], list.map((one) => {
-    const preset = one.schema.default === undefined ? "" : ` [${one.schema.default}]`;
-    return [make("code", {}, one.name), words(one.schema) + (one.required ? "" : ", may be left out"), (one.description ?? "") + preset];
-  }));
+function fields(schema) {
+  return parameters(Object.entries(schema.properties ?? {}).map(([name, one]) =>
+    ({ name, schema: one, required: schema.required?.includes(name), description: one.description })));
 }
 
 const content = (answer) => Object.entries(answer?.content ?? {})[0] ?? [];
@@ -146,10 +144,12 @@ async function draw() {
     }
   }
   const nav = make("nav", { "aria-label": "Endpoints" });
+  const folded = make("details", { class: "toc" }, make("summary", {}, "Endpoints"), nav);
+  folded.open = matchMedia("(min-width: 52rem)").matches;
   const body = make("div", {});
-  body.append(make("header", {}, make("h1", {}, "HTTP API"),
+  const header = make("header", {}, make("h1", {}, "HTTP API"),
     ...all.info.description.split("\n\n").map((text) => make("p", {}, ...prose(text))),
-    make("p", {}, `linkwalk ${all.info.version}`)));
+    make("p", {}, `linkwalk ${all.info.version}`));
   for (const [group, list] of groups) {
     nav.append(make("h2", {}, group));
     for (const [path, verb, operation] of list) {
@@ -166,7 +166,7 @@ async function draw() {
       make("p", {}, ...prose(schema.description)), schema.properties ? fields(schema) : pre(schema)));
   }
   body.append(shapes);
-  here.replaceChildren(nav, body);
+  here.replaceChildren(header, folded, body);
   if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
 }
 

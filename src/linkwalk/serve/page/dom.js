@@ -112,20 +112,22 @@ export async function copy(text) {
 }
 
 /** A button that copies what `text()` gives, and says so for a moment. */
-export function copyButton(words, text, attributes) {
-  const button = h("button", { type: "button", ...attributes }, words);
+export function copyButton(words, text) {
+  const button = h("button", { type: "button" }, words);
   button.addEventListener("click", () => copied(button, text()));
   return button;
 }
 
 export async function copied(button, text) {
   const words = button.dataset.words ?? (button.dataset.words = button.textContent);
-  button.textContent = (await copy(text)) ? "Copied" : "Copy it from the address bar";
+  const done = await copy(text);
+  button.textContent = done ? "Copied" : "Copy it from the address bar";
   button.classList.add("done");
   setTimeout(() => {
     button.textContent = words;
     button.classList.remove("done");
   }, 1600);
+  return done;
 }
 
 /** A box with one line: what went wrong, and what to do. */
@@ -133,8 +135,8 @@ export function notice(message, retry) {
   return h(
     "div",
     { class: "notice", role: "alert" },
-    h("p", { dir: "auto" }, withCommands(message)),
-    retry ? h("button", { type: "button", class: "quiet", onclick: retry }, "Try again") : null,
+    h("p", { dir: "auto" }, withCommands(message[0].toUpperCase() + message.slice(1))),
+    retry ? h("button", { type: "button", onclick: () => retry() }, "Try again") : null,
   );
 }
 
@@ -143,11 +145,12 @@ export function withCommands(text) {
   return text.split("`").map((part, i) => (i % 2 ? h("code", null, part) : part));
 }
 
-/** A line that says what is being waited for. */
-export const waiting = (words) =>
+/** A line that says what is being waited for; who can be told to stop gets a button, once it takes long. */
+export const waiting = (words, cancel) =>
   h(
-    "p",
-    { class: "waiting", role: "status" },
+    "div",
+    { class: "waiting" },
     h("span", { class: "dots", "aria-hidden": "true" }, h("i"), h("i"), h("i")),
-    words,
+    h("p", { role: "status" }, words),
+    cancel ? h("button", { type: "button", class: "quiet", onclick: () => cancel() }, "Cancel") : null,
   );

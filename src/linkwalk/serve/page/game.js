@@ -17,6 +17,26 @@ export const newGame = (start, goal, agent) => ({
   seconds: 0,
 });
 
+/** The clock of a game whose page is loaded again: noted as the page goes, and read once. */
+export const clockHeld = {
+  set(seconds) {
+    try {
+      sessionStorage.setItem("linkwalk.clock", JSON.stringify([location.search, seconds]));
+    } catch {
+      /* it goes on from the last click, then */
+    }
+  },
+  take() {
+    try {
+      const [where, seconds] = JSON.parse(sessionStorage.getItem("linkwalk.clock"));
+      sessionStorage.removeItem("linkwalk.clock");
+      return where === location.search ? seconds : null;
+    } catch {
+      return null; // nothing was noted
+    }
+  },
+};
+
 const here = (game) => game.history.at(-1);
 
 /** Add a click; `way` is the link taken, or {kind} for the blocks before and after and for a step back. */
@@ -90,9 +110,15 @@ export function board(game, { addressOf, say, onstep, onend }) {
     clock.textContent = seconds(game.seconds);
   }
   const ticking = setInterval(tick, 500);
+  const leaving = () => {
+    tick();
+    clockHeld.set(game.seconds);
+  };
+  addEventListener("pagehide", leaving);
   function stop() {
     over = true;
     clearInterval(ticking);
+    removeEventListener("pagehide", leaving);
   }
   function end(won) {
     tick();
@@ -120,6 +146,7 @@ export function board(game, { addressOf, say, onstep, onend }) {
       onclick: (event) => {
         if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
         event.preventDefault();
+        if (event.detail > 1) return; // a double click is one: its second half meets a page nobody has read
         take(other, how === "link" ? other : { kind: how });
       },
     }));
@@ -141,7 +168,8 @@ export function board(game, { addressOf, say, onstep, onend }) {
       const { place } = await api.block(other.node);
       if (!over) await go(place, way, 1);
     } catch (error) {
-      stage.prepend(notice(error.message));
+      stage.querySelector(".notice")?.remove();
+      stage.prepend(notice(error.message, error.passing && (() => take(other, way))));
     }
     busy = false;
   }

@@ -58,7 +58,7 @@ function show(graph) {
         "blocks",
         graph.words_per_node ? `${number(graph.words_per_node)} words each` : "",
       ),
-      figure(number(all), "ways from block to block", `${number(all / graph.blocks, 1)} from each`),
+      figure(number(all), "steps from block to block", `${number(all / graph.blocks, 1)} from each`),
       figure(number(links.link), "links in the text"),
       figure(number(links.entity), "mentions linked", "of articles the text names"),
       figure(
@@ -106,7 +106,7 @@ function beside(graph, all) {
   const rows = [
     ["articles", graph.articles, "articles"],
     ["blocks", graph.blocks, "nodes"],
-    ["ways from block to block", all, "edges"],
+    ["steps from block to block", all, "edges"],
     ["words in a block", graph.words_per_node, "words_per_node"],
     ["clicks between two blocks, median", graph.path_lengths.median, "median_path_length"],
   ];
@@ -115,7 +115,7 @@ function beside(graph, all) {
   return h(
     "section",
     { class: "panel", "aria-label": "Beside the paper" },
-    h("h2", { class: "title" }, "Beside the Wikipedia of the paper"),
+    h("h2", { class: "title" }, "Compared with the paper’s Wikipedia"),
     h(
       "div",
       { class: "wide", tabindex: "0", role: "region", "aria-label": "Figures beside the paper's" },

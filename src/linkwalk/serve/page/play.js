@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { map, WAYS } from "./art.js";
 import { address, copyButton, h, isolate, label, named, notice, waiting } from "./dom.js";
-import { board, newGame, retrace } from "./game.js";
+import { board, clockHeld, newGame, retrace } from "./game.js";
 import { outcome } from "./outcome.js";
 import { suggest } from "./suggest.js";
 
@@ -35,7 +35,8 @@ export function enter(root, { server, go, note, say, title }) {
     leave();
     leave = () => {};
     title("Play");
-    const before = visited;
+    const before = visited,
+      held = before ? null : clockHeld.take();
     shown = key;
     visited = true;
     if (!values.seed && !(values.from && values.to)) return choose(values);
@@ -46,14 +47,20 @@ export function enter(root, { server, go, note, say, title }) {
       if (start.node === goal.node) return choose(values, "Start and goal are the same page: choose two.");
       title(`Play ${isolate(named(start))} → ${isolate(named(goal))}`);
       const game = newGame(start, goal, agents.includes(values.agent) ? values.agent : usual);
-      if (values.steps === undefined && !values.end) return ready(game, before);
-      game.seconds = Number(values.seconds) || 0;
+      if (values.steps === undefined && held === null && !values.end) return ready(game, before);
+      game.seconds = held ?? (Number(values.seconds) || 0);
       await retrace(game, values.steps);
       if (shown !== key) return;
       if (values.end) finish(game, values.end === "won", { fresh: false });
       else begin(game);
     } catch (error) {
-      if (shown === key) choose(values, error.message);
+      if (shown !== key) return;
+      if (!error.passing) return choose(values, error.message);
+      const again = () => {
+        shown = "";
+        update(values);
+      };
+      root.replaceChildren(notice(error.message, again));
     }
   }
   async function ends({ seed, from, to }) {
@@ -77,7 +84,7 @@ export function enter(root, { server, go, note, say, title }) {
     function submit(event) {
       event.preventDefault();
       if (!from.value || !to.value) {
-        wrong.replaceChildren(notice("Name both articles, or take a pair by chance."));
+        wrong.replaceChildren(notice("Name both articles, or play a random pair."));
         (from.value ? to : from).input.focus();
         return;
       }
@@ -100,7 +107,7 @@ export function enter(root, { server, go, note, say, title }) {
     const chance = h(
       "button",
       { type: "button", class: "primary large", onclick: another },
-      "Play a pair by chance",
+      "Play a random pair",
     );
     root.replaceChildren(
       h("div", { class: "intro" }, intro, map([WAYS.agent, WAYS.person])),
@@ -141,6 +148,7 @@ export function enter(root, { server, go, note, say, title }) {
           end("You start at", game.start, "from"),
           end("You look for", game.goal, "to"),
         ),
+        h("p", { class: "soft against" }, h("label", { for: "opponent" }, "Against "), opponent),
         h(
           "p",
           { class: "begin" },
@@ -148,7 +156,6 @@ export function enter(root, { server, go, note, say, title }) {
           h("button", { type: "button", onclick: another }, "Another pair"),
           copyButton("Share this pair", () => new URL(address(pairOf(game)), location.href).href),
         ),
-        h("p", { class: "soft against" }, h("label", { for: "opponent" }, "Against "), opponent),
       ),
     );
     if (focus) start.focus({ preventScroll: true }); // not when the page has just been opened

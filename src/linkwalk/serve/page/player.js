@@ -26,9 +26,10 @@ const SPEEDS = [0.5, 1, 2, 4];
 
 /**
  * A player over a walk {start, goal, sentence, steps, over, optimum}: `feed` adds to it as it comes in.
- * `asked` is what stands in the address; `onmove({trail, step})` is told where it rests.
+ * `asked` is what stands in the address; `onmove({trail, step})` is told where it rests, `oncancel()` that nobody
+ * wants to wait any longer.
  */
-export function player({ asked, say, onmove }) {
+export function player({ asked, say, onmove, oncancel }) {
   const walk = { start: null, goal: null, sentence: null, steps: [], over: false, optimum: null, end: null };
   let trail = "agent",
     at = 0,
@@ -36,15 +37,24 @@ export function player({ asked, say, onmove }) {
     decided = false,
     timer = 0,
     revealed = false,
-    shownKey = "";
+    left = false,
+    shownKey = "",
+    arriving = null; // the page on its way here
   let speed = SPEEDS.includes(Number(kept.get("speed"))) ? Number(kept.get("speed")) : 1;
 
   const headline = h("h2", { class: "verdict" }, "On the way …");
   const controls = {};
-  const control = (name, words, act) =>
+  const control = (name, words, act, [key, sign]) =>
     (controls[name] = h(
       "button",
-      { type: "button", class: "control", "aria-label": words, title: words, onclick: act },
+      {
+        type: "button",
+        class: "control",
+        "aria-label": words,
+        "aria-keyshortcuts": key,
+        title: `${words} (${sign})`,
+        onclick: act,
+      },
       icon(name),
     ));
   const rate = h(
@@ -66,22 +76,25 @@ export function player({ asked, say, onmove }) {
   const bar = h(
     "div",
     { class: "controls", role: "group", "aria-label": "Replay" },
-    control("first", "First page", () => seek(0)),
-    control("before", "Step back", () => seek(at - 1)),
-    control("play", "Play", () => toggle()),
-    control("after", "Step on", () => seek(at + 1)),
-    control("last", "To the end", () => seek(Infinity)),
+    control("first", "First page", () => seek(0), ["Home", "Home"]),
+    control("before", "Step back", () => seek(at - 1), ["ArrowLeft", "←"]),
+    control("play", "Play", () => toggle(), ["Space", "space bar"]),
+    control("after", "Step on", () => seek(at + 1), ["ArrowRight", "→"]),
+    control("last", "To the end", () => seek(Infinity), ["End", "End"]),
     counter,
     rate,
   );
   const own = line({ name: "The agent's trail", kind: "own", onpick: (i) => seek(i, "agent") });
   const best = line({ name: "The shortest path", kind: "best", onpick: (i) => seek(i, "optimum") });
+  const later = h("p", { class: "later" }, "shown when the walk is over"); // its place is kept: nothing moves then
   const bestRow = h(
     "div",
     { class: "row", hidden: true },
     h("p", { class: "rowname" }, "Shortest path"),
+    later,
     best.element,
   );
+  best.element.hidden = true;
   const trails = h(
     "section",
     { class: "panel trails", "aria-label": "Trail" },
@@ -89,7 +102,7 @@ export function player({ asked, say, onmove }) {
     h("div", { class: "row" }, h("p", { class: "rowname" }, bdi(asked.agent || "compass")), own.element),
     bestRow,
   );
-  const stage = h("div", { class: "page" }, waiting("The agent sets out …"));
+  const stage = h("div", { class: "page" }, waiting("The agent sets out …", oncancel));
   const aim = h("section", { class: "panel aim", "aria-label": "Goal" });
   const weighed = h("section", { class: "panel weighed", "aria-label": "Links weighed" });
   const element = h(
@@ -98,6 +111,7 @@ export function player({ asked, say, onmove }) {
     trails,
     h("div", { class: "stage" }, stage, h("div", { class: "side" }, weighed, aim)),
   );
+  trails.hidden = weighed.hidden = aim.hidden = true; // until there is something in them
 
   const steps = () => (trail === "agent" ? walk.steps : (walk.optimum ?? []));
   const atEnd = () => at >= steps().length && (trail === "optimum" || walk.over);
@@ -109,8 +123,7 @@ export function player({ asked, say, onmove }) {
       decided = false;
     }
     playing = true;
-    draw();
-    next();
+    draw().then(onward);
   }
   function pause() {
     playing = false;
@@ -132,7 +145,7 @@ export function player({ asked, say, onmove }) {
   /** What happens after what is shown now: the link lights up, or the next page comes. */
   function next() {
     clearTimeout(timer);
-    if (!playing || !walk.start) return;
+    if (!playing || !walk.start || left) return;
     if (at < steps().length) {
       timer = setTimeout(
         () => {
@@ -140,8 +153,7 @@ export function player({ asked, say, onmove }) {
             at += 1;
             decided = false;
           } else decided = true;
-          draw();
-          next();
+          draw().then(onward);
         },
         (decided ? DECIDE : READ) / speed,
       );
@@ -152,43 +164,62 @@ export function player({ asked, say, onmove }) {
     }
   }
 
+  const onward = (drawn) => drawn && next();
+
+  /** Draw what is to be seen now; false where there is something else to be seen before it has come. */
   async function draw() {
-    if (!walk.start) return;
+    if (!walk.start) return false;
     drawTrails();
     drawControls();
-    const clicks = steps(),
-      place = at ? clicks[at - 1].to : walk.start;
     const key = `${trail}/${at}`,
-      turned = key !== shownKey,
       before = Number(shownKey.split("/")[1] ?? 0);
-    shownKey = key;
-    if (turned) {
-      let found;
-      try {
-        found = await block(place.node);
-      } catch (error) {
-        stage.replaceChildren(notice(error.message));
-        return;
-      }
-      if (shownKey !== key) return; // moved on in the meantime
-      const drawn = card(found, (other) => ({
-        href: address({ view: "walk", ...asked, from: named(other), step: null, trail: null, compare: null }),
-        title: "Walk from there instead",
-      }));
-      if (isGoal(place)) drawn.classList.add("reached");
-      stage.replaceChildren(drawn);
-      if (before !== at)
-        move(drawn, [
-          { opacity: 0, transform: `translateX(${at > before ? 48 : -48}px)` },
-          { opacity: 1, transform: "none" },
-        ]);
-      aim.hidden = isGoal(place);
-      const click = clicks[at] ?? null; // which may have come in while the page was fetched
-      drawWeighed(click);
-      announce(place, clicks);
-      if (click) block(click.to.node).catch(() => {});
+    if (key !== shownKey) {
+      shownKey = key;
+      arriving = turn(key, before);
     }
-    decide(clicks[at] ?? null);
+    await arriving;
+    if (shownKey !== key || left) return false;
+    decide(steps()[at] ?? null);
+    return true;
+  }
+
+  /** Turn to the page that the walk is at; a page that is slow to come is waited for. */
+  async function turn(key, before) {
+    const clicks = steps(),
+      place = at ? clicks[at - 1].to : walk.start,
+      late = setTimeout(() => stage.classList.add("late"), 400);
+    let found, wrong;
+    try {
+      found = await block(place.node);
+    } catch (error) {
+      wrong = error;
+    }
+    clearTimeout(late);
+    if (shownKey !== key || left) return; // moved on in the meantime
+    stage.classList.remove("late");
+    if (wrong) {
+      shownKey = "";
+      playing = false; // the walk stands where the page is missing
+      drawControls();
+      stage.replaceChildren(notice(wrong.message, draw));
+      return;
+    }
+    const drawn = card(found, (other) => ({
+      href: address({ view: "walk", ...asked, from: named(other), step: null, trail: null, compare: null }),
+      title: "Walk from there instead",
+    }));
+    if (isGoal(place)) drawn.classList.add("reached");
+    stage.replaceChildren(drawn);
+    if (before !== at)
+      move(drawn, [
+        { opacity: 0, transform: `translateX(${at > before ? 48 : -48}px)` },
+        { opacity: 1, transform: "none" },
+      ]);
+    aim.hidden = isGoal(place);
+    const click = clicks[at] ?? null; // which may have come in while the page was fetched
+    drawWeighed(click);
+    announce(place, clicks);
+    if (click) block(click.to.node).catch(() => {});
   }
 
   const isGoal = (place) => place.node === (walk.goal ?? (walk.over ? walk.end?.best : null))?.node;
@@ -215,7 +246,7 @@ export function player({ asked, say, onmove }) {
       weighed.hidden = true;
       if (!click && !walk.over && trail === "agent") {
         weighed.hidden = false;
-        fill(weighed, h("h3", null, "Links weighed"), waiting("Thinking …"));
+        fill(weighed, h("h3", null, "Links weighed"), waiting("Thinking …", oncancel));
       }
       if (trail === "optimum" && click) {
         weighed.hidden = false;
@@ -283,7 +314,7 @@ export function player({ asked, say, onmove }) {
       { class: "soft more" },
       taken.seen
         ? "On the way back to a link that it remembers."
-        : "Not the likeliest by its look: what the agent remembers of other pages counts as well.",
+        : "Not the likeliest here: what the agent remembers of other pages counts, too.",
     );
   }
 
@@ -342,7 +373,6 @@ export function player({ asked, say, onmove }) {
     });
     own.mark(trail === "agent" ? at : -1);
     best.mark(trail === "optimum" ? at : -1);
-    own.element.classList.toggle("elsewhere", trail === "optimum");
     if (!revealed) headline.textContent = at ? `${count(at, "click")} so far` : "Setting out";
   }
 
@@ -378,25 +408,25 @@ export function player({ asked, say, onmove }) {
         h(
           "b",
           null,
-          walk.steps.length < budget ? `No way leads on after ${made}.` : `Not found within ${made}.`,
+          walk.steps.length < budget ? `A dead end after ${made}.` : `Not found within ${made}.`,
         ),
         ` The shortest path has ${distance}.`,
       );
     }
-    element.classList.toggle("won", success === true);
     if (walk.optimum?.length) {
       const shared = new Set(pages(walk.start, walk.steps).map((place) => place.node));
-      bestRow.hidden = false;
+      later.remove();
+      bestRow.hidden = best.element.hidden = false;
       best.show(pages(walk.start, walk.optimum), { found: walk.optimum.length, shared });
       move(
-        bestRow,
+        best.element,
         [
-          { opacity: 0, transform: "translateY(-12px)" },
+          { opacity: 0, transform: "translateX(-24px)" },
           { opacity: 1, transform: "none" },
         ],
         { duration: 500 },
       );
-    }
+    } else bestRow.hidden = true;
     say(headline.textContent);
   }
 
@@ -405,14 +435,15 @@ export function player({ asked, say, onmove }) {
     fill(play, icon(playing ? "pause" : atEnd() ? "again" : "play"));
     const words = playing ? "Pause" : atEnd() ? "Replay" : "Play";
     play.setAttribute("aria-label", words);
-    play.title = words;
+    play.title = `${words} (space bar)`;
     counter.textContent = walk.over && revealed ? `${at} / ${steps().length}` : String(at);
-    first.disabled = before.disabled = at === 0;
-    after.disabled = at >= steps().length;
-    last.disabled = at >= steps().length;
+    // Not `disabled`, which would take the focus from the one who steps with this button.
+    for (const one of [first, before]) one.setAttribute("aria-disabled", String(at === 0));
+    for (const one of [after, last]) one.setAttribute("aria-disabled", String(at >= steps().length));
   }
 
   async function drawAim() {
+    trails.hidden = aim.hidden = false;
     if (walk.sentence) {
       aim.replaceChildren(
         h("h3", null, "Looking for"),
@@ -459,22 +490,21 @@ export function player({ asked, say, onmove }) {
           goal: found.goal ?? null,
           sentence: found.sentence ?? null,
         });
+        bestRow.hidden = !walk.goal;
         drawAim();
-        draw();
-        next();
+        draw().then(onward);
       },
       click(click) {
         walk.steps.push(click);
         if (at === walk.steps.length - 1 && trail === "agent") {
           drawWeighed(click);
-          next();
+          draw().then(onward);
         }
         drawControls();
       },
       end(end) {
         Object.assign(walk, { over: true, end, optimum: end.optimum ?? null });
-        draw();
-        next();
+        draw().then(onward);
       },
     },
     /** Show a whole walk at a step, at rest. */
@@ -496,9 +526,20 @@ export function player({ asked, say, onmove }) {
       at = Math.min(Math.max(0, step), steps().length);
       draw();
     },
+    /** Nothing more will come: keep what there is, and say so; false where there is nothing yet. */
+    cut(message, retry) {
+      if (!walk.start) return false;
+      playing = false;
+      clearTimeout(timer);
+      weighed.hidden = !walk.steps[at];
+      element.prepend(notice(message, retry));
+      drawControls();
+      return true;
+    },
     leave() {
       clearTimeout(timer);
       playing = false;
+      left = true;
     },
   };
 }

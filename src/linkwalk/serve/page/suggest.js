@@ -31,7 +31,8 @@ export function suggest({ label, name, placeholder, onpick = () => {} }) {
     "aria-expanded": "false",
     "aria-controls": `${id}-list`,
   });
-  const element = h("div", { class: "field combobox" }, h("label", { for: id }, label), input, list);
+  const told = h("p", { class: "unseen", role: "status" }); // how many there are, for those who do not see the list
+  const element = h("div", { class: "field combobox" }, h("label", { for: id }, label), input, list, told);
   let options = [],
     active = -1,
     timer = 0,
@@ -41,6 +42,7 @@ export function suggest({ label, name, placeholder, onpick = () => {} }) {
     clearTimeout(timer);
     asking?.abort();
     list.hidden = true;
+    told.textContent = "";
     active = -1;
     input.setAttribute("aria-expanded", "false");
     input.removeAttribute("aria-activedescendant");
@@ -85,6 +87,7 @@ export function suggest({ label, name, placeholder, onpick = () => {} }) {
         ),
       );
     list.hidden = false;
+    told.textContent = count(found.length, "title");
     active = -1;
     input.setAttribute("aria-expanded", "true");
   };

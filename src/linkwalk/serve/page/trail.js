@@ -14,12 +14,11 @@ export const how = (click) => WAYS[click.kind] ?? `“${isolate(click.link)}”`
 export function line({ name, kind, onpick }) {
   const stops = h("ol", { class: "stops", "aria-label": name });
   const element = h("div", { class: `trail ${kind}` }, stops);
-  let places = [],
-    current = -1;
+  let places = [];
 
   const stop = (place, i) => {
     const same = i > 0 && places[i - 1].title === place.title;
-    const words = same ? `block ${place.block}` : label(place);
+    const words = same ? `… (${place.block})` : label(place);
     const inside = [
       h("span", { class: "dot", "aria-hidden": "true" }),
       h("span", { class: same ? "words same" : "words" }, words),
@@ -61,7 +60,6 @@ export function line({ name, kind, onpick }) {
     },
     /** Light up stop i, and bring it into view. */
     mark(i) {
-      current = i;
       [...stops.children].forEach((item, at) => {
         item.classList.toggle("past", at < i);
         item.classList.toggle("now", at === i);
@@ -71,9 +69,6 @@ export function line({ name, kind, onpick }) {
       });
       const item = stops.children[i];
       if (item) element.scrollTo({ left: item.offsetLeft - element.clientWidth / 2 + item.clientWidth / 2 });
-    },
-    get current() {
-      return current;
     },
   };
 }

@@ -17,6 +17,7 @@ export function enter(root, { server, go, note, say, title }) {
     watched = "",
     stop = () => {},
     values = {},
+    submitted = -Infinity,
     examples = null;
 
   const from = suggest({ label: "From", name: "from", placeholder: "Where to start" });
@@ -69,17 +70,18 @@ export function enter(root, { server, go, note, say, title }) {
   });
   const back = h("input", { id: "back", type: "checkbox" });
   const options = h(
-    "details",
-    { class: "options-box" },
-    h("summary", null, "Options"),
-    h(
-      "div",
-      { class: "fields" },
-      h("div", { class: "field" }, h("label", { for: "budget" }, "Clicks at most"), budget),
-      h("div", { class: "field" }, h("label", { for: "seed" }, "Seed"), seed),
-      h("label", { class: "tick", for: "back" }, back, "May go back"),
-    ),
+    "button",
+    { type: "button", class: "quiet unfolds", "aria-controls": "options", onclick: () => unfold(fields.hidden) },
+    "Options",
   );
+  const fields = h(
+    "div",
+    { class: "fields", id: "options" },
+    h("div", { class: "field" }, h("label", { for: "budget" }, "Clicks at most"), budget),
+    h("div", { class: "field" }, h("label", { for: "seed" }, "Seed"), seed),
+    h("label", { class: "tick", for: "back" }, back, "May go back"),
+  );
+  unfold(false);
   const surprise = h("button", { type: "button", onclick: surpriseMe }, "Surprise me");
   const trouble = h("div", { class: "trouble" });
   const swap = h(
@@ -104,12 +106,12 @@ export function enter(root, { server, go, note, say, title }) {
       { class: "ends" },
       from.element,
       swap,
-      to.element,
-      sentence,
+      h("div", { class: "aim-field" }, to.element, sentence, kinds),
       h("div", { class: "field agent" }, h("label", { for: "agent" }, "Agent"), agent),
       h("button", { class: "primary" }, "Walk"),
     ),
-    h("div", { class: "under" }, kinds, about, options, surprise),
+    h("div", { class: "under" }, about, options, surprise),
+    fields,
     trouble,
     server.missing?.navigate ? notice(server.missing.navigate) : null,
   );
@@ -147,6 +149,10 @@ export function enter(root, { server, go, note, say, title }) {
   function tellAbout() {
     about.textContent = server.agents.find(({ name }) => name === agent.value)?.about ?? "";
   }
+  function unfold(open) {
+    fields.hidden = !open;
+    options.setAttribute("aria-expanded", String(open));
+  }
   function goalIs(kind) {
     form.querySelector(".ends").classList.toggle("wordy", kind === "sentence");
     to.element.hidden = swap.hidden = kind === "sentence";
@@ -161,11 +167,9 @@ export function enter(root, { server, go, note, say, title }) {
       : toSentence
         ? !words.value.trim() && [words, "Write a sentence that says what to find."]
         : !to.value && [to.input, "Name an article to find, or give a sentence instead."];
-    if (lacks) {
-      trouble.replaceChildren(notice(lacks[1]));
-      lacks[0].focus();
-      return;
-    }
+    if (lacks) return wrong(lacks[1], lacks[0]);
+    if (event.timeStamp - submitted < 500) return; // a double click is one
+    submitted = event.timeStamp;
     watched = ""; // the same walk again, from the start
     go({
       view: "walk",
@@ -180,6 +184,19 @@ export function enter(root, { server, go, note, say, title }) {
     if (!watched) update(values); // the address was the same
     watching?.element.focus({ preventScroll: true }); // where the arrow keys step
   }
+  /** Say what is wrong with the form, where it can be put right. */
+  function wrong(message, field) {
+    right();
+    form.classList.add("open");
+    asking.replaceChildren();
+    trouble.replaceChildren(notice(message));
+    field?.setAttribute("aria-invalid", "true");
+    field?.focus();
+  }
+  function right() {
+    trouble.replaceChildren();
+    for (const field of form.querySelectorAll("[aria-invalid]")) field.removeAttribute("aria-invalid");
+  }
   async function surpriseMe() {
     surprise.disabled = true;
     try {
@@ -191,16 +208,15 @@ export function enter(root, { server, go, note, say, title }) {
         agent: agent.value === usual ? null : agent.value,
       });
     } catch (error) {
-      trouble.replaceChildren(notice(error.message));
+      trouble.replaceChildren(notice(error.message, error.passing && surpriseMe));
     }
     surprise.disabled = false;
   }
 
   function update(now) {
     values = now;
-    trouble.replaceChildren();
+    right();
     const ready = now.from && (now.to || now.sentence);
-    intro.hidden = Boolean(ready);
     root.classList.toggle("begun", Boolean(ready));
     from.value = now.from ?? "";
     to.value = now.to ?? "";
@@ -209,7 +225,7 @@ export function enter(root, { server, go, note, say, title }) {
     budget.value = now.budget ?? "";
     seed.value = now.seed ?? "";
     back.checked = now.back === "1";
-    options.open = Boolean(now.budget || now.seed || now.back);
+    unfold(Boolean(now.budget || now.seed || now.back || (ready && !fields.hidden)));
     tellAbout();
     goalIs(now.sentence ? "sentence" : "title");
     form.classList.remove("open");
@@ -277,6 +293,13 @@ export function enter(root, { server, go, note, say, title }) {
     const mine = (watching = player({
       asked: { ...asked(), agent: values.agent || usual },
       say,
+      oncancel: () => {
+        forget();
+        submitted = -Infinity;
+        arena.replaceChildren();
+        say("Cancelled.");
+        form.querySelector(".primary").focus();
+      },
       onmove: ({ trail, step }) => {
         if (watching !== mine) return;
         values = { ...values, step: String(step), trail: trail === "optimum" ? trail : null };
@@ -284,12 +307,23 @@ export function enter(root, { server, go, note, say, title }) {
         drawBeside();
       },
     }));
-    const failed = (error) => {
-      if (watching !== mine || error.name === "AbortError") return;
+    const forget = () => {
+      stop();
       watching = null;
       watched = "";
       beside.clear();
-      arena.replaceChildren(notice(error.message));
+    };
+    const failed = (error) => {
+      if (watching !== mine || error.name === "AbortError") return;
+      const again = error.passing && (() => update(values));
+      if (mine.cut(error.message, again)) {
+        watched = "";
+        return;
+      }
+      forget();
+      if (again) return arena.replaceChildren(notice(error.message, again));
+      arena.replaceChildren();
+      wrong(error.message, meant(error.message));
     };
     arena.replaceChildren(mine.element);
     if (values.step !== undefined) {
@@ -312,6 +346,12 @@ export function enter(root, { server, go, note, say, title }) {
       unfollow();
       mine.leave();
     };
+  }
+
+  /** The field that a message speaks of, by the name that it quotes. */
+  function meant(message) {
+    const quotes = (text) => text && message.includes(`'${text}'`);
+    return quotes(values.from) ? from.input : quotes(values.to) ? to.input : null;
   }
 
   /** Agents side by side, beneath a walk between two pages that has been seen. */

@@ -96,7 +96,7 @@ def test_bad_options(run: Run, embedded: Path, options: list[str], message: str)
 def test_cuda_asked_for_and_absent(run: Run, embedded: Path) -> None:
     ran = run("train", embedded, "--embeddings", "random", "--device", "cuda")
     assert (ran.status, ran.out, len(ran.err.splitlines())) == (2, "", 1)
-    assert "has no CUDA device that torch can use: give --device cpu or auto" in ran.err
+    assert "has no CUDA device that torch can use: choose cpu or auto" in ran.err
 
 
 @pytest.mark.parametrize("blocks", [{"Only": 1}, {"One": 1, "Two": 1, "Three": 1}])

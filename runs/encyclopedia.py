@@ -1,6 +1,6 @@
 """How much of the bundled claims' and questions' evidence each way of retrieval finds, at equal cost.
 
-python runs/encyclopedia.py DEMO [--candidates 20] [--rerank PATH] [--json OUT]
+python runs/encyclopedia.py DEMO [--candidates 20] [--rerank PATH] [--top 20] [--json OUT]
 python runs/encyclopedia.py DEMO --traces [--candidates 20]                          what took clicks, in Markdown
 
 DEMO is the bundled encyclopedia, embedded and indexed. Gold are the blocks that hold the evidence sentences, for claims
@@ -49,6 +49,7 @@ def main() -> None:
     parser.add_argument("wiki", type=Path)
     parser.add_argument("--candidates", type=int, default=20)
     parser.add_argument("--rerank")
+    parser.add_argument("--top", type=int, default=20, help="sentences that the cross-encoder reads")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--traces", action="store_true")
     arguments = parser.parse_args()
@@ -60,7 +61,7 @@ def main() -> None:
         shown = asked_gallery(graph, opened.finder, wanted, meanings, count=6)
         print("\n".join(asked_lines(graph, shown, "compass", arguments.candidates)))
         return
-    retrieval = Retrieval(candidates=arguments.candidates, rerank=arguments.rerank)
+    retrieval = Retrieval(candidates=arguments.candidates, rerank=arguments.rerank, top=arguments.top)
     answers = open_rows(arguments.wiki, graph, retrieval, ROWS).find([one.text for one in wanted], 0)
     measured = {name: judge(graph, wanted, found) for name, found in answers.items()}
     results = []

@@ -107,6 +107,17 @@ def test_the_reranker_that_ships(encyclopedia: Path, run: Run) -> None:
     assert run(*asked).json() == answer, "it is what one gets unasked"
 
 
+def test_how_many_sentences_the_cross_encoder_reads(encyclopedia: Path, run: Run) -> None:
+    asked = ("find", encyclopedia, QUESTION, "--no-navigation", "--rerank", "cross", "--json", "-k", 60)
+    read = {}
+    for top in (1, 20, 200):
+        scores = [own["score"] for own in run(*asked, "--top", top).json()["evidence"]]
+        read[top] = sum(score > 0 for score in scores)  # what it has not read follows far below
+        assert len(scores) == 60
+    assert read == {1: 1, 20: 20, 200: 60}
+    refused(run(*asked, "--top", 0), "--top")
+
+
 @pytest.mark.parametrize("way", ["--no-navigation", "--expand", "--lead"])
 def test_ways_that_need_no_embeddings(way: str, encyclopedia: Path, run: Run) -> None:
     answer = run(

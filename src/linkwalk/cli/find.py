@@ -31,6 +31,7 @@ def find(
     lead: retrieval.Lead = False,
     candidates: retrieval.Candidates = 20,
     rerank: retrieval.Rerank = None,
+    top: retrieval.Top = 20,
     agent: retrieval.AgentName = POLICY,
     embeddings: EmbeddingsName = None,
     json: Json = False,
@@ -59,6 +60,7 @@ def find(
         lead=lead,
         candidates=candidates,
         rerank=rerank,
+        top=top,
         agent=agent,
         embeddings=embeddings,
     )

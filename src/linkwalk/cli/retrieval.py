@@ -57,6 +57,17 @@ Rerank = Annotated[
         "classifier in Hugging Face's form. [default: cross, or tfidf without torch]",
     ),
 ]
+Top = Annotated[
+    int,
+    typer.Option(
+        "--top",
+        min=1,
+        max=100_000,
+        metavar="N",
+        help="Sentences that the cross-encoder reads, of those in the blocks read; 200 finds more than 20, and takes "
+        "some five times as long.",
+    ),
+]
 AgentName = Annotated[
     str,
     typer.Option(

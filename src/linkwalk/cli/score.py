@@ -94,6 +94,7 @@ def score(
     lead: retrieval.Lead = False,
     candidates: retrieval.Candidates = 20,
     rerank: retrieval.Rerank = None,
+    top: retrieval.Top = 20,
     agent: retrieval.AgentName = POLICY,
     embeddings: EmbeddingsName = None,
     save: Annotated[
@@ -147,6 +148,7 @@ def score(
         lead=lead,
         candidates=candidates,
         rerank=rerank,
+        top=top,
         agent=agent,
         embeddings=embeddings,
     )

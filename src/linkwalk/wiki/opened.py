@@ -311,7 +311,8 @@ class Wiki:
         """The sentences that answer a question or bear on a claim, each with the click path that led to it (sec. 4.3).
 
         Options: ``navigation`` (tabs, reorder, walk, expand, lead or none), ``start`` (bm25, dense or hybrid),
-        ``candidates`` (blocks to read), ``rerank`` (cross, tfidf, none, or a folder), ``agent``, ``starts``, ``steps``.
+        ``candidates`` (blocks to read), ``rerank`` (cross, tfidf, none, or a folder), ``top``
+        (sentences that the cross-encoder reads), ``agent``, ``starts``, ``steps``.
         """
         return self.find_many([query], count, **retrieval)[0]
 

@@ -49,6 +49,8 @@ class Retrieval:
     lead: bool = False
     candidates: int = 20
     rerank: str | None = None
+    top: int = 20
+    """Sentences that the cross-encoder reads: with all of them evidence is found better, and more slowly."""
     agent: str = POLICY
     embeddings: str | None = None
 
@@ -155,6 +157,7 @@ def open_finder(wiki: Path, graph: "Graph", asked: Retrieval, shelf: Shelf | Non
     shelf = shelf or Shelf()
     parts = _open_parts(wiki, graph, asked, {config.navigation}, {config.start}, shelf)
     rerank, name = shelf.get(("reranker", asked.rerank), lambda: open_reranker(asked.rerank))
+    rerank = _reading(rerank, asked.top)
     finder = Finder(
         graph,
         parts.search,
@@ -180,6 +183,7 @@ def open_rows(wiki: Path, graph: "Graph", asked: Retrieval, rows: "Sequence[Row]
     cross, name = None, "none"
     if any(row.rerank == "cross" for row in rows):
         cross, name = open_reranker(asked.rerank)
+        cross = _reading(cross, asked.top)
     ways = SideBySide(
         graph,
         parts.search,
@@ -246,6 +250,16 @@ def open_reranker(asked: str | None) -> "tuple[Reranker | None, str]":
     from linkwalk.retrieve.cross import load_cross
 
     return Cascade(load_cross(folder)), asked
+
+
+def _reading(rerank: "Reranker | None", top: int) -> "Reranker | None":
+    """A reranker that reads so many sentences; the same model, whatever the number."""
+    from linkwalk.errors import InputError
+    from linkwalk.retrieve import Cascade
+
+    if top < 1:
+        raise InputError(f"top={top}: a reranker reads one sentence at least")
+    return Cascade(rerank.slow, rerank.quick, top=top) if isinstance(rerank, Cascade) else rerank
 
 
 def _guide(agent: str, wiki: Path, table: "Embeddings") -> "Guide | None":

@@ -81,13 +81,14 @@ class Targets(NamedTuple):
         order = np.lexsort((self.edges, by_score, -likely, self.page))
         shown = order[np.arange(len(order)) - self.bounds[self.page] < SHOWN]
         counts = np.minimum(np.diff(self.bounds), SHOWN)
-        some = np.flatnonzero(clicked != _BACK)
+        missing = clicked != _BACK
+        some = np.flatnonzero(missing)
         targets = np.full(len(clicked), _BACK)
         targets[some] = self.which[self.links[some] + clicked[some] - self.firsts[some]]
         taken = shown == np.repeat(targets, counts)
-        late = np.setdiff1d(some, self.page[shown[taken]])
-        last = np.cumsum(counts)[late] - 1
-        shown[last], taken[last] = targets[late], True
+        missing[self.page[shown[taken]]] = False
+        last = np.cumsum(counts)[missing] - 1
+        shown[last], taken[last] = targets[missing], True
         return shown, counts, taken
 
 

@@ -231,10 +231,11 @@ class Wiki:
             walker, Episodes.of([start], [goal]), vectors, query, budget, seed
         )
         shortest = click_all(self.graph, start, path_steps(self.graph, optimum.nodes))
+        here, there = Place.many(self.graph, [start, goal])
         return Walk(
             agent=name,
-            start=self.place(start),
-            goal=self.place(goal),
+            start=here,
+            goal=there,
             success=path[-1] == goal,
             distance=optimum.distance,
             steps=clicks,

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.browser.conftest import NO_PLAYWRIGHT, Site, Visit, Watch, address, named, search
+from tests.browser.conftest import NO_PLAYWRIGHT, Visit, Watch, address, named, search
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -133,29 +133,36 @@ def test_who_does_not_want_to_wait_cancels(visit: Visit, trip: Walk) -> None:
     expect(page.locator(".evidence > li").first).to_be_visible()
 
 
-def test_a_double_click_is_one(visit: Visit, site: Site, trip: Walk) -> None:
-    page = visit()
+def test_a_double_click_is_one(visit: Visit, trip: Walk) -> None:
+    page = visit(address(trip, step=0))
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url.partition("/api/")[2].partition("?")[0]))
-    form(page, trip).dblclick()
     expect(page.locator(".card")).to_be_visible()
-    page.get_by_role("link", name="Ask").click()
-    page.get_by_label("A claim or a question").fill("What is water?")
-    page.get_by_role("button", name="Find evidence").dblclick()
-    expect(page.locator(".evidence > li").first).to_be_visible()
-    assert (asked.count("walk/events"), asked.count("find")) == (1, 1)
+    page.get_by_role("button", name="Walk", exact=True).dblclick(delay=100)
+    expect(page.get_by_role("button", name="Pause")).to_be_visible()
+    assert asked.count("walk/events") == 1
 
-    page = visit(playing(trip))
+    page.goto(f"{page.url.partition('?')[0]}?view=ask&q=What+is+a+star")
+    expect(page.locator(".evidence > li").first).to_be_visible()
+    asked.clear()
+    page.get_by_label("A claim or a question").fill("What is water?")
+    page.get_by_role("button", name="Find evidence").dblclick(delay=100)
+    expect(page.locator(".summary")).to_be_visible()
+    assert asked.count("find") == 1
+
+    page.goto(page.url.partition("?")[0] + playing(trip))
     page.get_by_role("button", name="Start the clock").click()
     first = trip["steps"][0]
-    page.evaluate(  # wherever the second half falls, there is a link
-        "addEventListener('click', () => setTimeout(() => document.querySelectorAll('.card .link').forEach("
-        "link => Object.assign(link.style, {position: 'fixed', inset: 0}))), true)"
-    )
-    page.locator(f"[data-segment='{first['segment']}']").dblclick()
-    expect(page.locator(f".card[data-node='{first['to']['node']}']")).to_be_visible()
+    page.locator(f"[data-segment='{first['segment']}']").click()
+    link = page.locator(f".card[data-node='{first['to']['node']}'] .link").first
+    link.evaluate("e => Object.assign(e.style, {position: 'fixed', inset: 0})")  # right under the pointer
+    page.mouse.down(click_count=2)
+    page.mouse.up(click_count=2)
     page.wait_for_timeout(300)
     expect(page.locator(".figure").first).to_have_text("1")
+    page.mouse.down()
+    page.mouse.up()
+    expect(page.locator(".figure").first).to_have_text("2")
 
 
 def test_trouble_in_a_game_is_said_once_and_can_be_put_right(visit: Visit, watch: Watch, trip: Walk) -> None:

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { map, WAYS } from "./art.js";
 import { paragraphs, whereabouts } from "./card.js";
-import { address, bdi, count, h, isolate, label, named, notice, waiting } from "./dom.js";
+import { address, bdi, count, h, isolate, label, named, notice, once, waiting } from "./dom.js";
 import { clicks, crumbs } from "./trail.js";
 
 // What the encyclopedia that ships with linkwalk can answer; other wikis are asked about articles they have.
@@ -39,7 +39,7 @@ export function enter(root, { server, go, say, title }) {
     "form",
     { class: "panel question", "aria-label": "A question", onsubmit: submit },
     h("div", { class: "field" }, h("label", { for: "question" }, "A claim or a question"), field),
-    h("button", { class: "primary" }, "Find evidence"),
+    h("button", { class: "primary", onclick: once }, "Find evidence"),
     trouble,
   );
   const offered = h("section", { class: "offered", "aria-label": "Examples" });
@@ -66,7 +66,6 @@ export function enter(root, { server, go, say, title }) {
     found,
   );
   let asking = null,
-    busy = false,
     asked = "",
     examples = null;
 
@@ -78,7 +77,6 @@ export function enter(root, { server, go, say, title }) {
       field.focus();
       return;
     }
-    if (q === asked && busy) return; // a double click is one
     if (q === asked) asked = "";
     go({ view: "ask", q });
     if (!asked) update({ q });
@@ -108,7 +106,6 @@ export function enter(root, { server, go, say, title }) {
 
   async function find(q) {
     const mine = (asking = new AbortController());
-    busy = true;
     found.replaceChildren(waiting("Searching, reading, following links …", cancel));
     try {
       const answer = answers.get(q) ?? (await api.find({ query: q, count: COUNT }, mine.signal));
@@ -124,8 +121,6 @@ export function enter(root, { server, go, say, title }) {
       if (error.name === "AbortError" || mine.signal.aborted) return;
       asked = "";
       found.replaceChildren(notice(error.message, error.passing && (() => update({ q }))));
-    } finally {
-      if (asking === mine) busy = false;
     }
   }
   function cancel() {

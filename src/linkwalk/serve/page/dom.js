@@ -96,6 +96,9 @@ export const kept = {
   },
 };
 
+/** A double click is one: its second half does nothing. */
+export const once = (event) => event.detail > 1 && event.preventDefault();
+
 /** Put text on the clipboard; false where the browser refuses. */
 export async function copy(text) {
   try {

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { map, WAYS } from "./art.js";
 import { comparison } from "./compare.js";
-import { address, arrow, bdi, count, fill, h, isolate, label, named, notice } from "./dom.js";
+import { address, arrow, bdi, count, fill, h, isolate, label, named, notice, once } from "./dom.js";
 import { player } from "./player.js";
 import { suggest } from "./suggest.js";
 
@@ -17,7 +17,6 @@ export function enter(root, { server, go, note, say, title }) {
     watched = "",
     stop = () => {},
     values = {},
-    submitted = -Infinity,
     examples = null;
 
   const from = suggest({ label: "From", name: "from", placeholder: "Where to start" });
@@ -108,7 +107,7 @@ export function enter(root, { server, go, note, say, title }) {
       swap,
       h("div", { class: "aim-field" }, to.element, sentence, kinds),
       h("div", { class: "field agent" }, h("label", { for: "agent" }, "Agent"), agent),
-      h("button", { class: "primary" }, "Walk"),
+      h("button", { class: "primary", onclick: once }, "Walk"),
     ),
     h("div", { class: "under" }, about, options, surprise),
     fields,
@@ -168,8 +167,6 @@ export function enter(root, { server, go, note, say, title }) {
         ? !words.value.trim() && [words, "Write a sentence that says what to find."]
         : !to.value && [to.input, "Name an article to find, or give a sentence instead."];
     if (lacks) return wrong(lacks[1], lacks[0]);
-    if (event.timeStamp - submitted < 500) return; // a double click is one
-    submitted = event.timeStamp;
     watched = ""; // the same walk again, from the start
     go({
       view: "walk",
@@ -295,7 +292,6 @@ export function enter(root, { server, go, note, say, title }) {
       say,
       oncancel: () => {
         forget();
-        submitted = -Infinity;
         arena.replaceChildren();
         say("Cancelled.");
         form.querySelector(".primary").focus();

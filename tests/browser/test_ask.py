@@ -60,7 +60,11 @@ def test_the_paragraph_around_a_sentence_is_shown_on_demand(visit: Visit, answer
     page = visit(f"?view=ask&q={answer['query']}")
     first = items(page).first
     around = first.locator(".around")
+    expect(first).to_be_visible()
     expect(around).to_be_hidden()
+    page.get_by_role("button", name="Find evidence").focus()
+    page.keyboard.press("Tab")
+    assert first.evaluate("e => e.contains(document.activeElement)"), "what is seen first comes first"
     more = first.get_by_role("button", name="Show the paragraph")
     expect(more).to_have_attribute("aria-expanded", "false")
     more.click()

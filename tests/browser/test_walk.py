@@ -165,8 +165,14 @@ def test_a_trail_is_replayed_by_stops_and_arrow_keys(visit: Visit, trip: Walk) -
     assert search(page)["step"] == "0"
     current = page.locator("[aria-current=step]")
     expect(current).to_have_attribute("title", names[0])
-    page.get_by_role("list", name="The agent's trail").get_by_role("button").nth(2).click()
+    trail = page.get_by_role("list", name="The agent's trail")
+    trail.get_by_role("button").nth(2).click()
     expect(current).to_have_attribute("title", names[2])
+    expect(trail.locator("button[tabindex='0']")).to_have_count(
+        1
+    )  # however long the walk, the Tab key gets past it
+    page.keyboard.press("ArrowLeft")
+    expect(trail.get_by_role("button").nth(1)).to_be_focused()
     page.get_by_role("list", name="The shortest path").get_by_role("button").nth(1).click()
     best = trip["optimum"][0]["to"]
     expect(current).to_have_attribute("title", named(best))

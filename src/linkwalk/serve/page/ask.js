@@ -62,8 +62,8 @@ export function enter(root, { server, go, say, title }) {
       map([WAYS.read]),
     ),
     form,
-    offered,
     found,
+    offered,
   );
   let asking = null,
     asked = "",

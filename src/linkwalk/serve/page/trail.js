@@ -58,16 +58,20 @@ export function line({ name, kind, onpick }) {
         );
       }
     },
-    /** Light up stop i, and bring it into view. */
+    /** Light up stop i, and bring it into view. Of all stops the Tab key meets this one; the focus goes along. */
     mark(i) {
+      const inside = stops.contains(document.activeElement);
       [...stops.children].forEach((item, at) => {
         item.classList.toggle("past", at < i);
         item.classList.toggle("now", at === i);
         const button = item.querySelector("button");
-        if (at === i) button?.setAttribute("aria-current", "step");
-        else button?.removeAttribute("aria-current");
+        if (!button) return;
+        button.tabIndex = at === Math.max(i, 0) ? 0 : -1;
+        if (at === i) button.setAttribute("aria-current", "step");
+        else button.removeAttribute("aria-current");
       });
       const item = stops.children[i];
+      if (inside) item?.querySelector("button")?.focus({ preventScroll: true });
       if (item) element.scrollTo({ left: item.offsetLeft - element.clientWidth / 2 + item.clientWidth / 2 });
     },
   };

@@ -68,6 +68,7 @@ def test_the_paragraph_around_a_sentence_is_shown_on_demand(visit: Visit, answer
     more = first.get_by_role("button", name="Show the paragraph")
     expect(more).to_have_attribute("aria-expanded", "false")
     more.click()
+    expect(around.locator("mark").first).to_be_visible()
     marked = " ".join(around.locator("mark").all_inner_texts()).split()
     assert "".join(marked) == "".join(answer["evidence"][0]["sentence"].split())
     less = first.get_by_role("button", name="Hide the paragraph")

@@ -185,7 +185,8 @@ class Finder:
         readings = self.read(starts, meanings)
         nodes = [[n for n in r.nodes for _ in self.sentences(n)] for r in readings]
         sentences = [[s for n in r.nodes for s in self.sentences(n)] for r in readings]
-        titles = [[self.graph.title(n) for n in own] for own in nodes]
+        named = {n: self.graph.title(n) for r in readings for n in r.nodes}
+        titles = [[named[n] for n in own] for own in nodes]
         scores = self._scores(queries, titles, sentences, nodes)
         each = zip(starts, readings, nodes, sentences, scores, strict=True)
         return [self._found(*own, count) for own in each]
@@ -280,6 +281,8 @@ class Finder:
 
     def _steps(self, pages: list[int], links: list[int]) -> tuple[Step, ...]:
         """Clicks along given links."""
+        if not links:
+            return ()
         journeys = Journeys.blank(1, len(links))
         journeys.nodes[0], journeys.choices[0] = pages, links
         journeys.probabilities[0], journeys.steps[0] = 1, len(links)

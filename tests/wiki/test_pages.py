@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from linkwalk import Wiki
 from linkwalk.wiki.pages import cut, segment_at
+from linkwalk.wiki.places import Place
 from tests.wiki.conftest import HOSTILE
 
 SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=8)
@@ -92,3 +93,10 @@ def test_hostile_text_is_text(hostile: Wiki) -> None:
         assert (page.place.title, page.place.section) == (title, title)
         assert page.text == f"{title} and more {title}"
         assert json.loads(json.dumps(page.to_json()))["place"]["title"] == title
+
+
+def test_places_read_together_are_those_read_one_by_one(known: Wiki) -> None:
+    graph = known.graph
+    nodes = [*range(graph.nodes)][::-1]
+    assert Place.many(graph, nodes) == [Place.of(graph, node) for node in nodes]
+    assert {place.section for place in Place.many(graph, nodes)} > {""}

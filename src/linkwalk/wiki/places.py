@@ -9,6 +9,10 @@ import numpy as np
 if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
 
+_MANY = 16
+"""From how many on reading places together is worth it: a kernel lets the other threads of a server go first, and then
+waits for its turn."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
@@ -26,11 +30,21 @@ class Place:
     @classmethod
     def of(cls, graph: "Graph", node: int) -> "Place":
         """The place of a block."""
-        return cls.many(graph, [node])[0]
+        article = int(graph.node_article[node])
+        after = int(graph.article_node[article + 1]) if article + 1 < graph.articles else graph.nodes
+        return cls(
+            node=node,
+            title=graph.titles[article],
+            block=int(graph.node_block[node]),
+            blocks=after - int(graph.article_node[article]),
+            section=graph.sections[int(graph.node_section[node])],
+        )
 
     @classmethod
     def many(cls, graph: "Graph", nodes: Sequence[int]) -> "list[Place]":
-        """The places of blocks."""
+        """The places of blocks, read together where they are many."""
+        if len(nodes) < _MANY:
+            return [cls.of(graph, node) for node in nodes]
         rows = np.array(nodes, np.int64)
         articles = graph.node_article[rows]
         last = articles == graph.articles - 1

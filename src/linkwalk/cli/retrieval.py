@@ -64,8 +64,8 @@ Top = Annotated[
         min=1,
         max=100_000,
         metavar="N",
-        help="Sentences that the cross-encoder reads, of those in the blocks read. 200, which is nearly all of them, finds "
-        "more for claims, and takes some three times as long.",
+        help="Sentences that the cross-encoder reads, of those in the blocks read. 200, which is nearly all of them, "
+        "finds more for claims, and takes some three times as long.",
     ),
 ]
 AgentName = Annotated[

@@ -6,6 +6,7 @@ Pictures of the views are kept in out/browser.
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -230,7 +231,15 @@ def search(page: "Page") -> dict[str, str]:
     """What stands in a page's address."""
     from urllib.parse import parse_qsl
 
-    return dict(parse_qsl(urlsplit(page.url).query))
+    # Asked of the page itself: ``page.url`` hears of a changed address a moment later.
+    return dict(parse_qsl(str(page.evaluate("location.search")).removeprefix("?")))
+
+
+def rests_at(page: "Page", step: int) -> None:
+    """Wait until a walk's address says that it is at a step."""
+    from playwright.sync_api import expect
+
+    expect(page).to_have_url(re.compile(rf"[?&]step={step}(&|$)"))
 
 
 def text_of(block: dict[str, Any]) -> str:

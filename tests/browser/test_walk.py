@@ -5,7 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.conftest import NO_PLAYWRIGHT, Shoot, Site, Visit, Watch, address, named, search, text_of
+from tests.browser.conftest import (
+    NO_PLAYWRIGHT,
+    Shoot,
+    Site,
+    Visit,
+    Watch,
+    address,
+    named,
+    rests_at,
+    search,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -102,7 +113,7 @@ def test_an_agent_is_watched_to_its_goal(visit: Visit, trip: Walk, shoot: Shoot)
     expect(page.locator(".card.reached").get_by_role("heading")).to_have_text(named(trip["goal"]))
     assert stops(page) == pages(trip)
     assert stops(page, "The shortest path") == pages(trip, "optimum")
-    assert search(page)["step"] == str(clicks)
+    rests_at(page, clicks)
     page.wait_for_timeout(600)  # the picture is of what came to rest
     shoot(page, "walk-end")
 
@@ -110,12 +121,12 @@ def test_an_agent_is_watched_to_its_goal(visit: Visit, trip: Walk, shoot: Shoot)
 def test_a_walk_can_be_held_and_stepped_through(visit: Visit, trip: Walk) -> None:
     page = visit(address(trip))
     page.get_by_role("button", name="Pause").click()
-    assert search(page)["step"] == "0"
+    rests_at(page, 0)
     headline = page.locator(".card").get_by_role("heading")
     expect(headline).to_have_text(named(trip["start"]))
     page.get_by_role("button", name="Step on").click()
     expect(headline).to_have_text(named(trip["steps"][0]["to"]))
-    assert search(page)["step"] == "1"
+    rests_at(page, 1)
     expect(page.get_by_text("1 click so far")).to_be_visible()
     page.get_by_role("button", name="To the end").click()
     expect(page.locator(".card.reached")).to_be_visible()
@@ -149,7 +160,7 @@ def test_every_page_shows_its_text_its_links_and_what_was_weighed(
         widths = page.locator(".bars .fill").evaluate_all("all => all.map(e => e.offsetWidth)")
         assert widths == sorted(widths, reverse=True)
         page.keyboard.press("ArrowRight")
-        assert search(page)["step"] == str(number + 1)
+        rests_at(page, number + 1)
     expect(page.locator(".card.reached")).to_be_visible()
 
 
@@ -162,7 +173,7 @@ def test_a_trail_is_replayed_by_stops_and_arrow_keys(visit: Visit, trip: Walk) -
     page.keyboard.press("ArrowLeft")
     expect(headline).to_have_text(named(trip["steps"][-1]["from"]))
     page.keyboard.press("Home")
-    assert search(page)["step"] == "0"
+    rests_at(page, 0)
     current = page.locator("[aria-current=step]")
     expect(current).to_have_attribute("title", names[0])
     trail = page.get_by_role("list", name="The agent's trail")
@@ -208,7 +219,7 @@ def test_by_keyboard_alone(visit: Visit, trip: Walk) -> None:
     expect(page.locator(".player")).to_be_focused()
     expect(page.locator(".card")).to_be_visible()
     page.keyboard.press("ArrowRight")
-    assert search(page)["step"] == "1"
+    rests_at(page, 1)
     page.keyboard.press("End")
     expect(page.locator("#live")).to_contain_text("That is the goal")
     page.keyboard.press(" ")

@@ -48,11 +48,12 @@ def _compiled(function: Function, **options: Any) -> Any:
         folder = _own_folder()
     if folder is None:  # compiled anew in every process: seconds, but it works
         return numba.njit(**options)(function)
-    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
+    settings: Any = numba.config
+    before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
     try:
         return numba.njit(cache=True, **options)(function)
     finally:
-        numba.config.CACHE_DIR = before
+        settings.CACHE_DIR = before
 
 
 def _own_folder() -> Path | None:

@@ -1,7 +1,17 @@
+import json
+import random
+import re
+from collections import Counter
+from pathlib import Path
+from string import ascii_uppercase as LETTERS
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from linkwalk.graph.columns import map_array
+from linkwalk.graph.store import Graph
+from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.mentions import (
     BARRIER,
     CLASSES,
@@ -12,6 +22,8 @@ from linkwalk.sources.mentions import (
     hash_table,
     words,
 )
+from linkwalk.sources.shard import ExtractConfig
+from tests.conftest import assert_same_files, graph_files
 
 
 def as_bytes(text: str) -> np.ndarray:
@@ -36,10 +48,9 @@ def find(
     marks[0] = SENTENCE
     for a, b in barriers or []:
         marks[a:b] |= BARRIER
-    found = [np.empty(len(raw) + 1, np.int32) for _ in range(4)]
     bounds = np.array([0, len(raw)], np.int64)
-    count = find_mentions(raw, bounds, marks, CLASSES, keys[order], hash_table(keys[order]), *found)
-    _, starts, ends, which = (column[:count].tolist() for column in found)
+    found = find_mentions(raw, bounds, marks, CLASSES, keys[order], hash_table(keys[order]))
+    _, starts, ends, which = found.tolist()
     return [
         (raw[a:b].tobytes().decode(), surfaces[order[s]]) for a, b, s in zip(starts, ends, which, strict=True)
     ]
@@ -83,3 +94,40 @@ def test_counts_equal_a_search_by_hand(tokens: list[str], chosen: set[int]) -> N
     for surface, count in zip([surfaces[i] for i in order], seen.tolist(), strict=True):
         parts = surface.split()
         assert count == sum(tokens[i : i + len(parts)] == parts for i in range(len(tokens)))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.text("abcxyz .", max_size=3000), max_size=4), st.sets(st.sampled_from("abc"), min_size=1))
+def test_every_word_may_be_a_mention(texts: list[str], letters: set[str]) -> None:
+    surfaces = sorted(letters)
+    keys = hash_strings(surfaces)[0]
+    order = np.argsort(keys)
+    bounds = np.cumsum([0, *map(len, texts)])
+    marks = np.zeros(bounds[-1] + 2, np.uint8)
+    tables = CLASSES, keys[order], hash_table(keys[order])
+    found = find_mentions(as_bytes("".join(texts)), bounds, marks, *tables).T.tolist()
+    assert [(block, start, end, surfaces[order[surface]]) for block, start, end, surface in found] == [
+        (block, *word.span(), word[0])
+        for block, text in enumerate(texts)
+        for word in re.finditer(r"\w+", text)
+        if word[0] in letters
+    ]
+
+
+def test_a_wiki_of_single_letters(tmp_path: Path) -> None:
+    """Mentions as dense as they get: there are more of them than a third of the bytes."""
+    rng = random.Random(0)
+    pages = {title: " ".join(rng.choices(LETTERS, k=3000)) for title in LETTERS}
+    dump = tmp_path / "pages.jsonl"
+    dump.write_text("\n".join(json.dumps({"title": title, "text": text}) for title, text in pages.items()))
+    config = BuildConfig(extract=ExtractConfig(min_chars=0))
+    for workers in (1, 2):
+        build([dump], tmp_path / f"wiki{workers}", config, workers=workers)
+    assert_same_files(graph_files(tmp_path / "wiki1"), graph_files(tmp_path / "wiki2"))
+
+    graph = Graph.open(tmp_path / "wiki1")
+    written = Counter(word for text in pages.values() for word in text.split())
+    assert Counter(" ".join(graph.texts.slice(0, graph.nodes)).split()) == written
+    keys, seen = (map_array(graph.folder / f"anchors_{name}.npy") for name in ("surfaces", "seen"))
+    times = dict(zip(keys.tolist(), seen.tolist(), strict=True))
+    assert [times[key] for key in hash_strings(list(LETTERS))[0].tolist()] == [written[c] for c in LETTERS]

@@ -161,11 +161,8 @@ class Linker:
         return Mentions(block[keep], start[keep], end[keep], article[best][keep])
 
     def _find(self, text: Bytes, bounds: Int64s, marks: Bytes) -> tuple[Int32s, Int32s, Int32s, Int32s]:
-        room = len(text) // 3 + 1
-        block, start, end, found = (np.empty(room, np.int32) for _ in range(4))
-        tables = CLASSES, self.admitted_keys, self.slots
-        count = find_mentions(text, bounds, marks, *tables, block, start, end, found)
-        return block[:count], start[:count], end[:count], self.admitted[found[:count]]
+        block, start, end, found = find_mentions(text, bounds, marks, CLASSES, self.admitted_keys, self.slots)
+        return block, start, end, self.admitted[found]
 
     def _relatedness(self, home: Int32s, article: Int32s) -> Floats:
         """Cosine of two articles' neighbourhoods, rare neighbours weighing more; each pair is computed once."""

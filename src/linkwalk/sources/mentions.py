@@ -201,12 +201,8 @@ def find_mentions(
     classes: Bytes,
     keys: Keys,
     slots: Int32s,
-    blocks: Int32s,
-    starts: Int32s,
-    ends: Int32s,
-    surfaces: Int32s,
-) -> int:
-    """Leftmost-longest mentions of known surfaces in each block; returns how many, written to the last four arrays.
+) -> Int32s:
+    """Leftmost-longest mentions of known surfaces in each block, as four rows: block, start, end, surface.
 
     ``bounds`` are the blocks' byte offsets into ``text``, ``marks`` its bytes' ``BARRIER`` and ``SENTENCE`` bits.
     Positions are relative to the block. The first word of a sentence is tried without its capital, too.
@@ -215,7 +211,7 @@ def find_mentions(
     for block in range(bounds.shape[0] - 1):
         longest = max(longest, bounds[block + 1] - bounds[block])
     first, last = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
-    found = 0
+    found, mentions = 0, np.empty((4, 1024), np.int32)
     for block in range(bounds.shape[0] - 1):
         base = bounds[block]
         span = text[base : bounds[block + 1]]
@@ -249,12 +245,16 @@ def find_mentions(
                     if hit >= 0:
                         best, best_word = hit, reach
             if best >= 0:
-                blocks[found] = block
-                starts[found] = first[word]
-                ends[found] = last[best_word]
-                surfaces[found] = best
+                if (
+                    found == mentions.shape[1]
+                ):  # every word may be one, and nobody knows how many words there are
+                    longer = np.empty((4, 2 * found), np.int32)
+                    longer[:, :found] = mentions
+                    mentions = longer
+                mentions[0, found], mentions[1, found] = block, first[word]
+                mentions[2, found], mentions[3, found] = last[best_word], best
                 found += 1
                 word = best_word + 1
             else:
                 word += 1
-    return found
+    return mentions[:, :found]

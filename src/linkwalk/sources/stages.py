@@ -184,12 +184,10 @@ def _mention_contexts(
     lengths = shard["text_lengths"][blocks]
     bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
     text = np.concatenate([shard["text"][whole[b] : whole[b + 1]] for b in blocks] or [np.zeros(0, np.uint8)])
-    room = len(text) // 3 + 1
-    block, start, end, found = (np.empty(room, np.int32) for _ in range(4))
     marks = np.zeros(len(text) + 2, np.uint8)
-    count = find_mentions(text, bounds, marks, CLASSES, anchors.keys, slots, block, start, end, found)
-    words = context_words(text, bounds, block[:count], start[:count], end[:count])
-    return [context_key(ANY_MENTION, ANY_ARTICLE, word, side) for side, word in enumerate(words)], count
+    block, start, end, _ = find_mentions(text, bounds, marks, CLASSES, anchors.keys, slots)
+    words = context_words(text, bounds, block, start, end)
+    return [context_key(ANY_MENTION, ANY_ARTICLE, word, side) for side, word in enumerate(words)], len(block)
 
 
 def link_edges(folder: Path, number: int, entity_links: bool) -> None:

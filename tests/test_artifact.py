@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from linkwalk.artifact import FORMAT, digest, fingerprint_file, finish, read_manifest, to_json, write_json
+from linkwalk.artifact import FORMAT, digest, fingerprint_file, finish, read_manifest, seal, to_json
 from linkwalk.errors import ArtifactError
 
 
@@ -38,15 +38,19 @@ def test_manifests_that_cannot_be_read(tmp_path: Path) -> None:
         read_manifest(folder, "graph", "make it")
     folder.mkdir()
     for content, expected in (
-        (b"{", "cannot read"),
-        (b"[]", "is not a graph's manifest"),
-        (b'{"artifact": "index", "format": 1}', "is not a graph's manifest"),
-        (b'{"artifact": "graph", "format": 99}', "has format 99"),
+        (b"", "manifest.json is damaged"),
+        (b"{", "manifest.json is damaged"),
+        (b"[]", "a JSON list, not an object"),
+        (b'{"artifact": "index", "format": 1}', "it is not a graph's manifest"),
+        (b'{"artifact": "graph", "format": 99}', "it has format 99"),
+        (b'{"artifact": "graph", "format": 2}', "it is not as it was written"),
+        (b"\xff\xfe", "manifest.json is damaged"),
+        (b"[" * 100_000, "manifest.json is damaged"),
     ):
         (folder / "manifest.json").write_bytes(content)
         with pytest.raises(ArtifactError, match=expected):
             read_manifest(folder, "graph", "make it")
-    write_json(folder / "manifest.json", {"artifact": "graph", "format": FORMAT})
+    seal(folder, {"artifact": "graph"})
     assert read_manifest(folder, "graph", "make it")["format"] == FORMAT
     assert [path.name for path in folder.iterdir()] == ["manifest.json"]
 

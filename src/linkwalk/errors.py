@@ -3,7 +3,10 @@
 LinkwalkError            anything below: the command line prints its one line and exits with status 2
 ├── InputError           a file, a folder or an option that cannot be used
 └── ArtifactError        a workspace artefact that is missing, stale or of another format
+    └── DamagedError     a file of it is not as it was written
 """
+
+from pathlib import Path
 
 
 class LinkwalkError(Exception):
@@ -16,3 +19,12 @@ class InputError(LinkwalkError):
 
 class ArtifactError(LinkwalkError):
     """An artefact is missing, was made by another format version, or its inputs changed."""
+
+
+class DamagedError(ArtifactError):
+    """A file of an artefact is not as it was written."""
+
+    def __init__(self, path: Path, what: str, remedy: str) -> None:
+        """``what`` is wrong with the file at ``path``, and ``remedy`` mends it: "run `linkwalk index WIKI --force`"."""
+        super().__init__(f"{path} is damaged ({what}): {remedy}")
+        self.path, self.what, self.remedy = path, what, remedy

@@ -11,9 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from linkwalk.artifact import parsing
+from linkwalk.errors import DamagedError
 from linkwalk.graph.csr import gather_rows
 
 _HEADER_BYTES = 128
+AGAIN = "run the command that made it again"
+"""What to do about a damaged file, where nothing better is known."""
 
 
 def _header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
@@ -55,13 +59,25 @@ class ArrayWriter:
         self._file.close()
 
 
-def map_array(path: Path) -> NDArray[Any]:
-    """Open a ``.npy`` file through the memory map, read-only; an empty array has nothing to map."""
-    try:
-        # A plain view of the map: numpy and numba handle an ndarray far quicker than its subclass memmap.
-        array: NDArray[Any] = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except ValueError:  # mmap refuses an empty file body
-        array = np.load(path, allow_pickle=False)
+def map_array(
+    path: Path, remedy: str = AGAIN, dtype: DTypeLike | None = None, width: int | None = None
+) -> NDArray[Any]:
+    """Open a ``.npy`` file through the memory map, read-only; an empty array has nothing to map.
+
+    With ``dtype`` and ``width`` (0: a plain row of numbers) another kind of array is an error, as is any other damage.
+    """
+    with parsing(path, remedy):
+        try:
+            # A plain view of the map: numpy and numba handle an ndarray far quicker than its subclass memmap.
+            array: NDArray[Any] = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+        except ValueError:  # mmap refuses an empty file body
+            array = np.load(path, allow_pickle=False)
+        if dtype is not None and array.dtype != dtype:
+            raise ValueError(f"numbers of type {array.dtype}, not {np.dtype(dtype)}")
+        if width is not None and array.shape[1:] != ((width,) if width else ()):
+            raise ValueError(f"shape {array.shape}")
+        if array.ndim == 0:
+            raise ValueError("no list of numbers")
     return array
 
 
@@ -105,12 +121,16 @@ class Strings:
         self.blob, self.offsets = blob, offsets
 
     @classmethod
-    def open(cls, folder: Path, name: str) -> "Strings":
+    def open(cls, folder: Path, name: str, remedy: str = AGAIN) -> "Strings":
         """Map the table that ``StringWriter(folder, name)`` wrote."""
         path = folder / f"{name}.bin"
-        empty = path.stat().st_size == 0
-        blob = np.zeros(0, np.uint8) if empty else np.asarray(np.memmap(path, np.uint8, mode="r"))
-        return cls(blob, map_array(folder / f"{name}_offsets.npy"))
+        with parsing(path, remedy):
+            empty = path.stat().st_size == 0
+            blob = np.zeros(0, np.uint8) if empty else np.asarray(np.memmap(path, np.uint8, mode="r"))
+        offsets = map_array(folder / f"{name}_offsets.npy", remedy, np.int64, 0)
+        if not len(offsets):
+            raise DamagedError(folder / f"{name}_offsets.npy", "it is empty", remedy)
+        return cls(blob, offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.artifact import read_manifest
-from linkwalk.errors import ArtifactError, InputError
+from linkwalk.artifact import look_at, read_manifest
+from linkwalk.errors import InputError
 from linkwalk.graph.columns import Strings, map_array
 from linkwalk.graph.csr import Csr
+from linkwalk.graph.sound import check_columns, check_lengths, check_texts
 
 PREV, NEXT, LINK, ENTITY = range(4)
 KINDS = ("prev", "next", "link", "entity")
@@ -43,6 +44,8 @@ ARRAYS: dict[str, tuple[str, int]] = {
     "name_articles": ("int32", 0),
 }
 STRINGS = ("text", "titles", "sections", "redirects")
+FIELDS = {"fingerprint": str, "snapshot": dict, "counts": dict}
+"""What its manifest must have."""
 
 
 def name_key(name: str) -> int:
@@ -85,6 +88,7 @@ class Graph:
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder, self.manifest = folder, manifest
         self._arrays: dict[str, NDArray[Any]] = {}
+        self._strings: dict[str, Strings] = {}
 
     @classmethod
     def open(cls, workspace: Path | str) -> "Graph":
@@ -94,21 +98,35 @@ class Graph:
             raise InputError(
                 f"no such workspace: {workspace} (make one with `linkwalk build DUMP -o {workspace}`)"
             )
-        folder = workspace / "graph"
-        manifest = read_manifest(folder, "graph", f"linkwalk build DUMP -o {workspace}")
-        graph = cls(folder, manifest)
-        # Everything is mapped here and now: what is open stays whole, though a new graph takes its place on disk.
-        for name in (*ARRAYS, "texts", "titles", "sections", "redirects"):
-            try:
-                if name in ARRAYS:
-                    graph._arrays[name] = map_array(folder / f"{name}.npy")
-                else:
-                    getattr(graph, name)
-            except (OSError, ValueError) as error:
-                raise ArtifactError(
-                    f"{folder} is damaged ({name}: {error}): run `linkwalk build DUMP -o {workspace} --force`"
-                ) from None
+        graph = cls.map(workspace)
+        check_lengths(graph)
+        look_at(graph.folder, graph.manifest, graph.remedy, structure=graph.check)
         return graph
+
+    @classmethod
+    def map(cls, workspace: Path) -> "Graph":
+        """Map a graph's files; what they hold has not been looked at."""
+        folder = workspace / "graph"
+        graph = cls(folder, read_manifest(folder, "graph", f"linkwalk build DUMP -o {workspace}", FIELDS))
+        # Everything is mapped here and now: what is open stays whole, though a new graph takes its place on disk.
+        for name, (dtype, width) in ARRAYS.items():
+            graph._arrays[name] = map_array(folder / f"{name}.npy", graph.remedy, dtype, width)
+        for name in STRINGS:
+            graph._strings[name] = Strings.open(folder, name, graph.remedy)
+        return graph
+
+    @property
+    def remedy(self) -> str:
+        """What mends a damaged graph."""
+        if "half" in self.manifest.get("config", {}):
+            return f"run `linkwalk split WIKI -o {self.folder.parents[1]}` again"
+        return f"run `linkwalk build DUMP -o {self.folder.parent} --force`"
+
+    def check(self, *, texts: bool = False) -> None:
+        """Look at what the columns hold, and at every string if wanted; what cannot be right is an error."""
+        check_columns(self)
+        if texts:
+            check_texts(self)
 
     def __getattr__(self, name: str) -> NDArray[Any]:
         try:
@@ -157,25 +175,25 @@ class Graph:
         """In-links: the transposed graph."""
         return Csr(self.in_indptr, self.in_sources)
 
-    @cached_property
+    @property
     def texts(self) -> Strings:
         """Every block's text."""
-        return Strings.open(self.folder, "text")
+        return self._strings["text"]
 
-    @cached_property
+    @property
     def titles(self) -> Strings:
         """Every article's title."""
-        return Strings.open(self.folder, "titles")
+        return self._strings["titles"]
 
-    @cached_property
+    @property
     def sections(self) -> Strings:
         """Section titles; number 0 is the lead's, empty."""
-        return Strings.open(self.folder, "sections")
+        return self._strings["sections"]
 
-    @cached_property
+    @property
     def redirects(self) -> Strings:
         """Titles that redirect to an article (``redirect_articles`` says which)."""
-        return Strings.open(self.folder, "redirects")
+        return self._strings["redirects"]
 
     def title(self, node: int) -> str:
         """Title of the article a block belongs to."""

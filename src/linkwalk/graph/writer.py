@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.artifact import FORMAT, digest, write_json
+from linkwalk.artifact import FORMAT, digest, seal
 from linkwalk.errors import InputError
 from linkwalk.graph.columns import Columns, map_array
 from linkwalk.graph.csr import Csr, transpose_indptr, transpose_into
@@ -124,8 +124,7 @@ class GraphWriter:
             **manifest,
         }
         whole["fingerprint"] = digest(whole)
-        write_json(self.folder / "manifest.json", whole)
-        return whole
+        return seal(self.folder, whole)
 
     def _write_transpose(self) -> None:
         forward = Csr(map_array(self.folder / "out_indptr.npy"), map_array(self.folder / "out_targets.npy"))

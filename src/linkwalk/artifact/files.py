@@ -1,0 +1,127 @@
+"""Files as this program writes them: one spelling of JSON, checksums, and pieces that tell whether they are whole."""
+
+import contextlib
+import ctypes
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+_READ = 1 << 20
+_SEAL_BYTES = hashlib.sha256().digest_size
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE, as Linux has them
+
+
+def to_json(value: object) -> bytes:
+    """The one JSON spelling used on disk: sorted keys, two blanks, a final newline."""
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    return text.encode(errors="backslashreplace")  # half a surrogate, from a file name that is not UTF-8
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a JSON file so that a reader sees the old one or the new one, never half of either."""
+    with replacing(path) as file:
+        file.write(to_json(value))
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to beside ``path``; it is synced and takes the place of ``path`` once it is whole."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def digest(value: object) -> str:
+    """A short fingerprint of any JSON value."""
+    return hashlib.blake2b(to_json(value), digest_size=16).hexdigest()
+
+
+def checksum(path: Path, advance: Callable[[float], None] = lambda _: None) -> str:
+    """SHA-256 of all of a file, as ``sha256sum`` prints it; ``advance`` hears how many bytes were read."""
+    state, buffer = hashlib.sha256(), bytearray(_READ)
+    with path.open("rb", buffering=0) as file:
+        while size := file.readinto(buffer):
+            state.update(memoryview(buffer)[:size])
+            advance(size)
+    return state.hexdigest()
+
+
+# Pieces: what a long job has finished so far. Each file ends in the SHA-256 of what stands before, so that one which
+# a power failure or a bad disk has spoilt is known when the job goes on, and made again. They need no sync for that.
+
+
+def write_piece(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Write a piece with what ``write`` puts into the file; it is there whole or not at all."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        with partial.open("w+b") as file:
+            write(file)
+            file.flush()
+            file.seek(0)
+            seal = hashlib.file_digest(file, "sha256").digest()
+            file.seek(0, os.SEEK_END)
+            file.write(seal)
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a piece is there with every bit as it was written."""
+    state, buffer = hashlib.sha256(), bytearray(_READ)
+    try:
+        with path.open("rb", buffering=0) as file:
+            left = os.fstat(file.fileno()).st_size - _SEAL_BYTES
+            if left < 0:
+                return False
+            while left and (size := file.readinto(memoryview(buffer)[: min(left, _READ)])):
+                state.update(memoryview(buffer)[:size])
+                left -= size
+            return not left and file.read(_SEAL_BYTES) == state.digest()
+    except OSError:
+        return False
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or a folder's list of names, is on the disk; systems that cannot do so are let off."""
+    with contextlib.suppress(OSError):
+        number = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+def exchange(new: Path, final: Path) -> None:
+    """Put a folder in the place of another in one step, so that there is always one; then remove the old one."""
+    old = final.with_name(final.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if final.exists() and _swap(new, final):
+        shutil.rmtree(new, ignore_errors=True)
+        return
+    if final.exists():  # two steps, where the system has no such one
+        os.replace(final, old)
+    os.replace(new, final)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _swap(a: Path, b: Path) -> bool:
+    """Let two folders change names at once, where the system can."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    return bool(rename(_HERE, os.fsencode(a), _HERE, os.fsencode(b), _EXCHANGE) == 0)

@@ -1,0 +1,158 @@
+"""Is an artefact as it was written? Cheap looks whenever one is opened, all of it when asked or when something failed.
+
+At every open: the manifest's own checksum, and every file's size. At the first open of these very files: checksums of
+the small ones (of all, where a library that trusts its files reads them), and what the owner can tell of the rest. All
+of it: ``faults``, for ``linkwalk check``, and for ``explain``, which turns an error that nobody expected into one that
+names the damaged file.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from linkwalk.artifact import seen
+from linkwalk.artifact.files import checksum
+from linkwalk.artifact.manifest import MANIFEST, is_spelt_right, read_manifest
+from linkwalk.artifact.parsing import in_words, is_failure
+from linkwalk.errors import ArtifactError, DamagedError, LinkwalkError
+
+SMALL = 1 << 20
+"""Bytes up to which a file is read whole when it is first opened."""
+_SOUND = "sound"
+_THREADS = 2
+
+Structure = Callable[[], None]
+"""Looks at what the files hold, and raises an ``ArtifactError`` that names the first one that cannot be right."""
+
+
+class Fault(NamedTuple):
+    """What is wrong with a file."""
+
+    path: Path
+    what: str
+
+
+@dataclass(frozen=True)
+class Look:
+    """An artefact that this process has opened: enough to look at all of it again."""
+
+    folder: Path
+    kind: str
+    remedy: str
+    """What mends it, as in "run `linkwalk index WIKI --force`"."""
+    name: str
+    structure: Structure | None
+
+    def error(self) -> DamagedError | None:
+        """What is wrong with it."""
+        found = next(iter(faults(self.folder, self.kind, name=self.name, structure=self.structure)), None)
+        return None if found is None else DamagedError(*found, self.remedy)
+
+
+_OPENED: dict[Path, Look] = {}
+
+
+def look_at(
+    folder: Path,
+    manifest: dict[str, Any],
+    remedy: str,
+    *,
+    name: str = MANIFEST,
+    whole: bool = False,
+    structure: Structure | None = None,
+) -> None:
+    """The looks that every open takes; ``whole`` reads all files at their first open, not the small ones alone."""
+    _OPENED[folder] = Look(folder, str(manifest["artifact"]), remedy, name, structure)
+    files: dict[str, dict[str, Any]] = manifest.get("files", {})
+    for file, facts in files.items():
+        if what := _wrong_size(folder / file, facts):
+            raise DamagedError(folder / file, what, remedy)
+    paths = [folder / file for file in files]
+    if files and seen.recall(folder.parent, folder.name, paths) == _SOUND:
+        return
+    read = {file: facts for file, facts in files.items() if whole or facts["bytes"] <= SMALL}
+    for fault in _changed(folder, read):
+        raise DamagedError(*fault, remedy)
+    if structure is not None:
+        structure()
+    if files:
+        note_sound(folder, manifest)
+
+
+def note_sound(folder: Path, manifest: dict[str, Any]) -> None:
+    """Note that an artefact has been looked at, so that the next open need not."""
+    seen.note(folder.parent, folder.name, [folder / file for file in manifest["files"]], _SOUND)
+
+
+def faults(
+    folder: Path,
+    kind: str,
+    *,
+    name: str = MANIFEST,
+    structure: Structure | None = None,
+    advance: Callable[[float], None] = lambda _: None,
+) -> Iterator[Fault]:
+    """All that is wrong with an artefact: every byte is read. ``advance`` hears how many."""
+    path = folder / name
+    try:
+        manifest = read_manifest(folder, kind, "", name=name)
+    except ArtifactError as error:
+        yield _as_fault(path, error)
+        return
+    if "checksum" in manifest and not is_spelt_right(path, manifest):
+        yield Fault(path, "it is not as it was written")
+    files: dict[str, dict[str, Any]] = manifest.get("files", {})
+    fine = dict(files)
+    for file, facts in files.items():
+        if what := _wrong_size(folder / file, facts):
+            del fine[file]
+            yield Fault(folder / file, what)
+    yield from _changed(folder, fine, advance)
+    if structure is not None and len(fine) == len(files):
+        try:
+            structure()
+        except ArtifactError as error:
+            yield _as_fault(folder, error)
+
+
+def explain(error: BaseException) -> LinkwalkError | None:
+    """The damage behind an error that nobody expected, if an artefact that is open has any; all of it is read."""
+    if isinstance(error, LinkwalkError):
+        return error
+    if not is_failure(error) or isinstance(error, ImportError):
+        return None
+    return next((found for look in list(_OPENED.values()) if (found := look.error()) is not None), None)
+
+
+def _wrong_size(path: Path, facts: dict[str, Any]) -> str | None:
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        return in_words(error)
+    if not path.is_file():
+        return "it is no plain file"
+    return None if size == facts["bytes"] else f"{size:,} bytes instead of {facts['bytes']:,}"
+
+
+def _changed(
+    folder: Path, files: dict[str, dict[str, Any]], advance: Callable[[float], None] = lambda _: None
+) -> Iterator[Fault]:
+    """Files whose bytes are not those that were written."""
+
+    def wrong(file: str) -> str | None:
+        try:
+            same = checksum(folder / file, advance) == files[file]["sha256"]
+        except OSError as error:
+            return in_words(error)
+        return None if same else "its checksum is not the one it was written with"
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for file, what in zip(files, pool.map(wrong, files), strict=True):
+            if what:
+                yield Fault(folder / file, what)
+
+
+def _as_fault(path: Path, error: ArtifactError) -> Fault:
+    return Fault(error.path, error.what) if isinstance(error, DamagedError) else Fault(path, str(error))

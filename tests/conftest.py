@@ -166,9 +166,14 @@ def graph_files(workspace: Path) -> dict[str, bytes]:
     """Every file of a graph; of the manifest only what does not name the input."""
     files = {path.name: path.read_bytes() for path in sorted((workspace / "graph").iterdir())}
     manifest = json.loads(files.pop("manifest.json"))
-    for name in ("inputs", "fingerprint"):
+    for name in ("inputs", "fingerprint", "checksum"):
         del manifest[name]
     return {**files, "manifest": json.dumps(manifest, sort_keys=True).encode()}
+
+
+def shown(workspace: Path) -> list[str]:
+    """What a workspace holds, but for notes and locks."""
+    return sorted(path.name for path in workspace.iterdir() if not path.name.startswith("."))
 
 
 def assert_same_files(a: dict[str, bytes], b: dict[str, bytes]) -> None:

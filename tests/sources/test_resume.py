@@ -19,7 +19,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.sources import dump as dump_module
 from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.shard import ExtractConfig
-from tests.conftest import P, assert_same_files, graph_files, prose, world, write_dump
+from tests.conftest import P, assert_same_files, graph_files, prose, shown, world, write_dump
 from tests.sources.test_workers import alive
 
 # Small chunks, so that a small dump makes many shards; the rest is the real command line.
@@ -61,7 +61,7 @@ def run(script: Path, *args: object) -> dict[str, object]:
 def expected(script: Path, dump: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     workspace = tmp_path_factory.mktemp("whole") / "wiki"
     run(script, dump, "-o", workspace, "--workers", 1)
-    assert [path.name for path in workspace.iterdir()] == ["graph"]
+    assert shown(workspace) == ["graph"]
     return {path.name: path.read_bytes() for path in sorted((workspace / "graph").iterdir())}
 
 
@@ -92,7 +92,7 @@ def check_resumed(
     script: Path, dump: Path, workspace: Path, expected: dict[str, bytes], workers: int
 ) -> None:
     run(script, dump, "-o", workspace, "--workers", workers)
-    assert [path.name for path in workspace.iterdir()] == ["graph"]
+    assert shown(workspace) == ["graph"]
     files = {path.name: path.read_bytes() for path in sorted((workspace / "graph").iterdir())}
     assert_same_files(files, expected)
 
@@ -221,7 +221,7 @@ def test_the_old_graph_stays_readable_until_the_new_one_is_there(
     assert missed <= 2
     assert seen <= {1, json.loads(expected["manifest.json"])["counts"]["articles"]}
     assert old.block(0).title == "Old page"
-    assert [path.name for path in workspace.iterdir()] == ["graph"]
+    assert shown(workspace) == ["graph"]
     files = {path.name: path.read_bytes() for path in sorted((workspace / "graph").iterdir())}
     assert_same_files(files, expected)
 
@@ -235,7 +235,7 @@ def test_two_builds_at_once(script: Path, dump: Path, tmp_path: Path) -> None:
                 assert process.poll() is None
                 time.sleep(0.001)
             process.send_signal(signal.SIGSTOP)
-            with pytest.raises(LinkwalkError, match="another build is writing to"):
+            with pytest.raises(LinkwalkError, match="another process is writing"):
                 build([dump], workspace)
         finally:
             process.send_signal(signal.SIGCONT)
@@ -270,7 +270,7 @@ def test_a_second_build_is_up_to_date_and_tidies_up(tmp_path: Path) -> None:
     assert (first.fresh, second.fresh) == (True, False)
     assert (first.manifest, first.ledger) == (second.manifest, second.ledger)
     assert {p: p.stat().st_mtime_ns for p in (workspace / "graph").iterdir()} == before
-    assert [p.name for p in workspace.iterdir()] == ["graph"]
+    assert shown(workspace) == ["graph"]
 
 
 def test_another_graph_is_replaced_by_force_only(tmp_path: Path) -> None:
@@ -283,12 +283,24 @@ def test_another_graph_is_replaced_by_force_only(tmp_path: Path) -> None:
     write_dump(path, [P("B", prose(60))])
     with pytest.raises(InputError, match="other input or options: add --force"):
         build([path], workspace, other)
-    for name in ("manifest.json", "ledger.json"):
-        build([path], workspace, other, force=True)
-        (workspace / "graph" / name).write_text("[1, 2" if name == "ledger.json" else "[1, 2]")
-        with pytest.raises(InputError, match="this version cannot read: add --force"):
-            build([path], workspace, other)
     build([path], workspace, other, force=True)
+    (workspace / "graph" / "manifest.json").write_text("[1, 2]")
+    with pytest.raises(InputError, match="this version cannot read: add --force"):
+        build([path], workspace, other)
+    build([path], workspace, other, force=True)
+
+
+@pytest.mark.parametrize("name", ["ledger.json", "text.bin", "out_targets.npy", "titles_offsets.npy"])
+def test_a_damaged_graph_of_the_same_input_is_made_again(tmp_path: Path, name: str) -> None:
+    path, workspace = write_dump(tmp_path / "x.xml", [P("B", prose(60))]), tmp_path / "wiki"
+    build([path], workspace)
+    whole = graph_files(workspace)
+    damaged = bytearray(whole[name])
+    damaged[-1] ^= 1
+    (workspace / "graph" / name).write_bytes(damaged)
+    assert build([path], workspace).fresh
+    assert_same_files(graph_files(workspace), whole)
+    assert not build([path], workspace).fresh
     assert Graph.open(workspace).titles[0] == "B"
 
 
@@ -300,7 +312,7 @@ def test_killed_between_the_two_renames(tmp_path: Path) -> None:
     (workspace / "graph.partial").mkdir()
     build([path], workspace)
     assert_same_files(graph_files(workspace), whole)
-    assert [p.name for p in workspace.iterdir()] == ["graph"]
+    assert shown(workspace) == ["graph"]
 
 
 _SAMPLES = Path(__file__).parents[3] / "shared" / "data" / "genuine-dump-samples.tar.xz"
@@ -343,3 +355,34 @@ def test_a_genuine_dump_in_many_pieces_and_killed(
     pages = result.ledger["pages"]
     assert pages["read"] == pages["kept"] + sum(pages["skipped"].values()) == 2004
     assert pages["kept"] > 500
+
+
+@pytest.mark.parametrize("name", ["plan.json", "read.json", "shard-000001.npz", "links-000002.npz"])
+@pytest.mark.parametrize("damage", ["flipped", "empty", "cut"])
+def test_what_is_damaged_in_an_unfinished_build_is_made_again(
+    script: Path, dump: Path, expected: dict[str, bytes], tmp_path: Path, name: str, damage: str
+) -> None:
+    workspace = tmp_path / "wiki"
+    partial = workspace / "graph.partial"
+    reached = lambda: len(list(partial.glob("edges-*.npz"))) > 1  # noqa: E731
+    start_and_kill(reached, script, dump, "-o", workspace, "--workers", 1)
+    path = partial / name
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 16
+    path.write_bytes({"flipped": content, "empty": b"", "cut": content[: len(content) // 3]}[damage])
+    check_resumed(script, dump, workspace, expected, 1)
+
+
+def test_any_change_of_a_large_dump_is_noticed(tmp_path: Path) -> None:
+    path, workspace = write_dump(tmp_path / "x.xml", [P("A", prose(60))]), tmp_path / "wiki"
+    with path.open("ab") as file:  # blanks behind the last page, far more than samples of it would see
+        file.write(b" " * 50_000_000)
+    build([path], workspace)
+    assert not build([path], workspace).fresh
+    state = path.stat()
+    with path.open("r+b") as file:
+        file.seek(20_500_000)
+        file.write(b"\n" * 1000)
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    with pytest.raises(InputError, match="other input or options"):
+        build([path], workspace)

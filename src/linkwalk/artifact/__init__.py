@@ -7,6 +7,7 @@ made again. Whoever opens an artefact looks at it first (``look_at``); what come
 ``parsing``, and an error that nobody expected is explained by the damage behind it (``explain``).
 """
 
+from linkwalk.artifact import seen
 from linkwalk.artifact.files import (
     checksum,
     digest,
@@ -43,6 +44,7 @@ __all__ = [
     "read_manifest",
     "replacing",
     "seal",
+    "seen",
     "sync",
     "to_json",
     "write_json",

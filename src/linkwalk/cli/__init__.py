@@ -7,7 +7,10 @@ import errno
 import os
 import sys
 from io import TextIOWrapper
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from linkwalk.errors import LinkwalkError
 
 
 def main(args: list[str] | None = None) -> NoReturn:
@@ -38,9 +41,20 @@ def main(args: list[str] | None = None) -> NoReturn:
         sys.exit(141)
     except OSError as error:
         _fail(_in_words(error))
+    except BaseException as error:  # a panic of a Rust library is no Exception
+        _fail(str(_explained(error)))
     if status == 130:
         print("interrupted: run the same command again to go on from what is finished", file=sys.stderr)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _explained(error: BaseException) -> "LinkwalkError":
+    """The damaged file behind an error that nobody expected; one that has no such reason is raised again."""
+    from linkwalk.artifact import explain
+
+    if isinstance(error, SystemExit) or (found := explain(error)) is None:
+        raise error
+    return found
 
 
 def _in_words(error: OSError) -> str:

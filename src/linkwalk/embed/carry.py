@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from linkwalk.artifact import digest, finish, write_json
+from linkwalk.artifact import digest, locked, publish, seal
 from linkwalk.embed.job import RANDOM
 from linkwalk.embed.store import Embeddings, folder_of
 from linkwalk.errors import InputError
@@ -27,17 +27,18 @@ def carry(whole: Embeddings, workspace: Path, part: Graph, nodes: Int64s) -> Non
         raise InputError(f"{len(nodes)} rows do not fit a graph of {part.nodes} nodes")
     final = folder_of(workspace, whole.name)
     partial = final.with_name(final.name + ".carried.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(parents=True)
-    writer = ArrayWriter(partial / "vectors.npy", np.float16, whole.width)
-    for start in range(0, len(nodes), _CHUNK):
-        writer.append(whole.vectors[nodes[start : start + _CHUNK]])
-    writer.close()
-    manifest = whole.manifest | {
-        "graph": part.fingerprint,
-        "snapshot": part.manifest["snapshot"],
-        "nodes": part.nodes,
-        "fingerprint": digest([part.fingerprint, whole.fingerprint]),
-    }
-    write_json(partial / "manifest.json", manifest)
-    finish(partial, final)
+    with locked(final):
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        writer = ArrayWriter(partial / "vectors.npy", np.float16, whole.width)
+        for start in range(0, len(nodes), _CHUNK):
+            writer.append(whole.vectors[nodes[start : start + _CHUNK]])
+        writer.close()
+        manifest = whole.manifest | {
+            "graph": part.fingerprint,
+            "snapshot": part.manifest["snapshot"],
+            "nodes": part.nodes,
+            "fingerprint": digest([part.fingerprint, whole.fingerprint]),
+        }
+        seal(partial, manifest)
+        publish(partial, final)

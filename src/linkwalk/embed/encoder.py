@@ -3,6 +3,7 @@
 Shapes: B texts of a batch, L tokens padded, D width.
 """
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,9 @@ MAX_TOKENS = 200
 
 #: Tokens of a batch: on a CPU what stays in its caches, on a GPU what keeps it busy.
 CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 4096, 1 << 17
+
+#: How models are opened, whoever made them: no network, and no code from their folder.
+FROM_DISK: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 
 
 class Encoder(Protocol):
@@ -143,12 +147,13 @@ def _load(folder: Path, device: "torch.device") -> tuple[Any, Any]:
         from transformers import AutoModel, AutoTokenizer
     except ImportError:
         raise InputError(f"transformers is not installed: {INSTALL}") from None
+    refuse_code(folder)
     try:
         with silence():
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            tokenizer = AutoTokenizer.from_pretrained(folder, **FROM_DISK)
             model, found = AutoModel.from_pretrained(
                 folder,
-                local_files_only=True,
+                **FROM_DISK,
                 use_safetensors=True,
                 dtype=compute_dtype(device),
                 output_loading_info=True,
@@ -166,6 +171,19 @@ def _load(folder: Path, device: "torch.device") -> tuple[Any, Any]:
     if model.config.is_encoder_decoder:
         model = model.get_encoder()
     return tokenizer, model.to(device).eval()
+
+
+def refuse_code(folder: Path) -> None:
+    """Refuse a model that brings code of its own, whether or not the library could do without it."""
+    for name in ("config.json", "tokenizer_config.json"):
+        try:
+            config = json.loads((folder / name).read_bytes())
+        except (OSError, ValueError, RecursionError):  # the library says what is wrong with it
+            continue
+        if isinstance(config, dict) and config.get("auto_map"):
+            raise InputError(
+                f"the model in {folder} brings code of its own (auto_map in {name}), which is never run: choose another"
+            )
 
 
 @contextmanager

@@ -4,6 +4,7 @@ Shards are plain files in ``NAME.partial`` and do not depend on each other, so t
 brought together. The last one in place, they become one table, which takes its place in one step.
 """
 
+import contextlib
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk import __version__
-from linkwalk.artifact import FORMAT, digest, finish, write_json
+from linkwalk.artifact import FORMAT, digest, locked, publish, seal
 from linkwalk.device import choose_device
 from linkwalk.embed.encoder import MAX_TOKENS, open_encoder
 from linkwalk.embed.features import WIDTH, random_features
@@ -22,7 +23,7 @@ from linkwalk.embed.model import find_model
 from linkwalk.embed.shards import Shards
 from linkwalk.embed.store import KIND, Embeddings, folder_of
 from linkwalk.embed.text import node_texts
-from linkwalk.errors import ArtifactError, InputError
+from linkwalk.errors import ArtifactError, InputError, LinkwalkError
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 
@@ -110,24 +111,34 @@ def embed(
     first, last = _range(only, shards.count)
 
     if not force and (done := _finished(workspace, name, graph, who)) is not None:
-        shards.remove()
+        _tidy_up(shards, final)
         return _result(workspace, name, shards, manifest=done)
-    shards.begin(force=force)
-    imported = sum(shards.take(Path(folder)) for folder in imports)
-    todo = [number for number in range(first, last) if not shards.has(number)]
-    if todo:
-        blocks = sum(shards.bounds(number)[1] - shards.bounds(number)[0] for number in todo)
-        rows = _source(graph, config, device, batch_tokens)
-        with progress.stage("embed", blocks, "blocks") as stage:
-            for number in todo:
-                shards.write(number, rows(*shards.bounds(number), stage.advance))
-            stage.update(blocks)
-    missing = sum(not shards.has(number) for number in range(shards.count))
-    if missing:
-        return _result(workspace, name, shards, made=len(todo), imported=imported, missing=missing)
-    manifest = _manifest(graph, who)
-    _assemble(shards, manifest, final, empty_width=config.width)
+    with locked(final):
+        # Once more: somebody else may have made them meanwhile.
+        if not force and (done := _finished(workspace, name, graph, who)) is not None:
+            return _result(workspace, name, shards, manifest=done)
+        shards.begin(force=force)
+        imported = sum(shards.take(Path(folder)) for folder in imports)
+        todo = [number for number in range(first, last) if not shards.has(number)]
+        if todo:
+            blocks = sum(shards.bounds(number)[1] - shards.bounds(number)[0] for number in todo)
+            rows = _source(graph, config, device, batch_tokens)
+            with progress.stage("embed", blocks, "blocks") as stage:
+                for number in todo:
+                    shards.write(number, rows(*shards.bounds(number), stage.advance))
+                stage.update(blocks)
+        missing = sum(not shards.has(number) for number in range(shards.count))
+        if missing:
+            return _result(workspace, name, shards, made=len(todo), imported=imported, missing=missing)
+        manifest = _assemble(shards, _manifest(graph, who), final, empty_width=config.width)
     return _result(workspace, name, shards, made=len(todo), imported=imported, manifest=manifest)
+
+
+def _tidy_up(shards: Shards, final: Path) -> None:
+    """Remove shards that nobody needs any more; not from under a run that is at work."""
+    if shards.folder.exists():
+        with contextlib.suppress(LinkwalkError, OSError), locked(final):
+            shards.remove()
 
 
 def default_name(config: EmbedConfig) -> str:
@@ -222,16 +233,17 @@ def _manifest(graph: Graph, who: _Identity) -> dict[str, Any]:
     }
 
 
-def _assemble(shards: Shards, manifest: dict[str, Any], final: Path, *, empty_width: int) -> None:
-    """Make the shards one table with its manifest and put it in its place."""
+def _assemble(shards: Shards, manifest: dict[str, Any], final: Path, *, empty_width: int) -> dict[str, Any]:
+    """Make the shards one table with its manifest and put it in its place; returns the manifest."""
     whole = shards.folder / "whole"
     shutil.rmtree(whole, ignore_errors=True)
     whole.mkdir()
     manifest["width"] = shards.join(whole / "vectors.npy", empty_width)
     manifest["fingerprint"] = digest([manifest["graph"], manifest["encoder_fingerprint"]])
-    write_json(whole / "manifest.json", manifest)
-    finish(whole, final)
+    manifest = seal(whole, manifest)
+    publish(whole, final)
     shards.remove()
+    return manifest
 
 
 def _result(

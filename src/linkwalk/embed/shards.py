@@ -1,7 +1,8 @@
-"""The finished part of a table: one half-precision ``.npy`` file per shard, beside the job they belong to."""
+"""The finished part of a table: one half-precision ``.npy`` file per shard, beside the job they belong to.
 
-import json
-import os
+Each is a piece: it ends in its checksum, so that a damaged one is made again.
+"""
+
 import shutil
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.artifact import write_json
-from linkwalk.errors import InputError
+from linkwalk.artifact import is_whole, read_json, write_json, write_piece
+from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.columns import ArrayWriter, map_array
 
 _WORDS = {
@@ -57,7 +58,7 @@ class Shards:
         return self.folder / f"shard-{number:06}.npy"
 
     def has(self, number: int) -> bool:
-        """Whether a shard is finished; one that cannot be read is not."""
+        """Whether a shard is finished; one that is damaged is not."""
         return self._read(self.path(number), number) is not None
 
     def write(self, number: int, vectors: NDArray[np.float32]) -> None:
@@ -68,11 +69,7 @@ class Shards:
             raise InputError(
                 "the encoder's values are too large for half precision: add tanh, or take another encoder"
             )
-        partial = self.path(number).with_suffix(f".{os.getpid()}.partial")
-        writer = ArrayWriter(partial, np.float16, half.shape[1])
-        writer.append(half)
-        writer.close()
-        os.replace(partial, self.path(number))
+        write_piece(self.path(number), lambda file: np.save(file, half, allow_pickle=False))
 
     def take(self, folder: Path) -> int:
         """Copy the shards that another machine made for the same job; returns how many were news."""
@@ -109,20 +106,18 @@ class Shards:
 
     def _read(self, path: Path, number: int) -> NDArray[np.float16] | None:
         try:
-            vectors = map_array(path)
-        except (OSError, ValueError, EOFError):
+            vectors = map_array(path, dtype=np.float16) if is_whole(path) else None
+        except ArtifactError:
             return None
         start, stop = self.bounds(number)
-        good = vectors.ndim == 2 and len(vectors) == stop - start and vectors.dtype == np.float16
-        return vectors if good else None
+        return vectors if vectors is not None and vectors.ndim == 2 and len(vectors) == stop - start else None
 
 
 def _read_job(folder: Path) -> dict[str, Any] | None:
     try:
-        job = json.loads((folder / "job.json").read_bytes())
-    except (OSError, ValueError):
+        return read_json(folder / "job.json", "")
+    except ArtifactError:
         return None
-    return job if isinstance(job, dict) else None
 
 
 def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:

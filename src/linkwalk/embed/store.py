@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.artifact import read_manifest
-from linkwalk.errors import ArtifactError, InputError
+from linkwalk.artifact import look_at, read_manifest
+from linkwalk.errors import ArtifactError, DamagedError, InputError
 from linkwalk.graph.columns import map_array
 from linkwalk.graph.store import Graph
 
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from linkwalk.embed.encoder import TransformerEncoder
 
 KIND = "embeddings"
+FIELDS = {
+    "graph": str,
+    "width": int,
+    "encoder": str,
+    "model_fingerprint": str,
+    "encoder_fingerprint": str,
+    "config": dict,
+}
+"""What its manifest must have."""
 
 
 def folder_of(workspace: Path, name: str) -> Path:
@@ -48,17 +57,17 @@ class Embeddings:
             there = names(workspace)
             others = f" (there are: {', '.join(there)})" if there else ""
             raise ArtifactError(f"no embeddings named {name!r} in {workspace}{others}: run `{make}` first")
-        manifest = read_manifest(folder, KIND, make)
-        if manifest.get("graph") != graph.fingerprint:
+        manifest, remedy = read_manifest(folder, KIND, make, FIELDS), f"run `{make} --force`"
+        if manifest["graph"] != graph.fingerprint:
             raise ArtifactError(
                 f"the embeddings {name!r} in {workspace} are of another graph: run `{make}` again"
             )
-        try:
-            vectors = map_array(folder / "vectors.npy")
-        except (OSError, ValueError, EOFError) as error:
-            raise ArtifactError(f"{folder} is damaged ({error}): run `{make} --force`") from None
-        if vectors.shape != (graph.nodes, manifest["width"]) or vectors.dtype != np.float16:
-            raise ArtifactError(f"{folder} is damaged (vectors.npy has another shape): run `{make} --force`")
+        vectors = map_array(folder / "vectors.npy", remedy, np.float16, manifest["width"])
+        if len(vectors) != graph.nodes:
+            raise DamagedError(
+                folder / "vectors.npy", f"{len(vectors):,} rows instead of {graph.nodes:,}", remedy
+            )
+        look_at(folder, manifest, remedy)
         return cls(name, manifest, vectors)
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from linkwalk.artifact import finish, write_json
+from linkwalk.artifact import locked, publish
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.store import Graph
@@ -89,15 +89,16 @@ def split(
         units = _rank(graph, by, stage)
         stage.update(graph.edges)
     finished = []
-    for parity, name in enumerate(HALVES):
-        chosen, exhausted = units.half(parity, nodes)
-        workspace = out_dir / name
-        config = {"by": by, "nodes": nodes, "half": name}
-        with progress.stage(name, len(chosen), "nodes") as stage:
-            finished.append(_write(graph, chosen, workspace, name, config, exhausted, stage))
-        del chosen
-    for half in finished:  # both or, if the second fails, neither
-        finish(half.workspace / "graph.partial", half.workspace / "graph")
+    with locked(out_dir / HALVES[0] / "graph"), locked(out_dir / HALVES[1] / "graph"):
+        for parity, name in enumerate(HALVES):
+            chosen, exhausted = units.half(parity, nodes)
+            workspace = out_dir / name
+            config = {"by": by, "nodes": nodes, "half": name}
+            with progress.stage(name, len(chosen), "nodes") as stage:
+                finished.append(_write(graph, chosen, workspace, name, config, exhausted, stage))
+            del chosen
+        for half in finished:  # both or, if the second fails, neither
+            publish(half.workspace / "graph.partial", half.workspace / "graph")
     return finished[0], finished[1]
 
 
@@ -126,7 +127,7 @@ def _check_room(graph: Graph, out_dir: Path) -> None:
         if entry.name not in HALVES or not entry.is_dir():
             raise InputError(f"{out_dir} holds something else ({entry.name}): choose another folder with -o")
         for inner in sorted(entry.iterdir()):
-            if inner.name not in own:
+            if inner.name not in own and not inner.name.startswith("."):
                 raise InputError(
                     f"{entry} holds more than a graph ({inner.name}): choose another folder with -o"
                 )
@@ -269,7 +270,12 @@ def _write(
         "snapshot": snapshot | {"name": f"{snapshot['name']} ({name} half)"},
         "split": {"exhausted": exhausted},
     }
-    counts, cut = write_subgraph(graph, chosen, partial, facts, stage)
-    half = Half(name, workspace, counts["articles"], counts["nodes"], counts["edges_by_kind"], cut, exhausted)
-    write_json(partial / "ledger.json", half.to_json())
-    return half
+
+    def half(counts: dict[str, Any], cut: dict[str, int]) -> Half:
+        kept = counts["edges_by_kind"]
+        return Half(name, workspace, counts["articles"], counts["nodes"], kept, cut, exhausted)
+
+    counts, cut = write_subgraph(
+        graph, chosen, partial, facts, stage, lambda counts, cut: half(counts, cut).to_json()
+    )
+    return half(counts, cut)

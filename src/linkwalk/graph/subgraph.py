@@ -1,6 +1,6 @@
 """The graph that some nodes of another one span: these nodes with their articles, and the edges between them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.artifact import write_json
 from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
 from linkwalk.graph.store import KINDS, Graph
 from linkwalk.graph.writer import GraphWriter
@@ -16,12 +17,16 @@ from linkwalk.progress import Stage
 _CHUNK = 1 << 16
 
 
+Ledger = Callable[[dict[str, Any], dict[str, int]], dict[str, Any]]
+
+
 def write_subgraph(
-    graph: Graph, chosen: Int64s, folder: Path, facts: Mapping[str, Any], stage: Stage
+    graph: Graph, chosen: Int64s, folder: Path, facts: Mapping[str, Any], stage: Stage, ledger: Ledger
 ) -> tuple[dict[str, Any], dict[str, int]]:
     """Write the subgraph of the nodes ``chosen``, ascending, into ``folder``; ``facts`` go into its manifest.
 
-    Returns the manifest's counts and, by kind, how many edges of these nodes led to others and are left out.
+    Returns the manifest's counts and, by kind, how many edges of these nodes led to others and are left out; of these
+    ``ledger`` makes the ledger.
     """
     new_node = _numbers(chosen, graph.nodes)
     owners = graph.node_article[chosen]
@@ -47,8 +52,10 @@ def write_subgraph(
             _add_blocks(graph, writer, part, new_article, new_section)
             _add_edges(graph, writer, part, new_node, cut)
             stage.advance(len(part))
-        manifest = writer.finish(dict(facts))
-    return manifest["counts"], dict(zip(KINDS, cut.tolist(), strict=True))
+        counts, left_out = writer.counts(), dict(zip(KINDS, cut.tolist(), strict=True))
+        write_json(folder / "ledger.json", ledger(counts, left_out))
+        writer.finish(dict(facts))
+    return counts, left_out
 
 
 def _chunks(array: Int64s) -> Iterator[Int64s]:

@@ -106,6 +106,16 @@ class GraphWriter:
         self.edges += len(targets)
         self._kinds += np.bincount(kinds, minlength=len(KINDS))
 
+    def counts(self) -> dict[str, Any]:
+        """How much of everything there is so far."""
+        return {
+            "articles": self.articles,
+            "nodes": self.nodes,
+            "edges": self.edges,
+            "edges_by_kind": dict(zip(KINDS, self._kinds.tolist(), strict=True)),
+            "sentences": self.sentences,
+        }
+
     def finish(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """Close the columns, derive the transpose and the name index, write the manifest; return it."""
         self._columns.__exit__(None, None, None)
@@ -114,13 +124,7 @@ class GraphWriter:
         whole = {
             "artifact": "graph",
             "format": FORMAT,
-            "counts": {
-                "articles": self.articles,
-                "nodes": self.nodes,
-                "edges": self.edges,
-                "edges_by_kind": dict(zip(KINDS, self._kinds.tolist(), strict=True)),
-                "sentences": self.sentences,
-            },
+            "counts": self.counts(),
             **manifest,
         }
         whole["fingerprint"] = digest(whole)

@@ -4,15 +4,16 @@ Everything is written below ``WIKI/graph.partial``; the finished graph is rename
 was killed finds its finished shards there and goes on; what a stage merges from shards is quickly made again.
 """
 
-import json
+import contextlib
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from linkwalk import __version__
-from linkwalk.artifact import FORMAT, fingerprint_file, finish, read_manifest, write_json
+from linkwalk.artifact import FORMAT, checksum, locked, publish, read_json, read_manifest, seen, write_json
+from linkwalk.artifact.locks import lock_of
 from linkwalk.errors import ArtifactError, InputError, LinkwalkError
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
@@ -22,6 +23,11 @@ from linkwalk.sources.shard import ExtractConfig, finished
 from linkwalk.sources.workers import Workers
 
 __all__ = ["BuildConfig", "BuildResult", "ExtractConfig", "build"]
+
+_LARGE = 256 << 20
+"""Bytes of input from which on reading them for their checksum takes long enough to be shown."""
+_OWN = (lock_of(Path("graph")).name, seen.NOTE)
+"""What may be in an empty workspace: our own notes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,53 +56,45 @@ def build(
     progress = progress or Progress(quiet=True)
     opened = [open_dump(path) for path in dumps]
     other = _open_anchors(anchors) if anchors is not None else None
-    plan = _plan(opened, config, other)
+    plan = _plan(opened, config, other, workspace, progress)
     final, partial = workspace / "graph", workspace / "graph.partial"
-    if present := _present(workspace, plan, force=force):
-        if strict and present.ledger["damage"]:
-            raise InputError(
-                f"{workspace} was made from damaged input (graph/ledger.json), and --strict was asked for"
-            )
+    if present := _present(workspace, plan, force=force, strict=strict):
         _tidy_up(workspace)
         return present
-    made = _first_missing(workspace)
-    partial.mkdir(parents=True, exist_ok=True)
-    try:
-        with _lock(partial, workspace), Workers(workers) as pool:
-            _begin(partial, plan)
-            job = Build(partial, opened, config, other, pool, progress)
-            manifest, ledger = job.run(plan, strict=strict)
-            finish(partial / "graph", final)
-    except InputError:  # bad input leaves nothing behind
-        shutil.rmtree(made or partial, ignore_errors=True)
-        raise
-    except OSError:  # a full disk, say: what is finished stays, to go on from, as it does after a kill
-        shutil.rmtree(partial / "graph", ignore_errors=True)
-        for file in partial.glob("*.partial"):
-            file.unlink(missing_ok=True)
-        if not finished(partial, "shard"):
-            shutil.rmtree(made or partial, ignore_errors=True)
-        raise
-    shutil.rmtree(partial, ignore_errors=True)
+    with locked(final):
+        # Once more: somebody else may have made it meanwhile.
+        if present := _present(workspace, plan, force=force, strict=strict):
+            return present
+        partial.mkdir(parents=True, exist_ok=True)
+        try:
+            with Workers(workers) as pool:
+                _begin(partial, plan)
+                job = Build(partial, opened, config, other, pool, progress)
+                manifest, ledger = job.run(plan, strict=strict)
+                publish(partial / "graph", final)
+        except InputError:  # bad input leaves nothing behind
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+        except OSError:  # a full disk, say: what is finished stays, to go on from, as it does after a kill
+            shutil.rmtree(partial / "graph", ignore_errors=True)
+            for file in partial.glob("*.partial"):
+                file.unlink(missing_ok=True)
+            if not finished(partial, "shard"):
+                shutil.rmtree(partial, ignore_errors=True)
+            raise
+        shutil.rmtree(partial, ignore_errors=True)
+        for dump, facts in zip(opened, plan["inputs"], strict=False):
+            seen.note(workspace, _key(dump.path), [dump.path], facts["fingerprint"])
     return BuildResult(workspace, manifest, ledger, True)
-
-
-def _first_missing(folder: Path) -> Path | None:
-    """The outermost folder that has to be made for ``folder`` to be there."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    return missing[-1] if missing else None
 
 
 def _tidy_up(workspace: Path) -> None:
     """Remove what a build left that was killed just after it had finished; not from under one that is at work."""
-    shutil.rmtree(workspace / "graph.old", ignore_errors=True)
-    partial = workspace / "graph.partial"
-    if partial.exists():
-        try:
-            with _lock(partial, workspace):
-                shutil.rmtree(partial, ignore_errors=True)
-        except LinkwalkError:
-            pass
+    left = [workspace / name for name in ("graph.old", "graph.partial") if (workspace / name).exists()]
+    if left:
+        with contextlib.suppress(LinkwalkError, OSError), locked(workspace / "graph"):
+            for folder in left:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _open_anchors(workspace: Path) -> Graph:
@@ -107,66 +105,75 @@ def _open_anchors(workspace: Path) -> Graph:
     return graph
 
 
-def _plan(dumps: Sequence[Dump], config: BuildConfig, other: Graph | None) -> dict[str, Any]:
+def _plan(
+    dumps: Sequence[Dump], config: BuildConfig, other: Graph | None, workspace: Path, progress: Progress
+) -> dict[str, Any]:
     """What the graph follows from: version, options, inputs."""
-    inputs = [{"name": d.path.name, "bytes": d.size, "fingerprint": fingerprint_file(d.path)} for d in dumps]
+    sums = _fingerprints(dumps, workspace, progress)
+    inputs: list[dict[str, Any]] = [
+        {"name": dump.path.name, "bytes": dump.size, "fingerprint": fingerprint}
+        for dump, fingerprint in zip(dumps, sums, strict=True)
+    ]
     if other is not None:
         inputs.append({"name": f"anchors of {other.snapshot}", "fingerprint": other.fingerprint})
     return {"linkwalk": __version__, "format": FORMAT, "config": asdict(config), "inputs": inputs}
 
 
-def _present(workspace: Path, plan: dict[str, Any], *, force: bool) -> BuildResult | None:
-    """The graph that is there already, if it is this one; anything else that is in the way is an error."""
+def _fingerprints(dumps: Sequence[Dump], workspace: Path, progress: Progress) -> list[str]:
+    """SHA-256 of every dump: all of it is read, but only once while the file stays the same."""
+    known = [seen.recall(workspace, _key(dump.path), [dump.path]) for dump in dumps]
+    todo = [dump for dump, found in zip(dumps, known, strict=True) if found is None]
+    size = sum(dump.size for dump in todo)
+    shown = progress if size > _LARGE else Progress(quiet=True)
+    with shown.stage("hash", size / 1e6, "MB") as stage:
+        sums = {dump.path: checksum(dump.path, lambda n: stage.advance(n / 1e6)) for dump in todo}
+    return [str(found or sums[dump.path]) for dump, found in zip(dumps, known, strict=True)]
+
+
+def _key(dump: Path) -> str:
+    """What the note on a dump's checksum goes by."""
+    return f"dump {dump.resolve()}"
+
+
+def _present(workspace: Path, plan: dict[str, Any], *, force: bool, strict: bool) -> BuildResult | None:
+    """The graph that is there already, if it is this one and whole; anything else that is in the way is an error."""
     if workspace.exists() and not workspace.is_dir():
         raise InputError(f"{workspace} is a file: name a folder for the workspace")
-    if not workspace.exists() or not any(workspace.iterdir()):
+    if not workspace.exists() or all(entry.name in _OWN for entry in workspace.iterdir()):
         return None
     if not (workspace / "graph").exists():
         if (workspace / "graph.partial").exists():
             return None
         raise InputError(f"{workspace} holds something else: name an empty or a new folder with -o")
-    try:
-        manifest = read_manifest(workspace / "graph", "graph", "linkwalk build")
-        ledger = json.loads((workspace / "graph" / "ledger.json").read_bytes())
-    except (ArtifactError, OSError, ValueError):
-        if force:
-            return None
-        raise InputError(
-            f"{workspace} holds a graph this version cannot read: add --force to replace it"
-        ) from None
     if force:
         return None
-    if {key: manifest.get(key) for key in plan} == plan:
-        return BuildResult(workspace, manifest, ledger, False)
-    raise InputError(
-        f"{workspace} holds a graph of other input or options: add --force to replace it, or name another folder"
-    )
-
-
-def _lock(partial: Path, workspace: Path) -> TextIO:
-    """Keep two builds out of one folder; the lock goes with the process, however it ends."""
-    file = (partial / "lock").open("w")
+    unreadable = InputError(f"{workspace} holds a graph this version cannot read: add --force to replace it")
     try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except ImportError:
-        pass  # no such locks on this system
-    except OSError:
-        file.close()
-        raise LinkwalkError(
-            f"another build is writing to {workspace}: wait for it, or name another folder"
-        ) from None
-    return file
+        manifest = read_manifest(workspace / "graph", "graph", "linkwalk build")
+    except ArtifactError:
+        raise unreadable from None
+    if {key: manifest.get(key) for key in plan} != plan:
+        raise InputError(
+            f"{workspace} holds a graph of other input or options: add --force to replace it, or name another folder"
+        )
+    try:
+        Graph.open(workspace)
+        ledger = read_json(workspace / "graph" / "ledger.json", "", {"damage": dict})
+    except ArtifactError:
+        return None  # damaged: it is made again, of the same input
+    if strict and ledger["damage"]:
+        raise InputError(
+            f"{workspace} was made from damaged input (graph/ledger.json), and --strict was asked for"
+        )
+    return BuildResult(workspace, manifest, ledger, False)
 
 
 def _begin(partial: Path, plan: dict[str, Any]) -> None:
     """Keep the shards of an interrupted build of the same plan; throw away those of another."""
     path = partial / "plan.json"
-    if path.exists() and json.loads(path.read_bytes()) == plan:
-        return
+    with contextlib.suppress(ArtifactError):
+        if read_json(path, "") == plan:
+            return
     for entry in partial.iterdir():
-        if entry.name == "lock":
-            continue
         shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     write_json(path, plan)

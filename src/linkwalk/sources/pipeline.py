@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.artifact import write_json
-from linkwalk.errors import InputError
+from linkwalk.artifact import read_json, write_json
+from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.columns import map_array
 from linkwalk.graph.csr import Csr, transpose, union
 from linkwalk.graph.store import Graph
@@ -36,6 +36,7 @@ from linkwalk.sources.linker import admit, neighbourhood_norms
 from linkwalk.sources.mentions import hash_table
 from linkwalk.sources.names import Names, first_of_each, write_names
 from linkwalk.sources.shard import (
+    AGAIN,
     ExtractConfig,
     drop_articles,
     finished,
@@ -106,7 +107,7 @@ class Build:
         """Read the dump once, in order; the workers cut it into blocks."""
         marker = self.folder / "read.json"
         ready = finished(self.folder, "shard")
-        if marker.exists() and json.loads(marker.read_bytes())["shards"] == len(ready):
+        if _shards_read(marker) == len(ready):
             self.shards = len(ready)
             return
         sizes = [dump.size for dump in self.dumps]
@@ -372,6 +373,14 @@ class Build:
             self.ledger.resolved.update(report["links"])
             self.ledger.entities.update(report["entities"])
         return self.ledger.to_json()
+
+
+def _shards_read(marker: Path) -> int | None:
+    """How many shards the dump was cut into, where all of it has been read; None where that is not known."""
+    try:
+        return int(read_json(marker, AGAIN, {"shards": int})["shards"])
+    except ArtifactError:
+        return None
 
 
 def _shifted(columns: Iterator[NDArray[Any]], base: NDArray[np.int64]) -> NDArray[np.int32]:

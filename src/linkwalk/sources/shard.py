@@ -5,18 +5,16 @@ so the graph does not depend on where the cuts were, nor on which worker made wh
 """
 
 import json
-import os
 import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from zipfile import is_zipfile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.artifact import to_json
+from linkwalk.artifact import is_whole, parsing, to_json, write_piece
 from linkwalk.graph.store import name_key
 from linkwalk.sources.blocks import cut_blocks
 from linkwalk.sources.dump import Piece
@@ -31,6 +29,8 @@ Arrays = dict[str, NDArray[Any]]
 #: An anchor longer than this is a broken link, not something one clicks.
 _MAX_ANCHOR_CHARS = 500
 _NO_FRAGMENT = 0
+AGAIN = "run the same command again, which makes it anew"
+"""What to do about a shard that was damaged while it was worked on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -294,27 +294,24 @@ def drop_articles(shard: Arrays, stay: NDArray[np.bool_]) -> Arrays:
 
 def save(path: Path, arrays: Arrays) -> None:
     """Write a shard so that it is there whole or not at all."""
-    partial = path.with_suffix(f".{os.getpid()}.partial")
-    with partial.open("wb") as file:
-        np.savez(file, allow_pickle=False, **arrays)
-    os.replace(partial, path)
+    write_piece(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
 
 
 def load(path: Path) -> Arrays:
     """Read a shard."""
-    with np.load(path, allow_pickle=False) as file:
+    with parsing(path, AGAIN), np.load(path, allow_pickle=False) as file:
         return dict(file.items())
 
 
 def load_column(path: Path, name: str) -> NDArray[Any]:
     """Read one column of a shard."""
-    with np.load(path, allow_pickle=False) as file:
+    with parsing(path, AGAIN), np.load(path, allow_pickle=False) as file:
         column: NDArray[Any] = file[name]
         return column
 
 
 def finished(folder: Path, name: str) -> set[int]:
-    """Numbers of the shards of one stage that are complete; one that a power failure cut short is not."""
+    """Numbers of the shards of one stage that are whole; one that is damaged is as good as missing."""
     pattern = re.compile(rf"{name}-(\d+)\.npz")
     found = ((path, pattern.fullmatch(path.name)) for path in folder.iterdir())
-    return {int(match[1]) for path, match in found if match and is_zipfile(path)}
+    return {int(match[1]) for path, match in found if match and is_whole(path)}

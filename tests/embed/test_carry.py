@@ -28,7 +28,7 @@ def test_a_half_has_what_embedding_it_would_give(
         embed(half.workspace, name="anew", device="cpu")
         anew = Embeddings.open(half.workspace, "anew", part)
         sums = {"files", "checksum"}  # of numbers that batches of other sizes round otherwise
-    assert {**carried.manifest, **dict.fromkeys(sums)} == {**anew.manifest, **dict.fromkeys(sums)}
+        assert {**carried.manifest, **dict.fromkeys(sums)} == {**anew.manifest, **dict.fromkeys(sums)}
         assert np.abs(carried.vectors.astype(np.float32) - anew.vectors).max() < 1e-3
         assert [path.name for path in sorted((half.workspace / "embeddings").iterdir())] == ["anew", "minilm"]
 

@@ -1,9 +1,9 @@
 """Opens a dump and cuts it into chunks of whole pages, without parsing them: that is the workers' part.
 
-A ``</page>`` cannot stand inside a page's text (there it is ``&lt;/page&gt;``), so chunks are cut by
-searching bytes, far faster than decompression delivers them. A multistream bzip2 file, as Wikimedia
-publishes, is cut into ranges of streams instead, which the workers decompress themselves. Where a stream is
-damaged, reading goes on with the next one.
+Chunks are cut by searching bytes for page tags (``export.py``), far faster than decompression delivers them. All
+that stands in the file is in one chunk or another, but for what is counted here. A multistream bzip2 file,
+as Wikimedia publishes, is cut into ranges of streams instead, which the workers decompress themselves. Where
+a stream is damaged, reading goes on with the next one.
 """
 
 import bz2
@@ -19,6 +19,7 @@ from typing import BinaryIO, Protocol
 from xml.parsers import expat
 
 from linkwalk.errors import InputError
+from linkwalk.sources.export import BEFORE_FILE, BEGIN, BEHIND_FILE, END, TAG, border, last_border
 from linkwalk.sources.site import Site
 
 CHUNK_BYTES = 2 << 20
@@ -27,7 +28,7 @@ MAX_PAGE_BYTES = 16 << 20
 _READ_BYTES = 1 << 20
 _HEADER_BYTES = 4 << 20
 _RANGE_BYTES = 512 << 10
-_BEGIN, _END = b"<page>", b"</page>"
+_HEADER_ENDS = re.compile(rb"(?<=</siteinfo>)|(?=</?page>)")
 _MAGIC = ((b"BZh", "bzip2"), (b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\x00", "xz"))
 #: How a stream begins, with a block or (bzip2) with nothing at all.
 _STREAM = {
@@ -40,12 +41,18 @@ _DECODER: dict[str, Callable[[], bz2.BZ2Decompressor | lzma.LZMADecompressor]] =
 }
 _find_other_than_zero = re.compile(rb"[^\x00]").search
 
-_UNREADABLE, _CUT_OFF, _TOO_LARGE = "damaged or truncated data", "cut off in mid-page", "too large"
+TOO_LARGE = "too large"
+_UNREADABLE = "damaged or truncated data"
+_CUT_IN_PAGE, _CUT_BETWEEN_PAGES = "cut off in mid-page", "cut off between pages"
+
+#: Bytes of a file, one block after the other. An empty block marks a place where bytes are lost; None a place where
+#: another range of streams begins or ends, which counts what it cuts through.
+Blocks = Iterator[bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Whole pages (or whole JSON lines), as bytes."""
+    """Whole pages and what stands between them (or whole JSON lines), as bytes."""
 
     data: bytes
     damage: tuple[str, ...] = ()
@@ -58,7 +65,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class StreamRange:
-    """Some streams of a multistream file: pages that begin in the bytes ``start`` to ``stop`` of it."""
+    """Some streams of a multistream file: what follows a tag that begins in its bytes ``start`` to ``stop``."""
 
     path: Path
     start: int
@@ -126,22 +133,23 @@ def open_dump(path: Path) -> Dump:
     head = bytearray()
     for block in _Reader(path, packing).blocks():
         head += block
-        if not block or _BEGIN in head or len(head) > _HEADER_BYTES or head.lstrip()[:1] == b"{":
+        if not block or _HEADER_ENDS.search(head) or len(head) > _HEADER_BYTES or head.lstrip()[:1] == b"{":
             break
     if not head:
         raise InputError(f"{path} cannot be unpacked, although it begins like {packing}: download it again")
     start = bytes(head).lstrip(b"\xef\xbb\xbf \t\r\n")
     if start[:1] == b"{":
         return Dump(path, size, packing, "jsonl", Site(name=path.name.split(".")[0]))
-    if start[:1] != b"<" or b"<mediawiki" not in start:
+    header = _HEADER_ENDS.split(start, maxsplit=1)[0]
+    if start[:1] != b"<" or b"<mediawiki" not in header:
         raise InputError(
             f"{path} is not a MediaWiki export (no <mediawiki> element) nor JSON lines of `title` and `text`"
         )
-    if b"<!DOCTYPE" in start or b"<!ENTITY" in start:
+    if b"<!DOCTYPE" in header or b"<!ENTITY" in header:
         raise InputError(
             f"{path} declares a document type or entities, which no MediaWiki export does: refused"
         )
-    return Dump(path, size, packing, "xml", _read_site(path, start.partition(_BEGIN)[0]))
+    return Dump(path, size, packing, "xml", _read_site(path, header))
 
 
 def _read_site(path: Path, header: bytes) -> Site:
@@ -186,7 +194,7 @@ def _read_site(path: Path, header: bytes) -> Site:
 
 
 class _Reader:
-    """A file's unpacked bytes, block by block. An empty block marks a place where bytes are lost."""
+    """A file's unpacked bytes, block by block."""
 
     def __init__(self, path: Path, packing: str, start: int = 0) -> None:
         self.path, self.packing = path, packing
@@ -222,7 +230,7 @@ class _Reader:
         size = len(view)
         while self.position < size:
             found = _STREAM[self.packing].search(view, self.position)
-            if _find_other_than_zero(view, self.position, found.start() if found else size):
+            if not self._is_padding(view, found.start() if found else size):
                 yield b""
             if found is None:
                 return
@@ -234,6 +242,12 @@ class _Reader:
                 self.position = self.stream + 1
                 next_stream = _STREAM[self.packing].search(view, self.position)
                 self.position = next_stream.start() if next_stream else size
+
+    def _is_padding(self, view: mmap.mmap, stop: int) -> bool:
+        """Whether what stands here up to ``stop`` belongs there: zeros behind the last stream, in xz behind any."""
+        if stop < len(view) and self.packing != "xz":
+            return stop == self.position
+        return _find_other_than_zero(view, self.position, stop) is None
 
     def _stream(self, view: mmap.mmap) -> Iterator[bytes]:
         decoder = _DECODER[self.packing]()
@@ -264,95 +278,90 @@ def _stream_ranges(path: Path, size: int, range_bytes: int) -> list[tuple[int, i
     return list(zip(bounds, [*bounds[1:], size], strict=True))
 
 
-def _range_blocks(reader: _Reader, stop: int) -> Iterator[bytes]:
-    """The blocks of the streams before ``stop``, and what finishes the open page in those that follow."""
-    tail, ahead, is_open = b"", b"", False
+def _range_blocks(reader: _Reader, stop: int) -> Blocks:
+    """The blocks of the streams before ``stop``, and of those that follow what belongs to the last tag before it."""
+    if reader.position > 0:
+        yield None
+    ahead, size = b"", 0
     for block in reader.blocks():
-        inside = reader.stream < stop
-        if not block and not inside:
-            break  # the stream's own range tells of the damage
-        if inside:
-            around = tail + block
-            begin, end = around.rfind(_BEGIN), around.rfind(_END)
-            if begin != end:
-                is_open = begin > end
-            if not block:
-                around, is_open = b"", False
+        if reader.stream < stop:
             yield block
-        else:
-            ahead += block
-            if len(ahead) < len(_BEGIN):  # not enough to know a tag that began before
-                continue
-            around = tail + ahead
-            is_open = is_open or around.find(_BEGIN, 0, len(tail) + len(_BEGIN) - 1) >= 0
-            if not is_open:
-                return
-            end = around.find(_END)
-            if end >= 0:
-                yield ahead[: end + len(_END) - len(tail)]
-                return
-            yield ahead
-            ahead = b""
-        tail = around[1 - len(_END) :]
-    if is_open and ahead:
-        yield ahead
+            continue
+        if not block:
+            break  # the stream's own range tells of the damage
+        known = len(ahead)
+        ahead += block
+        if tag := TAG.search(ahead):
+            yield block[: tag.end() - known]
+            break
+        yield block
+        ahead = ahead[1 - len(END) :]
+        size += len(block)
+        if size > MAX_PAGE_BYTES + len(END):
+            break
+    else:
+        return
+    yield None
 
 
-def _last_end(buffer: bytearray) -> int:
-    """Where the last whole page of a buffer ends, 0 if there is none."""
-    at = buffer.rfind(_END)
-    return at + len(_END) if at >= 0 else 0
-
-
-def _cut_pages(blocks: Iterator[bytes], chunk_bytes: int) -> Iterator[Chunk]:
-    """Cut a stream of bytes into chunks from ``<page>`` to ``</page>``, in bounded memory."""
-    buffer = bytearray()
+def _cut_pages(blocks: Blocks, chunk_bytes: int) -> Iterator[Chunk]:
+    """Cut a stream of bytes at page tags into chunks, in bounded memory."""
+    buffer = bytearray(BEFORE_FILE)
     damage: list[str] = []
-    searched = 0  # bytes of the buffer known to hold no page's end
-    between = True  # before the first page, after damage or a page that is too large: skip to the next one
+    skipping = False  # after damage, inside of something too large, where a range begins: skip to the next tag
     for block in blocks:
         if not block:
-            damage.append(_UNREADABLE)
-            if end := _last_end(buffer):
+            if block is not None:
+                damage.append(_UNREADABLE)
+            if not skipping and (end := last_border(buffer)):
                 yield Chunk(bytes(buffer[:end]), tuple(damage))
                 damage.clear()
             buffer.clear()
-            between = True
+            skipping = True
             continue
         buffer += block
-        if between:
-            begin = buffer.find(_BEGIN)
-            if begin < 0:
-                del buffer[: 1 - len(_BEGIN)]
+        if skipping:
+            tag = TAG.search(buffer)
+            if tag is None:
+                del buffer[: 1 - len(END)]  # the rest may be the beginning of a tag
                 continue
-            del buffer[:begin]
-            between, searched = False, 0
+            del buffer[: border(tag)]
+            skipping = False
         if len(buffer) < chunk_bytes:
             continue
-        end = buffer.rfind(_END, max(0, searched - len(_END)))
-        if end >= 0:
-            yield Chunk(bytes(buffer[: end + len(_END)]), tuple(damage))
+        if end := last_border(buffer):
+            yield Chunk(bytes(buffer[:end]), tuple(damage))
             damage.clear()
-            del buffer[: end + len(_END)]
-            searched = 0
-        elif len(buffer) > MAX_PAGE_BYTES + chunk_bytes:
-            damage.append(_TOO_LARGE)
-            buffer.clear()
-            between = True
-        else:
-            searched = len(buffer)
-    end = _last_end(buffer)
-    if not between and buffer.find(_BEGIN, end) >= 0:
-        damage.append(_CUT_OFF)
-    if end or damage:
-        yield Chunk(bytes(buffer[:end]), tuple(damage))
+            del buffer[:end]
+        if len(buffer) > MAX_PAGE_BYTES + len(END):
+            damage.append(TOO_LARGE)
+            del buffer[: 1 - len(END)]
+            skipping = True
+    if skipping:
+        buffer.clear()
+    else:
+        damage += _close(buffer)
+    if buffer or damage:
+        yield Chunk(bytes(buffer), tuple(damage))
 
 
-def _cut_lines(blocks: Iterator[bytes], chunk_bytes: int) -> Iterator[Chunk]:
+def _close(buffer: bytearray) -> list[str]:
+    """Take away what is cut off by the file's end, and say so."""
+    end = last_border(buffer)
+    if buffer.startswith(BEGIN, end):
+        del buffer[end:]
+        return [_CUT_IN_PAGE]
+    if not buffer[end:].strip():
+        return [_CUT_BETWEEN_PAGES]
+    buffer += BEHIND_FILE
+    return []
+
+
+def _cut_lines(blocks: Blocks, chunk_bytes: int) -> Iterator[Chunk]:
     """Cut a stream of bytes into chunks of whole lines."""
     buffer = bytearray()
     damage: list[str] = []
-    skipping = False  # after damage or a line that is too large: skip to the next one
+    skipping = False  # after damage or in a line that is too large: skip to the next one
     for block in blocks:
         if not block:
             damage.append(_UNREADABLE)
@@ -377,8 +386,8 @@ def _cut_lines(blocks: Iterator[bytes], chunk_bytes: int) -> Iterator[Chunk]:
             yield Chunk(bytes(buffer[:end]), tuple(damage))
             damage.clear()
             del buffer[:end]
-        elif len(buffer) > MAX_PAGE_BYTES + chunk_bytes:
-            damage.append(_TOO_LARGE)
+        if len(buffer) > MAX_PAGE_BYTES:
+            damage.append(TOO_LARGE)
             buffer.clear()
             skipping = True
     if buffer or damage:

@@ -5,17 +5,29 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 from xml.parsers import expat
 
-from linkwalk.sources.dump import MAX_PAGE_BYTES
+from linkwalk.sources.dump import MAX_PAGE_BYTES, TOO_LARGE
+from linkwalk.sources.export import BEGIN, END, items, may_stand_between
 
-_PAGE = re.compile(rb"<page>.*?(?:</page>|(?=<page>)|\Z)", re.DOTALL)
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _REFERENCE = re.compile("&#(?:x([0-9A-Fa-f]+)|([0-9]+));")
-_MENDED = "forbidden characters (mended)"
+_JSON_SPACE = " \t\r\n"
 _NUMBER = re.compile(r"\s*-?[0-9]{1,9}\s*")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
+_UP_TO_LAST_REVISION = re.compile(rb".*</revision>", re.DOTALL)
+
+_OUTSIDE, _WITHOUT_TAGS = "text outside of pages", "page without its tags"
+_WITHOUT_TITLE, _WITHOUT_TEXT = "page without a title", "page without text"
+_BROKEN_XML, _BROKEN_LINE = "broken XML", "broken JSON line"
+_MENDED, _MENDED_UTF8 = "forbidden characters (mended)", "invalid UTF-8 (mended)"
+
 _WANTED = frozenset(("title", "ns", "text", "timestamp", "model"))
+#: What a page has but once, however many revisions it has.
+_ONCE = frozenset(("title", "ns"))
+#: A page's elements as the dump has them; those that it lacks are not there.
+Fields = dict[str, str]
 
 
 @dataclass(slots=True)
@@ -32,34 +44,69 @@ class Page:
 
 
 def parse_xml(data: bytes, damage: Counter[str]) -> Iterator[Page]:
-    """The pages of a chunk. Where the chunk as a whole is not well-formed, each page is tried alone and mended."""
-    if not data:
-        return
-    pages = None
-    if len(data) <= MAX_PAGE_BYTES or all(
-        m.end() - m.start() <= MAX_PAGE_BYTES for m in _PAGE.finditer(data)
-    ):
-        pages = _parse(b"<mediawiki>" + data[data.find(b"<page>") :] + b"</mediawiki>")
-    if pages is not None:
-        yield from pages
-        return
-    for match in _PAGE.finditer(data):
-        raw = match[0]
-        if len(raw) > MAX_PAGE_BYTES:
-            damage["too large"] += 1
+    """The pages of a chunk. What is not well-formed is mended, or counted as damage."""
+    for item in items(data):
+        if len(item) > MAX_PAGE_BYTES:
+            damage[TOO_LARGE] += 1
+        elif item.startswith(BEGIN):
+            yield from _pages_of_item(item, damage)
+        elif not may_stand_between(item):
+            damage[_OUTSIDE] += 1
+
+
+def _pages_of_item(item: bytes, damage: Counter[str]) -> Iterator[Page]:
+    """The page between two tags, or several if the tags between them are lost."""
+    fields = _parse_or_mend(item, damage)
+    if fields is None:
+        yield from _pages_without_tags(item, damage)
+    else:
+        yield _page(fields, damage)
+
+
+def _pages_without_tags(item: bytes, damage: Counter[str]) -> Iterator[Page]:
+    """The pages of an item that is not well-formed: a title begins each, the end of a revision ends it."""
+    head, *others = re.split(b"(?=<title>)", item.removeprefix(BEGIN).removesuffix(END))
+    bodies = [head + b"".join(others[:1]), *others[1:]]
+    for number, body in enumerate(bodies):
+        whole = _UP_TO_LAST_REVISION.match(body)
+        fields = _parse_or_mend(BEGIN + (whole[0] if whole else body) + END, damage)
+        if fields is None or not fields.keys() >= {"title", "text"}:
+            damage[_BROKEN_XML] += 1
             continue
-        pages = _parse(raw)
-        if pages is None:
-            try:
-                text, reason = raw.decode(), _MENDED
-            except UnicodeDecodeError:
-                text, reason = raw.decode(errors="replace"), "invalid UTF-8 (mended)"
-            pages = _parse(_REFERENCE.sub(_checked, _FORBIDDEN.sub("\ufffd", text)).encode())
-            if pages is None:
-                damage["broken XML"] += 1
-                continue
+        if number or len(bodies) == 1:
+            damage[_WITHOUT_TAGS] += 1
+        yield _page(fields, damage)
+
+
+def _page(fields: Fields, damage: Counter[str]) -> Page:
+    """A page of its elements; one that lacks its title or its text has lost it."""
+    if not fields.get("title", "").strip():
+        damage[_WITHOUT_TITLE] += 1
+    if "text" not in fields:
+        damage[_WITHOUT_TEXT] += 1
+    number, timestamp = fields.get("ns", ""), fields.get("timestamp", "")
+    return Page(
+        title=fields.get("title", ""),
+        namespace=int(number) if _NUMBER.fullmatch(number) else 0,
+        text=fields.get("text", ""),
+        redirect=fields.get("redirect"),
+        timestamp=timestamp if _DATE.match(timestamp) else "",
+        model=fields.get("model", "wikitext"),
+    )
+
+
+def _parse_or_mend(raw: bytes, damage: Counter[str]) -> Fields | None:
+    """A page's elements, if need be with the bytes replaced that XML forbids; None if that does not help."""
+    fields = _parse(raw)
+    if fields is None:
+        try:
+            text, reason = raw.decode(), _MENDED
+        except UnicodeDecodeError:
+            text, reason = raw.decode(errors="replace"), _MENDED_UTF8
+        fields = _parse(_REFERENCE.sub(_checked, _FORBIDDEN.sub("\ufffd", text)).encode())
+        if fields is not None:
             damage[reason] += 1
-        yield from pages
+    return fields
 
 
 def _checked(reference: re.Match[str]) -> str:
@@ -69,64 +116,84 @@ def _checked(reference: re.Match[str]) -> str:
     return reference[0] if code < 0x110000 and not _FORBIDDEN.match(chr(code)) else "\ufffd"
 
 
-def _parse(data: bytes) -> list[Page] | None:
-    """Parse well-formed XML into pages, or say None. Of several revisions of a page the last one counts."""
-    pages: list[Page] = []
-    page = Page()
+def _parse(raw: bytes) -> Fields | None:
+    """The elements of one page, or None if this is no such thing. Of several revisions the last one counts."""
+    fields: Fields = {}
     text: list[str] = []
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal page
         if name in _WANTED:
+            if parser.CharacterDataHandler is not None or (name in _ONCE and name in fields):
+                raise ValueError("parts of several pages")
             text.clear()
             parser.CharacterDataHandler = text.append
-        elif name == "page":
-            page = Page()
-        elif name == "redirect":
-            page.redirect = attributes.get("title")
+        elif name == "redirect" and "title" in attributes:
+            fields["redirect"] = attributes["title"]
+        elif name == "revision":
+            fields.pop("text", None)
 
     def end(name: str) -> None:
-        if name == "page":
-            pages.append(page)
-        elif name in _WANTED:
+        if name in _WANTED:
             parser.CharacterDataHandler = None
-            value = "".join(text)
-            if name == "ns":
-                page.namespace = int(value) if _NUMBER.fullmatch(value) else 0
-            elif name == "timestamp":
-                page.timestamp = value if _DATE.match(value) else ""
-            else:
-                setattr(page, name, value)
+            fields[name] = "".join(text)
 
     parser = expat.ParserCreate("utf-8")
     parser.buffer_text = True
     parser.buffer_size = 1 << 20
     parser.StartElementHandler, parser.EndElementHandler = start, end
     try:
-        parser.Parse(data, True)
+        parser.Parse(raw, True)
     except (expat.ExpatError, ValueError):
         return None
-    return pages
+    return fields
 
 
 def parse_jsonl(data: bytes, damage: Counter[str]) -> Iterator[Page]:
     """The pages of a chunk of JSON lines; other keys than ``title`` and ``text`` are ignored."""
-    for line in data.splitlines():
-        if not line.strip():
-            continue
+    for line in data.split(b"\n"):
         if len(line) > MAX_PAGE_BYTES:
-            damage["too large"] += 1
-            continue
-        try:
-            record = json.loads(line)
-            title, text = record["title"], record["text"]
-            timestamp = str(record.get("timestamp", ""))
-            if not isinstance(title, str) or not isinstance(text, str):
-                raise TypeError
-        except (ValueError, KeyError, TypeError, RecursionError):
-            damage["broken JSON line"] += 1
-            continue
-        mended = [_FORBIDDEN.sub("\ufffd", value) for value in (title, text)]
-        if mended != [title, text]:
-            damage[_MENDED] += 1
-        yield Page(title=mended[0], text=mended[1], timestamp=timestamp if _DATE.match(timestamp) else "")
+            damage[TOO_LARGE] += 1
+        elif line and not line.isspace():
+            yield from _pages_on_line(line, damage)
+
+
+def _pages_on_line(line: bytes, damage: Counter[str]) -> Iterator[Page]:
+    """The one page of a line. Of a broken line, those it begins with: line breaks between them may be lost."""
+    at, joined = 0, False
+    try:
+        text = line.decode("utf-8-sig", "surrogatepass").strip(_JSON_SPACE)
+        while True:
+            record, at = _DECODER.raw_decode(text, at)
+            yield _page_of_record(record, damage)
+            if at == len(text):
+                break
+            joined = True
+            while text[at] in _JSON_SPACE:
+                at += 1
+    except (ValueError, KeyError, TypeError, RecursionError):
+        joined = True
+    if joined:
+        damage[_BROKEN_LINE] += 1
+
+
+def _page_of_record(record: Any, damage: Counter[str]) -> Page:
+    """A page of a JSON object; what forbidden characters it has are mended."""
+    title, text = record["title"], record["text"]
+    timestamp = str(record.get("timestamp", ""))
+    if not isinstance(title, str) or not isinstance(text, str):
+        raise TypeError
+    mended = [_FORBIDDEN.sub("\ufffd", value) for value in (title, text)]
+    if mended != [title, text]:
+        damage[_MENDED] += 1
+    return Page(title=mended[0], text=mended[1], timestamp=timestamp if _DATE.match(timestamp) else "")
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, unless a key is there twice: then it is what is left of two."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("a key is there twice")
+    return record
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_repetition)

@@ -20,7 +20,7 @@ from linkwalk.artifact.files import (
 )
 from linkwalk.artifact.locks import locked
 from linkwalk.artifact.looking import Fault, explain, faults, look_at
-from linkwalk.artifact.manifest import FORMAT, FORMATS, MANIFEST, publish, read_manifest, seal
+from linkwalk.artifact.manifest import FORMAT, FORMATS, MANIFEST, contents, publish, read_manifest, seal
 from linkwalk.artifact.parsing import in_words, parsing, read_json
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "MANIFEST",
     "Fault",
     "checksum",
+    "contents",
     "digest",
     "explain",
     "faults",

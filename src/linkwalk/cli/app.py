@@ -4,6 +4,7 @@ import typer
 
 from linkwalk import __version__
 from linkwalk.cli.build import build
+from linkwalk.cli.check import check
 from linkwalk.cli.demo import demo
 from linkwalk.cli.diff import diff
 from linkwalk.cli.embed import embed
@@ -46,6 +47,7 @@ def _root(
 
 app.command()(demo)
 app.command()(build)
+app.command()(check)
 app.command()(stats)
 app.command()(split)
 app.command()(diff)

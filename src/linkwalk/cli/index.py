@@ -1,5 +1,6 @@
 """``linkwalk index``: BM25 over all blocks and, where asked for, an index of their embeddings."""
 
+import contextlib
 import os
 from pathlib import Path
 from typing import Annotated, Any
@@ -98,4 +99,8 @@ def index(
 
 
 def _size(folder: Path, pattern: str = "*") -> int:
-    return sum(file.stat().st_size for file in folder.glob(pattern) if file.is_file())
+    size = 0
+    for file in folder.glob(pattern):
+        with contextlib.suppress(OSError):  # another index may be taking the place of this one
+            size += file.stat().st_size
+    return size

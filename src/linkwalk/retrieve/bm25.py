@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.artifact import FORMAT, finish, read_manifest, write_json
-from linkwalk.errors import ArtifactError, InputError
+from linkwalk.artifact import faults, locked, look_at, parsing, publish, read_manifest, seal, sync
+from linkwalk.artifact.places import clear, steady, writing
+from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkError
 from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
@@ -37,6 +39,8 @@ KIND = "index"
 Bools = NDArray[np.bool_]
 LAYOUT = 2
 """Of the folder; an older one is made anew."""
+FIELDS = {"graph": str, "nodes": int, "stale": int, "engine": str, "bm25": dict}
+"""What its manifest must have."""
 K1, B = 1.2, 0.75
 TITLE_WEIGHT = 2.0
 MOST_STALE = 0.25
@@ -101,43 +105,58 @@ def update(
     """Index what is not indexed yet, and only that; memory is 8 bytes a block and the writer's 128 MB.
 
     ``stem`` is a language, ``cjk`` or ``none`` (see ``words``); None: the index's own, English for a new one. ``force``
-    makes the index from nothing. Killed at any time, the index stays what it was.
+    makes the index from nothing, as does one that is damaged. Killed at any time, the index stays what it was.
     """
-    progress, name = progress or Progress(quiet=True), _engine_name()
-    partial, final = workspace / f"{KIND}.partial", workspace / KIND
-    was = _updatable(final)
-    stem = check_stem(stem or (was or {}).get("bm25", {}).get("stem", ENGLISH))
-    if force or was is None or was["bm25"] != _options(stem) or was["engine"] != name:
-        was = None
-    if was and was["graph"] == graph.fingerprint:
-        return Indexed(folder=final, blocks=graph.nodes, added=0, removed=0, whole=False)
-    shutil.rmtree(partial, ignore_errors=True)
-    (partial / "bm25").mkdir(parents=True)
+    progress, final = progress or Progress(quiet=True), workspace / KIND
+    recipe = _recipe(final, stem)
+    done = Indexed(folder=final, blocks=graph.nodes, added=0, removed=0, whole=False)
+    if not force and _is_of(graph, _updatable(final, recipe)):
+        return done
+    with locked(final):
+        was = None if force else _updatable(final, recipe)
+        if _is_of(graph, was):  # another process has made it by now
+            return done
+        if was and not _is_sound(final, was["nodes"]):
+            was = None
+        return _make(final, graph, recipe, was, threads, progress)
+
+
+def _make(
+    final: Path,
+    graph: Graph,
+    recipe: dict[str, Any],
+    was: dict[str, Any] | None,
+    threads: int,
+    progress: Progress,
+) -> Indexed:
+    """Make the index beside its place and put it there; what ``was`` there is taken over as far as it holds."""
+    new = final.with_name(f"{KIND}.partial")
+    clear(new)
+    (new / "bm25").mkdir(parents=True)
     of_node = block_keys(graph, progress)
-    keys = Keys.write(partial, of_node)
-    came, gone = _changes(keys, Keys.open(final) if was else NO_KEYS)
+    keys = Keys.write(new, of_node)
+    came, gone = _changes(keys, Keys.open(final, was["nodes"]) if was else NO_KEYS)
     added = np.count_nonzero(came)
     stale = added + len(gone) + (was["stale"] if was else 0)
     if was and stale > MOST_STALE * graph.nodes:
         was, (came, gone) = None, _changes(keys, NO_KEYS)
         added = np.count_nonzero(came)
     if was:
-        _link(final / "bm25", partial / "bm25")
+        _link(final / "bm25", new / "bm25")
     if added or len(gone) or not was:
-        _write(partial / "bm25", graph, analyser(stem), of_node, came, gone, threads, progress)
+        words = analyser(recipe["bm25"]["stem"])
+        _write(new / "bm25", graph, words, of_node, came, gone, threads, progress)
+    _keep_dense(final, new, graph, progress)
     manifest = {
         "artifact": KIND,
-        "format": FORMAT,
         "layout": LAYOUT,
         "graph": graph.fingerprint,
         "nodes": graph.nodes,
         "stale": int(stale) if was else 0,
-        "engine": name,
-        "bm25": _options(stem),
+        **recipe,
     }
-    write_json(partial / "manifest.json", manifest)
-    _keep_dense(final, partial, graph)
-    finish(partial, final)
+    seal(new, manifest)
+    publish(new, final)
     return Indexed(folder=final, blocks=graph.nodes, added=int(added), removed=len(gone), whole=not was)
 
 
@@ -150,30 +169,68 @@ def _changes(keys: Keys, old: Keys) -> tuple[Bools, UInt64s]:
     return came, np.concatenate([np.zeros(0, np.uint64), *gone])
 
 
-def _options(stem: str) -> dict[str, Any]:
-    return {"k1": K1, "b": B, "title_weight": TITLE_WEIGHT, "stem": stem}
-
-
-def _engine_name() -> str:
+def _recipe(folder: Path, stem: str | None) -> dict[str, Any]:
+    """What an index is made with: this engine, and the language asked for, or the one that the index has."""
     engine()
-    return f"tantivy {version('tantivy')}"
+    if stem is None:
+        try:
+            stem = check_stem(read_manifest(folder, KIND, "")["bm25"]["stem"])
+        except (LinkwalkError, KeyError, TypeError):
+            stem = ENGLISH
+    options = {"k1": K1, "b": B, "title_weight": TITLE_WEIGHT, "stem": check_stem(stem)}
+    return {"engine": f"tantivy {version('tantivy')}", "bm25": options}
 
 
-def _updatable(folder: Path) -> dict[str, Any] | None:
+def _is_of(graph: Graph, manifest: dict[str, Any] | None) -> bool:
+    return manifest is not None and manifest["graph"] == graph.fingerprint
+
+
+def _updatable(folder: Path, recipe: dict[str, Any]) -> dict[str, Any] | None:
     """The manifest of an index that can be brought up to date, None if there is no such index."""
     try:
-        manifest = read_manifest(folder, KIND, "")
-        if manifest.get("layout") != LAYOUT:
+        manifest = read_manifest(folder, KIND, "", FIELDS)
+        if manifest.get("layout") != LAYOUT or any(manifest[name] != recipe[name] for name in recipe):
             return None
-        Keys.open(folder)
-        engine().Index.open(str(folder / "bm25"))
-        return manifest if {"graph", "stale", "engine", "bm25"} <= set(manifest) else None
-    except (ArtifactError, OSError, ValueError, EOFError):
+        _look(folder, manifest)
+        _searcher(folder)
+    except ArtifactError:
         return None
+    return manifest
+
+
+def _is_sound(folder: Path, nodes: int) -> bool:
+    """Whether an index may be taken over into another, whose checksums would bless any damage: every byte is read."""
+    if next(faults(folder, KIND, structure=partial(_check_keys, folder)), None):
+        return False
+    texts = sum(len(keys) for keys, _ in Keys.open(folder, nodes).missing_from(NO_KEYS))
+    return bool(texts == _searcher(folder)[1].num_docs)
+
+
+def _remedy(folder: Path) -> str:
+    return f"run `linkwalk index {folder.parent} --force`"
+
+
+def _look(folder: Path, manifest: dict[str, Any]) -> None:
+    """See whether an index is whole before the engine, which trusts its files, opens them."""
+    look_at(folder, manifest, _remedy(folder), whole=True, structure=partial(_check_keys, folder))
+
+
+def _check_keys(folder: Path) -> None:
+    """Look at what the keys hold, of the index that is there now."""
+    nodes = read_manifest(folder, KIND, "linkwalk index", FIELDS)["nodes"]
+    Keys.open(folder, nodes, _remedy(folder)).check(folder, _remedy(folder))
+
+
+def _searcher(folder: Path) -> tuple[Any, Any]:
+    """The engine's index and what searches it."""
+    with parsing(folder / "bm25", _remedy(folder)):
+        index = engine().Index.open(str(folder / "bm25"))
+        index.config_reader("manual")  # nothing is written into a finished index
+        return index, index.searcher()
 
 
 def _link(old: Path, new: Path) -> None:
-    """The index again, under another name: the engine never changes a segment's file, so links to them do."""
+    """A folder again, under another name: its large files are never changed, so links to them do."""
     for file in old.iterdir():
         if file.name.endswith(".lock"):
             continue
@@ -183,17 +240,24 @@ def _link(old: Path, new: Path) -> None:
             os.link(file, new / file.name)
         except OSError:  # nor can every file system link
             shutil.copy2(file, new / file.name)
+            sync(new / file.name)
+    sync(new)
 
 
-def _keep_dense(final: Path, partial: Path, graph: Graph) -> None:
-    """Take the index of embeddings along while it is of this graph."""
+def _keep_dense(final: Path, new: Path, graph: Graph, progress: Progress) -> None:
+    """Take the index of embeddings along while it is of this graph, and whole."""
+    dense = final / "dense"
     try:
-        manifest = read_manifest(final / "dense", "dense", "")
+        if read_manifest(dense, "dense", "").get("graph") != graph.fingerprint:
+            return
     except ArtifactError:
         return
-    if manifest.get("graph") == graph.fingerprint:
-        (partial / "dense").mkdir()
-        _link(final / "dense", partial / "dense")
+    if fault := next(faults(dense, "dense"), None):
+        command = f"linkwalk index {final.parent} --dense"
+        progress.warn(f"{fault.path} is damaged ({fault.what}) and left behind: run `{command}`")
+        return
+    (new / "dense").mkdir()
+    _link(dense, new / "dense")
 
 
 def _write(
@@ -208,51 +272,51 @@ def _write(
 ) -> None:
     """Take texts out of and into the engine's index, blocks in their order."""
     tantivy = engine()
-    made = tantivy.Index(_schema(), path=str(folder))
-    made.register_tokenizer(_WORDS, words)
-    writer = made.writer(heap_size=_HEAP, num_threads=max(1, threads))
-    for key in gone.view(np.int64).tolist():  # the engine's integers have a sign
-        writer.delete_documents_by_term("key", key)
+    with writing(folder):
+        made = tantivy.Index(_schema(), path=str(folder))
+        made.register_tokenizer(_WORDS, words)
+        writer = made.writer(heap_size=_HEAP, num_threads=max(1, threads))
+        for key in gone.view(np.int64).tolist():  # the engine's integers have a sign
+            writer.delete_documents_by_term("key", key)
     with progress.stage("index", int(np.count_nonzero(came)), "blocks") as stage:
         for at in range(0, len(came), _BLOCKS):
             nodes = at + np.flatnonzero(came[at : at + _BLOCKS])
             if not len(nodes):
                 continue
             titles, texts = graph.titles.take(graph.node_article[nodes]), graph.texts.take(nodes)
-            for key, title, text in zip(keys.view(np.int64)[nodes].tolist(), titles, texts, strict=True):
-                writer.add_document(tantivy.Document(title=title, text=text, key=key))
+            with writing(folder):
+                for key, title, text in zip(keys.view(np.int64)[nodes].tolist(), titles, texts, strict=True):
+                    writer.add_document(tantivy.Document(title=title, text=text, key=key))
             stage.advance(len(nodes))
-        writer.commit()
-        writer.wait_merging_threads()
+        with writing(folder):
+            writer.commit()
+            writer.wait_merging_threads()
 
 
 class Bm25:
     """The index of a workspace, ready for queries."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder, tantivy = folder, engine()
-        manifest = read_manifest(folder, KIND, f"linkwalk index {folder.parent}")
+    def __init__(self, folder: Path, graph: Graph) -> None:
+        """Open an index that nobody replaces meanwhile."""
+        engine()
+        command = f"linkwalk index {folder.parent}"
+        manifest = read_manifest(folder, KIND, command)
+        if manifest.get("graph") != graph.fingerprint:
+            raise ArtifactError(f"the index is older than the graph: run `{command}` again")
         if manifest.get("layout") != LAYOUT:
-            raise ArtifactError(
-                f"{folder} is of an older version: run `linkwalk index {folder.parent}` again"
-            )
-        try:
-            self._index = tantivy.Index.open(str(folder / "bm25"))
-            self._index.config_reader("manual")  # nothing is written into a finished index
-            self._keys = Keys.open(folder)
-            self._searcher = self._index.searcher()
+            raise ArtifactError(f"{folder} is of an older version: run `{command}` again")
+        self._folder, self._remedy = folder / "bm25", _remedy(folder)
+        _look(folder, manifest)
+        with parsing(folder / "manifest.json", self._remedy):
             self._words = analyser(manifest["bm25"]["stem"])
-        except (OSError, ValueError, EOFError, KeyError) as error:
-            raise self._damaged(error) from None
+        self._keys = Keys.open(folder, graph.nodes, self._remedy)
+        self._index, self._searcher = _searcher(folder)
 
     @classmethod
     def open(cls, workspace: Path, graph: Graph) -> "Bm25":
         """The index, if it is of this graph."""
-        command = f"linkwalk index {workspace}"
-        manifest = read_manifest(workspace / KIND, KIND, command)
-        if manifest.get("graph") != graph.fingerprint:
-            raise ArtifactError(f"the index is older than the graph: run `{command}` again")
-        return cls(workspace / KIND)
+        folder = workspace / KIND
+        return steady(folder, lambda: cls(folder, graph))
 
     def search(self, query: str, count: int) -> tuple[Int32s, list[float]]:
         """The best blocks for some words, the best first, and their scores; none where no word is known."""
@@ -276,14 +340,12 @@ class Bm25:
         words = Counter(self._words.analyze(query))
         if not words or count < 1:
             return np.zeros(0, np.int32), []
-        try:
+        with parsing(self._folder, self._remedy):
             hits = self._hits(self._query(words), count)
             keys = self._searcher.fast_field_values("key", [address for _, address in hits])
-        except (OSError, ValueError) as error:
-            raise self._damaged(error) from None
         nodes, which = self._keys.blocks(np.array(keys, np.int64).view(np.uint64))
         if len(nodes) < len(hits):
-            raise self._damaged(ValueError("a block's key is missing"))
+            raise DamagedError(self._folder, "a block's key is missing", self._remedy)
         scores = np.round(np.array([score for score, _ in hits], np.float64), _DIGITS)[which]
         best = np.lexsort((nodes, -scores))[:count]
         return nodes[best], scores[best].tolist()
@@ -305,9 +367,3 @@ class Bm25:
             if len(hits) < limit or hits[-1][0] < hits[count - 1][0] - 2 * 10**-_DIGITS:
                 return hits
             limit *= 4
-
-    def _damaged(self, error: Exception) -> ArtifactError:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        return ArtifactError(
-            f"{self._folder} is damaged ({first}): run `linkwalk index {self._folder.parent} --force`"
-        )

@@ -5,18 +5,30 @@ as bytes, a query's candidates are ranked by the embeddings themselves. Approxim
 missing, and two indexes made by several threads may miss others; one and the same index always answers alike.
 """
 
-import json
+import contextlib
 import os
-import shutil
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from linkwalk.artifact import FORMAT, digest, finish, read_manifest, write_json
+from linkwalk.artifact import (
+    checksum,
+    digest,
+    locked,
+    look_at,
+    parsing,
+    publish,
+    read_json,
+    read_manifest,
+    seal,
+    sync,
+    write_json,
+)
+from linkwalk.artifact.places import clear, steady, writing
 from linkwalk.embed.store import Embeddings
-from linkwalk.errors import ArtifactError, InputError
+from linkwalk.errors import ArtifactError, DamagedError, InputError
 from linkwalk.graph.csr import Int32s
 from linkwalk.navigate.cosine import unit_rows
 from linkwalk.navigate.journeys import Float32s
@@ -24,6 +36,8 @@ from linkwalk.progress import Progress
 from linkwalk.retrieve.starts import rank
 
 KIND = "dense"
+_FILE = "vectors.usearch"
+_BEGUN = "begun.json"
 WORTH_IT = 500_000
 """Blocks from which on the index pays."""
 OPTIONS = {"dtype": "i8", "connectivity": 16, "expansion_add": 128}
@@ -45,6 +59,10 @@ def usearch() -> Any:
 
 def _command(workspace: Path) -> str:
     return f"linkwalk index {workspace} --dense"
+
+
+def _remedy(workspace: Path) -> str:
+    return f"run `{_command(workspace)} --force`"
 
 
 def _job(embeddings: Embeddings) -> dict[str, Any]:
@@ -72,79 +90,109 @@ def index_dense(
     All of it is in memory while it is made, 0.7 KB a block. What is done is saved every few minutes, so that the same
     command goes on after a kill.
     """
-    library, progress = usearch(), progress or Progress(quiet=True)
-    final = workspace / "index" / KIND
-    partial = final.with_name(KIND + ".partial")
-    job = _job(embeddings)
-    if not force and _made(final) == digest(job):
+    usearch()
+    final, job = workspace / "index" / KIND, _job(embeddings)
+    # Beside the index, not in it: a new index may take the place of the old one before an interrupted run goes on.
+    partial = workspace / f"{KIND}.partial"
+    if not force and not partial.exists() and _made(workspace) == digest(job):
         return final, 0
-    vectors = embeddings.vectors
-    made, done = _begun(library, partial, job, embeddings.width) if not force else (None, 0)
+    with locked(final.parent):
+        done = _made(workspace) == digest(job)
+        if force or done:
+            clear(partial)
+        if done and not force:
+            return final, 0
+        made, begun = _fill(partial, embeddings, threads, progress or Progress(quiet=True), save_every_s)
+        whole = partial / KIND
+        clear(whole)
+        whole.mkdir()
+        with writing(whole):
+            made.save(str(whole / _FILE))
+        seal(whole, {"artifact": KIND, **job, "job": digest(job)})
+        final.parent.mkdir(exist_ok=True)
+        publish(whole, final)
+        clear(partial)
+        clear(final.with_name(partial.name))  # where earlier versions had it
+    return final, len(embeddings.vectors) - begun
+
+
+def _fill(
+    partial: Path, embeddings: Embeddings, threads: int, progress: Progress, save_every_s: float
+) -> tuple[Any, int]:
+    """An index of all rows in memory, and how many of them were saved in ``partial`` before."""
+    job, vectors = _job(embeddings), embeddings.vectors
+    made = _begun(partial, job, embeddings.width)
     if made is None:
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        made, done = library.Index(ndim=embeddings.width, metric="cos", **OPTIONS), 0
-    began, saved = done, time.monotonic()
+        clear(partial)
+        partial.mkdir()
+        made = _empty(embeddings.width)
+    begun, saved = len(made), time.monotonic()
     with progress.stage("dense", len(vectors), "blocks") as stage:
-        stage.update(done)
-        for at in range(done, len(vectors), _ROWS):
+        stage.update(begun)
+        for at in range(begun, len(vectors), _ROWS):
             rows = unit_rows(vectors[at : at + _ROWS])
-            made.add(np.arange(at, at + len(rows), dtype=np.uint64), rows, threads=max(1, threads))
+            with writing(partial):
+                made.add(np.arange(at, at + len(rows), dtype=np.uint64), rows, threads=max(1, threads))
             stage.advance(len(rows))
             if time.monotonic() - saved >= save_every_s:
-                _save(made, partial, job, at + len(rows))
+                _save(made, partial, job)
                 saved = time.monotonic()
-    _save(made, partial, job, len(vectors))
-    (partial / "begun.json").unlink()
-    manifest = {"artifact": KIND, "format": FORMAT, **job, "job": digest(job)}
-    write_json(partial / "manifest.json", manifest)
-    finish(partial, final)
-    return final, len(vectors) - began
+    return made, begun
 
 
-def _made(folder: Path) -> str | None:
-    """The job of a finished index."""
-    try:
-        found = read_manifest(folder, KIND, "").get("job")
-    except ArtifactError:
-        return None
-    return str(found) if (folder / "vectors.usearch").exists() else None
+def _empty(width: int, **options: int) -> Any:
+    return usearch().Index(ndim=width, metric="cos", **OPTIONS, **options)
 
 
-def _begun(library: Any, partial: Path, job: dict[str, Any], width: int) -> tuple[Any, int]:
-    """An index that was interrupted, and how many rows it has."""
-    try:
-        begun = json.loads((partial / "begun.json").read_bytes())
-        if begun["job"] != digest(job):
-            return None, 0
-        made = library.Index(ndim=width, metric="cos", **OPTIONS)
-        made.load(str(partial / begun["file"]))
-    except (OSError, ValueError, KeyError, RuntimeError):
-        return None, 0
-    return (made, len(made)) if len(made) == begun["rows"] else (None, 0)
+def _made(workspace: Path) -> str | None:
+    """The job of a finished index that is whole."""
+    folder = workspace / "index" / KIND
+    with contextlib.suppress(ArtifactError):
+        manifest = read_manifest(folder, KIND, "", {"job": str})
+        look_at(folder, manifest, _remedy(workspace), whole=True)
+        if (folder / _FILE).exists():
+            return str(manifest["job"])
+    return None
 
 
-def _save(made: Any, partial: Path, job: dict[str, Any], rows: int) -> None:
+def _begun(partial: Path, job: dict[str, Any], width: int) -> Any | None:
+    """What an interrupted run has saved of this index, unless it cannot be read: then it is made again."""
+    with contextlib.suppress(ArtifactError):
+        begun = read_json(partial / _BEGUN, "", {"job": str, "rows": int, "sha256": str})
+        file = _saved(partial, begun["rows"])
+        with parsing(file, ""):
+            # The library trusts its files, so this comes first.
+            if begun["job"] != digest(job) or begun["sha256"] != checksum(file):
+                return None
+            made = _empty(width)
+            made.load(str(file))
+        return made if len(made) == begun["rows"] else None
+    return None
+
+
+def _saved(partial: Path, rows: int) -> Path:
+    return partial / f"rows-{rows}.usearch"
+
+
+def _save(made: Any, partial: Path, job: dict[str, Any]) -> None:
     """Put what is done on disk: a file of its own, then the note that names it, so that one of both notes is true."""
-    name = "vectors.usearch" if rows == job["rows"] else f"rows-{rows}.usearch"
-    made.save(str(partial / name))
-    write_json(partial / "begun.json", {"job": digest(job), "rows": rows, "file": name})
+    file = _saved(partial, len(made))
+    with writing(file):
+        made.save(str(file))
+    sync(file)
+    write_json(partial / _BEGUN, {"job": digest(job), "rows": len(made), "sha256": checksum(file)})
     for other in partial.glob("*.usearch"):
-        if other.name != name:
+        if other != file:
             os.unlink(other)
 
 
 class Dense:
     """The index of a workspace's embeddings, mapped."""
 
-    def __init__(self, index: Any, embeddings: Embeddings) -> None:
-        self._index, self._vectors = index, embeddings.vectors
-
-    @classmethod
-    def open(cls, workspace: Path, embeddings: Embeddings) -> "Dense":
-        """The index, if it is of these embeddings."""
-        library, command = usearch(), _command(workspace)
-        folder = workspace / "index" / KIND
+    def __init__(self, workspace: Path, embeddings: Embeddings) -> None:
+        """Open an index that nobody replaces meanwhile."""
+        self._file, self._remedy = workspace / "index" / KIND / _FILE, _remedy(workspace)
+        self._vectors, folder, command = embeddings.vectors, self._file.parent, _command(workspace)
         if not (folder / "manifest.json").exists():
             raise ArtifactError(f"no index of embeddings in {workspace}: run `{command}` first")
         manifest = read_manifest(folder, KIND, command)
@@ -152,15 +200,19 @@ class Dense:
             raise ArtifactError(
                 f"the index of embeddings is of others than {embeddings.name!r}: run `{command}` again"
             )
-        try:
-            index = library.Index(ndim=embeddings.width, metric="cos", **OPTIONS, expansion_search=SEARCH)
-            index.view(str(folder / "vectors.usearch"))
-            if len(index) != len(embeddings.vectors):
-                raise ValueError(f"{len(index)} rows of {len(embeddings.vectors)}")
-        except (OSError, ValueError, RuntimeError) as error:
-            first = (str(error).splitlines() or [type(error).__name__])[0]
-            raise ArtifactError(f"{folder} is damaged ({first}): run `{command} --force`") from None
-        return cls(index, embeddings)
+        # The library maps the file and trusts it, so this comes first.
+        look_at(folder, manifest, self._remedy, whole=True)
+        with parsing(self._file, self._remedy):
+            self._index = _empty(embeddings.width, expansion_search=SEARCH)
+            self._index.view(str(self._file))
+            if len(self._index) != len(self._vectors):
+                raise ValueError(f"{len(self._index):,} rows of {len(self._vectors):,}")
+
+    @classmethod
+    def open(cls, workspace: Path, embeddings: Embeddings) -> "Dense":
+        """The index, if it is of these embeddings."""
+        usearch()
+        return steady(workspace / "index" / KIND, lambda: cls(workspace, embeddings))
 
     def nearest(self, meaning: Float32s, count: int) -> Int32s:
         """The blocks [count] closest to a vector, as far as they are found, the closest first."""
@@ -172,13 +224,16 @@ class Dense:
         wanted = min(2 * count + 16, len(self._index))
         if count < 1 or not wanted:
             return [np.zeros(0, np.int32) for _ in meanings]
-        self._index.expansion_search = max(SEARCH, wanted)
         batch = np.ascontiguousarray(meanings, np.float32)
-        matches = self._index.search(batch, wanted, threads=max(1, threads))
-        keys, counts = np.atleast_2d(matches.keys), np.atleast_1d(getattr(matches, "counts", wanted))
+        with parsing(self._file, self._remedy):
+            self._index.expansion_search = max(SEARCH, wanted)
+            matches = self._index.search(batch, wanted, threads=max(1, threads))
+            keys, counts = np.atleast_2d(matches.keys), np.atleast_1d(getattr(matches, "counts", wanted))
         found = []
         for meaning, row, number in zip(batch, keys, counts, strict=True):
             nodes = np.sort(row[: int(number)].astype(np.int64))
+            if len(nodes) and not 0 <= nodes[0] <= nodes[-1] < len(self._vectors):
+                raise DamagedError(self._file, "it leads to blocks that there are not", self._remedy)
             units = unit_rows(self._vectors[nodes])
             ranked, _ = rank(units, meaning, np.arange(len(nodes)))
             found.append(nodes[ranked[:count]].astype(np.int32))

@@ -11,13 +11,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.graph.columns import ArrayWriter, map_array
+from linkwalk.errors import DamagedError
+from linkwalk.graph.columns import AGAIN, ArrayWriter, map_array
 from linkwalk.graph.csr import Int32s
 from linkwalk.graph.hashes import hash_strings
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 
 UInt64s = NDArray[np.uint64]
+_KEYS, _NODES = "keys.npy", "nodes.npy"
 _CHUNK = 1 << 18
 _PARTS = 16  # keys are sorted in so many pieces, for the memory's sake
 
@@ -54,8 +56,8 @@ class Keys:
     @classmethod
     def write(cls, folder: Path, keys: UInt64s) -> "Keys":
         """Sort ``keys[node]`` into two files, in pieces of the key's range."""
-        key_file = ArrayWriter(folder / "keys.npy", np.uint64)
-        node_file = ArrayWriter(folder / "nodes.npy", np.int32)
+        key_file = ArrayWriter(folder / _KEYS, np.uint64)
+        node_file = ArrayWriter(folder / _NODES, np.int32)
         shift = np.uint64(64 - (_PARTS - 1).bit_length())
         for part in range(_PARTS):
             nodes = np.flatnonzero((keys >> shift) == part)
@@ -65,15 +67,30 @@ class Keys:
             node_file.append(nodes[order])
         key_file.close()
         node_file.close()
-        return cls.open(folder)
+        return cls.open(folder, len(keys))
 
     @classmethod
-    def open(cls, folder: Path) -> "Keys":
-        """Map what ``write`` wrote."""
-        keys, nodes = map_array(folder / "keys.npy"), map_array(folder / "nodes.npy")
-        if keys.dtype != np.uint64 or nodes.dtype != np.int32 or keys.shape != nodes.shape or keys.ndim != 1:
-            raise ValueError("keys.npy and nodes.npy do not belong together")
-        return cls(keys, nodes)
+    def open(cls, folder: Path, blocks: int, remedy: str = AGAIN) -> "Keys":
+        """Map what ``write`` wrote, of so many blocks."""
+        columns = []
+        for name, dtype in ((_KEYS, np.uint64), (_NODES, np.int32)):
+            column = map_array(folder / name, remedy, dtype, 0)
+            if len(column) != blocks:
+                raise DamagedError(folder / name, f"{len(column):,} entries instead of {blocks:,}", remedy)
+            columns.append(column)
+        return cls(*columns)
+
+    def check(self, folder: Path, remedy: str) -> None:
+        """Keys that do not ascend, or blocks that there are not, are an error: one pass over the columns."""
+        for start in range(0, len(self.keys), _CHUNK):
+            # A piece overlaps the one before by one, for the order between them.
+            keys, nodes = self.keys[max(start - 1, 0) : start + _CHUNK], self.nodes[start : start + _CHUNK]
+            if (keys[1:] < keys[:-1]).any():
+                raise DamagedError(folder / _KEYS, "its keys do not ascend", remedy)
+            if nodes.min() < 0 or nodes.max() >= len(self.nodes):
+                raise DamagedError(
+                    folder / _NODES, f"a block beyond the {len(self.nodes):,} there are", remedy
+                )
 
     def blocks(self, keys: UInt64s) -> tuple[Int32s, NDArray[np.int64]]:
         """The blocks of some keys, and for each block which of the keys it is of; an unknown key has none."""

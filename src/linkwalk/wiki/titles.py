@@ -10,26 +10,28 @@ Made in a second for 300,000 names. Beyond half a million the tables are kept in
 server share them through the memory map.
 """
 
-import os
+import contextlib
 import re
-import shutil
 import unicodedata
 from bisect import bisect_left, bisect_right
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from linkwalk.artifact import FORMAT, finish, read_manifest, write_json
-from linkwalk.errors import ArtifactError
+from linkwalk.artifact import locked, look_at, publish, read_manifest, seal
+from linkwalk.artifact.places import clear, steady
+from linkwalk.errors import ArtifactError, DamagedError, LinkwalkError
 from linkwalk.graph.columns import Strings, map_array
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.store import Graph
 
 KIND = "titles"
+_TYPES = {"starts": np.int64, "names": np.int32, "weights": np.uint32}
+"""Of a table's columns."""
 _WORTH_KEEPING = 500_000
 _CHUNK = 1 << 17
 _SORTED = 32  # bytes that the tables are sorted by; what is typed beyond these is compared one by one
@@ -90,15 +92,15 @@ class Titles:
         folder = workspace / KIND
         if len(graph.titles) + len(graph.redirects) < _WORTH_KEEPING:
             return cls.of(graph)
-        try:
-            return cls._kept(folder, graph)
-        except (ArtifactError, OSError, ValueError, EOFError):
-            made = cls.of(graph)
-        try:
-            made._keep(folder)
-        except OSError:  # a disk that is full, or not ours to write: this process has the index all the same
-            return made
-        return cls._kept(folder, graph)
+        with contextlib.suppress(ArtifactError, OSError):
+            return steady(folder, lambda: cls._kept(folder, graph))
+        made = cls.of(graph)
+        # A disk that is full or not ours to write, another process that keeps it: this one has the index all the same.
+        with contextlib.suppress(LinkwalkError, OSError):
+            with locked(folder):
+                made._keep(folder)
+            return steady(folder, lambda: cls._kept(folder, graph))
+        return made
 
     @classmethod
     def of(cls, graph: Graph) -> "Titles":
@@ -125,35 +127,29 @@ class Titles:
         return cls(graph, text, bounds, *tables)
 
     def _keep(self, folder: Path) -> None:
-        partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
-        shutil.rmtree(partial, ignore_errors=True)
+        new = folder.with_name(f"{folder.name}.partial")
+        clear(new)
         try:
-            partial.mkdir()
-            np.save(partial / "text.npy", self.text)
-            np.save(partial / "bounds.npy", self.bounds)
+            new.mkdir()
+            np.save(new / "text.npy", self.text)
+            np.save(new / "bounds.npy", self.bounds)
             for name, table in (("firsts", self.firsts), ("others", self.others)):
-                for column, values in table._asdict().items():
-                    np.save(partial / f"{name}_{column}.npy", values)
-            manifest = {"artifact": KIND, "format": FORMAT, "graph": self.graph.fingerprint}
-            write_json(partial / "manifest.json", manifest)
-            finish(partial, folder)
+                for part, values in table._asdict().items():
+                    np.save(new / f"{name}_{part}.npy", values)
+            seal(new, {"artifact": KIND, "graph": self.graph.fingerprint})
+            publish(new, folder)
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            clear(new)
 
     @classmethod
     def _kept(cls, folder: Path, graph: Graph) -> "Titles":
-        if read_manifest(folder, KIND, "linkwalk serve WIKI").get("graph") != graph.fingerprint:
+        manifest = read_manifest(folder, KIND, "linkwalk serve WIKI", {"graph": str})
+        if manifest["graph"] != graph.fingerprint:
             raise ArtifactError(f"{folder} is of another graph")
-        firsts, others = (
-            Table(*(map_array(folder / f"{name}_{column}.npy") for column in Table._fields))
-            for name in ("firsts", "others")
-        )
-        text, bounds = map_array(folder / "text.npy"), map_array(folder / "bounds.npy")
-        whole = all(
-            len({len(column) for column in (t.starts, t.names, t.weights)}) == 1 for t in (firsts, others)
-        )
-        if not whole or len(bounds) != len(firsts.starts) + 1 or bounds[-1] != len(text):
-            raise ArtifactError(f"{folder} is damaged")
+        look_at(folder, manifest, _remedy(folder), whole=True, structure=partial(_check, folder))
+        text, bounds, firsts, others = _map(folder)
+        if len(bounds) != len(graph.titles) + len(graph.redirects) + 1:
+            raise _damaged(folder / "bounds.npy", f"{len(bounds) - 1:,} names")
         return cls(graph, text, bounds, firsts, others)
 
     def _find(self, words: str, count: int, alike: bool = True) -> tuple[int, ...]:
@@ -250,6 +246,46 @@ class Titles:
                         found |= dict.fromkeys(table.names[self._best(table, own, _LOOKED_AT)].tolist())
                     break
         return list(found)
+
+
+def _remedy(folder: Path) -> str:
+    return f"remove {folder}, it is made anew"
+
+
+def _damaged(path: Path, what: str) -> DamagedError:
+    return DamagedError(path, what, _remedy(path.parent))
+
+
+def _map(folder: Path) -> tuple[NDArray[np.uint8], Int64s, Table, Table]:
+    """The text, the bounds and both tables that were kept; lengths that do not fit are an error."""
+
+    def column(name: str, dtype: DTypeLike) -> NDArray[Any]:
+        return map_array(folder / f"{name}.npy", _remedy(folder), dtype, 0)
+
+    text, bounds = column("text", np.uint8), column("bounds", np.int64)
+    firsts, others = (
+        Table(*(column(f"{name}_{part}", dtype) for part, dtype in _TYPES.items()))
+        for name in ("firsts", "others")
+    )
+    for name, table, rows in (("firsts", firsts, len(bounds) - 1), ("others", others, len(others.starts))):
+        for part, values in table._asdict().items():
+            if len(values) != rows:
+                raise _damaged(folder / f"{name}_{part}.npy", f"{len(values):,} rows instead of {rows:,}")
+    return text, bounds, firsts, others
+
+
+def _check(folder: Path) -> None:
+    """Names that overlap, places outside of the text, or names that there are not, are an error."""
+    text, bounds, firsts, others = _map(folder)
+    if bounds[0] != 0 or bounds[-1] != len(text) or (bounds[1:] <= bounds[:-1]).any():
+        raise _damaged(folder / "bounds.npy", "its names overlap")
+    for name, table in (("firsts", firsts), ("others", others)):
+        for part, values, limit in (
+            ("starts", table.starts, len(text)),
+            ("names", table.names, len(bounds) - 1),
+        ):
+            if len(values) and not 0 <= values.min() <= values.max() < limit:
+                raise _damaged(folder / f"{name}_{part}.npy", f"it leads beyond the {limit:,} there are")
 
 
 def _folded(strings: Strings) -> list[bytes]:

@@ -1,0 +1,63 @@
+"""The place of an artefact: cleared before it is written, and opened while another may take it."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from linkwalk.artifact.manifest import MANIFEST
+from linkwalk.artifact.parsing import in_words, is_failure
+from linkwalk.errors import ArtifactError, LinkwalkError
+
+Opened = TypeVar("Opened")
+
+
+def clear(path: Path) -> None:
+    """Remove what has that name, be it a folder, a file or a link."""
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    else:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn the failure of a library to write ``path`` into one line; libraries rarely say that a disk is full."""
+    try:
+        yield
+    except (LinkwalkError, OSError, MemoryError):
+        raise
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        raise LinkwalkError(
+            f"{path} cannot be written ({in_words(error)}): see whether the disk is full, and run the same again"
+        ) from None
+
+
+def steady(folder: Path, opening: Callable[[], Opened]) -> Opened:
+    """What ``opening`` opens of an artefact, from one version of it: again if another took its place meanwhile.
+
+    An artefact's place is taken in one step, but its files are opened one by one: the first may be of the old one, the
+    next of the new one.
+    """
+    while True:
+        version = _version(folder)
+        try:
+            opened = opening()
+        except ArtifactError:
+            if _version(folder) == version:
+                raise
+        else:
+            if _version(folder) == version:
+                return opened
+
+
+def _version(folder: Path) -> tuple[int, int, int] | None:
+    """Which manifest stands there; None where there is none."""
+    try:
+        state = (folder / MANIFEST).stat()
+    except OSError:
+        return None
+    return state.st_ino, state.st_mtime_ns, state.st_size

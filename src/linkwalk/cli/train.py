@@ -3,18 +3,13 @@
 With ``--queries`` what reads for it is tuned on what people ask; with ``--reranker`` a cross-encoder is trained.
 """
 
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from linkwalk.cli.agents import EmbeddingsName
-from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
-from linkwalk.cli.training import new_folder
-
-if TYPE_CHECKING:
-    from linkwalk.learn.state import Saved
+from linkwalk.cli.output import Json, Quiet
 
 
 def train(
@@ -150,12 +145,7 @@ def train(
 
     Example: linkwalk train WIKI --reranker claims.jsonl --reranker questions.jsonl --name mine
     """
-    from linkwalk.artifact import finish
     from linkwalk.device import choose_device
-    from linkwalk.embed import Embeddings
-    from linkwalk.errors import InputError
-    from linkwalk.graph.store import Graph
-    from linkwalk.progress import Progress
 
     _check_options(context, target=target, queries=queries, reranker=reranker)
     # Before anything that needs torch: without it, this says what to install.
@@ -212,62 +202,21 @@ def train(
         )
         return
 
-    from linkwalk.learn.clone import clone, config_to_json
-    from linkwalk.learn.metrics import read_rows
-    from linkwalk.learn.state import forget_state
-    from linkwalk.learn.validation import held_out_nodes
-    from linkwalk.policy.checkpoint import save_policy
-    from linkwalk.recipes import RECIPES, with_settings
+    from linkwalk.cli.train_policy import train_policy
 
-    if recipe not in RECIPES:
-        raise InputError(f"no recipe named {recipe!r}: choose one of {', '.join(RECIPES)}")
-    name = name or recipe
-    final = new_folder(wiki, name)
-    graph = Graph.open(wiki)
-    table = Embeddings.open(wiki, embeddings or "minilm", graph)
-    config = with_settings(RECIPES[recipe](table.width), settings or [])
-    if final.exists() and not force:
-        raise InputError(
-            f"{wiki} has a policy named {name!r}: add --force to replace it, or name another with --name"
-        )
-    partial = final.with_name(final.name + ".partial")
-    job = {"config": config_to_json(config), "graph": graph.fingerprint, "encoder": table.fingerprint}
-    resume = None if restart else _resume(partial, job, quiet=quiet)
-    head = clone(
-        graph.forward,
-        graph.reverse,
-        graph.out_kinds,
-        table.vectors,
-        config,
-        held_out=held_out_nodes(graph, config.validation) if config.validation else None,
+    train_policy(
+        wiki,
+        recipe=recipe,
+        name=name,
+        settings=settings or [],
+        embeddings=embeddings,
         device=chosen,
-        folder=partial,
-        job=job,
-        resume=resume,
         checkpoint_every=checkpoint_every,
-        progress=Progress(quiet=quiet),
+        restart=restart,
+        force=force,
+        as_json=json,
+        quiet=quiet,
     )
-    rows = read_rows(partial)
-    kept = _kept(rows, config.criterion)
-    manifest = {
-        "recipe": recipe,
-        "config": config_to_json(config),
-        "encoder": table.fingerprint,
-        "encoder_name": table.manifest["encoder"],
-        "trained_on": {"snapshot": graph.snapshot, "graph": graph.fingerprint},
-        "updates": rows[-1]["update"],
-        "kept_update": kept["update"],
-    }
-    save_policy(partial, head, config.head, manifest)
-    forget_state(partial)
-    finish(partial, final)
-    if json:
-        resumed = resume.update if resume else None
-        print_json({"policy": str(final), **manifest, "resumed_at": resumed, "last": rows[-1], "kept": kept})
-        return
-    parameters = sum(p.numel() for p in head.parameters())
-    _show(final, f"{config.head.head}, {parameters:,} parameters", config.updates, rows[-1], kept)
-    print_next(f"linkwalk eval {wiki} --agent {name} --agent greedy-unvisited")
 
 
 _POLICY_ONLY = ("recipe", "checkpoint_every", "restart")
@@ -311,53 +260,3 @@ def _given(context: typer.Context, name: str) -> bool:
 
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
-
-
-def _resume(partial: Path, job: dict[str, Any], *, quiet: bool) -> "Saved | None":
-    """The training to go on with, if there is one of the same job; says in a line what happens."""
-    from linkwalk.learn.state import differences, read_state
-
-    saved = read_state(partial)
-    if saved is None:
-        return None
-    changed = differences(saved.job, job)
-    done, of = f"{saved.update:,}", f"{job['config']['updates']:,}"
-    if not quiet and changed:
-        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
-        print(
-            f"begins anew: the training in {partial} is another ({', '.join(changed[:3])}{more})",
-            file=sys.stderr,
-        )
-    elif not quiet:
-        print(f"goes on after update {done} of {of}, from {partial} (--restart begins anew)", file=sys.stderr)
-    return None if changed else saved
-
-
-def _kept(rows: list[dict[str, Any]], criterion: str) -> dict[str, Any]:
-    """The row of the weights that are kept: the best on held-out articles, or the last."""
-    looks = [row for row in rows if "validation_loss" in row]
-    if not looks:
-        return rows[-1]
-    if criterion == "success":
-        return max(looks, key=lambda row: float(row["success"]))
-    return min(looks, key=lambda row: float(row["validation_loss"]))
-
-
-def _show(final: Path, head: str, updates: int, last: dict[str, Any], kept: dict[str, Any]) -> None:
-    """Tell people what came of it."""
-    early = f", stopped early (of {updates:,})" if last["update"] < updates else ""
-    rows = [
-        ("policy", str(final)),
-        ("head", head),
-        ("trained", f"{last['update']:,} updates in {last['seconds']:,.0f} s{early}"),
-        ("at last", f"loss {last['loss']:.3f}, same step as the walk {100 * last['accuracy']:.1f} %"),
-    ]
-    if "validation_loss" in kept:
-        rows.append(
-            (
-                "kept",
-                f"update {kept['update']:,}: on held-out articles loss {kept['validation_loss']:.3f}, same step "
-                f"{100 * kept['validation_accuracy']:.1f} %, goals reached {100 * kept['success']:.1f} %",
-            )
-        )
-    print_table(rows)

@@ -1,11 +1,10 @@
 """A policy whose target encoder is trained or tuned: where it is, what it is, and where it goes with the new one."""
 
-import os
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from linkwalk.cli.training import new_folder
+from linkwalk.cli.training import in_short, new_folder, trained_on
 from linkwalk.demo import POLICY, policy_path
 from linkwalk.wiki.agents import fitting, policy_folder, policy_names
 
@@ -19,6 +18,7 @@ METRICS = "target_metrics.jsonl"
 class Place(NamedTuple):
     """Where a policy is, and where it goes."""
 
+    wiki: Path
     policy: str
     """As it was named."""
     source: Path
@@ -29,9 +29,14 @@ class Place(NamedTuple):
     """Whether it is there already; else a copy goes there."""
 
     @property
+    def home(self) -> Path:
+        """The folder that is written: the policy's own, though it may be a link to elsewhere."""
+        return self.final.resolve()
+
+    @property
     def partial(self) -> Path:
-        """Where the target encoder is trained; not the policy's own ``.partial``, from which a training may go on."""
-        return self.final.with_name(self.final.name + ".target.partial")
+        """Where the target encoder is trained; no policy is called that, so no policy's training goes on from there."""
+        return self.home.with_name(self.home.name + "+target.partial")
 
     @property
     def copied_from(self) -> str | None:
@@ -43,44 +48,80 @@ class Place(NamedTuple):
         """For people: where it went, and what it is a copy of."""
         return str(self.final) + ("" if self.in_place else f", a copy of {self.policy}")
 
-    def put(self, partial: Path) -> None:
-        """Bring the target encoder to its policy; to one elsewhere with a copy of that policy, in one step."""
-        from linkwalk.artifact import finish
-        from linkwalk.learn.metrics import FILE
+    def refuse_another(self, why: str = "") -> None:
+        """Refuse to replace a target encoder, or a policy elsewhere."""
+        from linkwalk.errors import InputError
+        from linkwalk.policy.target import MANIFEST
+
+        if self.in_place and (self.final / MANIFEST).exists():
+            raise InputError(
+                f"the policy {self.name!r} has a target encoder{why}: add --force to replace it, or train a copy's "
+                "with --name"
+            )
+        if not self.in_place and self.final.exists():
+            raise InputError(
+                f"{self.wiki} has a policy named {self.name!r}{why}: add --force to replace it, or name another with "
+                "--name"
+            )
+
+    def made(self, job: dict[str, Any]) -> dict[str, Any] | None:
+        """The manifest of the target encoder that is there, if the same training made it; another one is an error."""
+        from linkwalk.artifact import checksum
+        from linkwalk.learn.state import differences
         from linkwalk.policy import checkpoint
+        from linkwalk.policy.target import read_target
+
+        if not self.final.exists() or (found := read_target(self.final)) is None:
+            self.refuse_another()
+            return None
+        manifest = found[0]
+        on = trained_on(manifest)
+        was = {
+            **{key: manifest.get(key) for key in ("config", "encoder")},
+            **{key: on.get(key) for key in _ON},
+        }
+        # Nothing can be known of one that was tuned since, or trained for a policy that nobody noted.
+        known = "tuned" not in manifest and was["policy"] is not None
+        if not known or checksum(self.final / checkpoint.WEIGHTS) != job["policy"]:
+            self.refuse_another()
+        if changed := differences(was, job):
+            self.refuse_another(f" of another training ({in_short(changed)})")
+        return manifest
+
+    def copy(self, partial: Path) -> None:
+        """Copy the policy to where its target encoder is trained, unless it stays where it is.
+
+        Not its card, which is about the target encoder that it had.
+        """
+        from linkwalk.artifact import MANIFEST
+        from linkwalk.learn.metrics import FILE
+        from linkwalk.policy.checkpoint import WEIGHTS
+
+        for name in () if self.in_place else (WEIGHTS, FILE, MANIFEST):
+            if (self.source / name).is_file():
+                shutil.copyfile(self.source / name, partial / name)
+
+    def put(self, partial: Path) -> None:
+        """Let the policy with its new target encoder take its place in one step, with all else in its folder."""
+        from linkwalk.artifact import publish, seal
+        from linkwalk.policy.checkpoint import link_files, read_policy
         from linkwalk.policy.target import MANIFEST, WEIGHTS
 
         if self.in_place:
-            # Without its manifest there is no target encoder; so never half of one.
-            (self.final / MANIFEST).unlink(missing_ok=True)
-            for name in (WEIGHTS, METRICS, MANIFEST):
-                os.replace(partial / name, self.final / name)
-            return
-        # Not its card, which is about the target encoder that it had.
-        for name in (checkpoint.WEIGHTS, FILE, "manifest.json"):
-            if (self.source / name).is_file():
-                shutil.copyfile(self.source / name, partial / name)
-        finish(partial, self.final)
+            link_files(self.home, partial, leave=(WEIGHTS, METRICS, MANIFEST))
+        seal(partial, read_policy(partial))
+        publish(partial, self.home)
 
 
-def find_place(wiki: Path, policy: str, name: str | None, *, force: bool) -> Place:
-    """Where a policy is and goes; refuses to replace anything but with ``force``."""
-    from linkwalk.errors import InputError
-    from linkwalk.policy.target import MANIFEST
+_ON = ("graph", "policy")
 
+
+def find_place(wiki: Path, policy: str, name: str | None) -> Place:
+    """Where a policy is and goes."""
     source = _find(wiki, policy)
     name = name or (POLICY if source == policy_path() else source.resolve().name)
     final = new_folder(wiki, name)
-    in_place = source.resolve() == final.resolve()
-    if not force and in_place and (final / MANIFEST).exists():
-        raise InputError(
-            f"the policy {name!r} has a target encoder: add --force to replace it, or train a copy's with --name"
-        )
-    if not force and not in_place and final.exists():
-        raise InputError(
-            f"{wiki} has a policy named {name!r}: add --force to replace it, or name another with --name"
-        )
-    return Place(policy, source, name, final, in_place)
+    return Place(wiki, policy, source, name, final, source.resolve() == final.resolve())
 
 
 def _find(wiki: Path, policy: str) -> Path:

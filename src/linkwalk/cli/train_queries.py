@@ -1,6 +1,5 @@
 """``linkwalk train --target --queries``: a policy's target encoder is tuned on what people ask (sec. 4.3, app. C.1)."""
 
-import json
 import shlex
 from dataclasses import asdict
 from pathlib import Path
@@ -36,6 +35,7 @@ def tune_target(
     quiet: bool,
 ) -> None:
     """Tune the target encoder of a policy on a benchmark's claims or questions; ``device`` is resolved."""
+    from linkwalk.artifact import locked
     from linkwalk.embed import Embeddings
     from linkwalk.graph.store import Graph
     from linkwalk.progress import Progress
@@ -48,7 +48,9 @@ def tune_target(
     from linkwalk.retrieve.bm25 import Bm25
 
     graph, progress = Graph.open(wiki), Progress(quiet=quiet)
-    place = find_place(wiki, policy, name, force=force)
+    place = find_place(wiki, policy, name)
+    if not force:  # what is tuned in its place goes on from what is there, so it is never the same twice
+        place.refuse_another()
     config = _configure(recipe, settings)
     bm25 = Bm25.open(wiki, graph)
     table = Embeddings.open(wiki, embeddings or "minilm", graph)
@@ -59,7 +61,8 @@ def tune_target(
         queries, graph, bm25, part=part, threshold=threshold, wiki_pages=wiki_pages, progress=progress
     )
     warn_of_damage(queries, damage, progress)
-    with scratch(place.partial) as partial:
+    with locked(place.home), scratch(place.partial) as partial:
+        place.copy(partial)
         tuned = tune(
             graph,
             table.vectors,
@@ -123,20 +126,23 @@ def _adapter(
     place: Place, wiki: Path, table: "Embeddings"
 ) -> "tuple[dict[str, Tensor], AdapterConfig, dict[str, Any]]":
     """The target encoder that is there: its weights, its sizes and its manifest."""
-    from safetensors.torch import load_file
-
-    from linkwalk.errors import ArtifactError, InputError
-    from linkwalk.policy.target import MANIFEST, WEIGHTS, AdapterConfig, load_target
+    from linkwalk.artifact import parsing
+    from linkwalk.errors import InputError
+    from linkwalk.policy.checkpoint import target_remedy
+    from linkwalk.policy.target import MANIFEST, AdapterConfig, load_target, read_target
 
     source, policy = place.source, place.policy
-    if load_target(source, table, device="cpu") is None:  # it refuses what is damaged, or another encoder's
+    load_target(source, table, device="cpu")  # it refuses what is damaged, or another encoder's
+    found = read_target(source)
+    if found is None:
         raise InputError(
             f"the policy {policy!r} has no target encoder to tune: train one first with `linkwalk train {wiki} "
             f"--target {policy}`"
         )
-    manifest: dict[str, Any] = json.loads((source / MANIFEST).read_bytes())
-    try:
+    manifest, adapter = found
+    with parsing(source / MANIFEST, target_remedy(source)):
         sizes = AdapterConfig(**manifest["adapter"])
-    except (KeyError, TypeError):
-        raise ArtifactError(f"{source / MANIFEST} does not say how large the target encoder is") from None
-    return load_file(source / WEIGHTS), sizes, manifest
+        ranks = {len(value) for name, value in adapter.items() if name.endswith(".down")}
+        if (ranks, "turn" in adapter) != ({sizes.rank}, sizes.turn):
+            raise ValueError("its sizes are those of another adapter")
+    return adapter, sizes, manifest

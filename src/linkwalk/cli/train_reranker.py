@@ -7,9 +7,18 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from linkwalk.artifact import finish
+from linkwalk.artifact import checksum, digest, locked, publish, read_manifest
 from linkwalk.cli.output import print_json, print_next, print_table
-from linkwalk.cli.training import check_name, check_numbers, last_row, scratch, warn_of_damage
+from linkwalk.cli.training import (
+    check_name,
+    check_numbers,
+    in_short,
+    last_row,
+    scratch,
+    trained_on,
+    up_to_date,
+    warn_of_damage,
+)
 from linkwalk.downstream.lists import (
     LISTS,
     MineConfig,
@@ -24,10 +33,12 @@ from linkwalk.downstream.train_cross import CrossTraining, Ranked, read_lists, t
 from linkwalk.embed.model import find_model
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
+from linkwalk.learn.state import differences
 from linkwalk.progress import Progress
 from linkwalk.recipes import with_settings
+from linkwalk.retrieve.bm25 import KIND as INDEX
 from linkwalk.retrieve.bm25 import Bm25
-from linkwalk.retrieve.cross import CrossConfig, save_cross
+from linkwalk.retrieve.cross import CrossConfig, read_cross, save_cross
 from linkwalk.wiki.retrieval import need_search
 
 NAME = "ours"
@@ -70,66 +81,121 @@ def train_reranker(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Train a cross-encoder on lists, mined or given, and put it into the workspace; ``device`` is resolved."""
+    """Train a cross-encoder on lists, mined or given, and put it into the workspace, unless the same training has.
+
+    ``device`` is resolved.
+    """
     graph, name = Graph.open(wiki), name or NAME
     check_name(name, "reranker")
     final = wiki / "rerankers" / name
-    if final.exists() and not force:
-        raise InputError(
-            f"{wiki} has a reranker named {name!r}: add --force to replace it, or name another with --name"
-        )
     config = with_settings(RerankerConfig(), settings)
     encoder = find_model(config.model.encoder).fingerprint  # first: mining takes long
-    progress = Progress(quiet=quiet)
-    lists, data = _gather(wiki, graph, files, config, choice, progress)
-
-    with scratch(final.with_name(final.name + ".partial")) as partial:
-        weights = train_cross(
-            lists, config.model, config, device=device, metrics=partial / METRICS, progress=progress
-        )
-        check_numbers(weights)
-        manifest = {
-            "training": {key: value for key, value in asdict(config).items() if key != "model"},
-            "data": data,
-            "trained_on": {"snapshot": graph.snapshot, "graph": graph.fingerprint},
-        }
-        save_cross(partial, weights, config.model, encoder, manifest)
-        finish(partial, final)
-
+    kinds = [kind_of_file(path) for path in files]
+    _check(files, kinds, choice)
+    manifest = {
+        "training": {key: value for key, value in asdict(config).items() if key != "model"},
+        "made_from": _made_from(wiki, files, kinds, choice),
+        "trained_on": {"snapshot": graph.snapshot, "graph": graph.fingerprint},
+    }
+    job = _job({"config": asdict(config.model), "model": encoder, **manifest})
+    query = "a claim or a question"
+    with locked(final):
+        made = None if force else _made(wiki, final, job)
+        if made is None:
+            lists, data = _gather(wiki, graph, files, kinds, config, choice, Progress(quiet=quiet))
+            query = next(one.query for one in lists if _use(one, config) == "used")
+            with scratch(final.with_name(final.name + ".partial")) as partial:
+                weights = train_cross(
+                    lists,
+                    config.model,
+                    config,
+                    device=device,
+                    metrics=partial / METRICS,
+                    progress=Progress(quiet=quiet),
+                )
+                check_numbers(weights)
+                made = save_cross(partial, weights, config.model, encoder, manifest | {"data": data})
+                publish(partial, final)
+        elif not as_json:
+            print(up_to_date(name, "graph, files and settings"))
     last = last_row(final / METRICS)
     if as_json:
-        print_json({"reranker": str(final), "config": asdict(config.model), **manifest, "last": last})
+        told = {key: made[key] for key in ("config", "training", "made_from", "data", "trained_on")}
+        print_json({"reranker": str(final), **told, "last": last})
         return
-    parameters = sum(value.numel() for value in weights.values())
-    print_table(
-        [
-            ("reranker", str(final)),
-            ("cross-encoder", f"{config.model.encoder}, rank {config.model.rank}, {parameters:,} parameters"),
-            *(("lists", _said(row)) for row in data),
+    _show(final, config, made["data"], last)
+    print_next(shlex.join(["linkwalk", "find", str(wiki), query, "--rerank", str(final)]))
+
+
+def _made_from(
+    wiki: Path, files: Sequence[Path], kinds: Sequence[str], choice: Choice
+) -> dict[str, Any] | None:
+    """What of files and index a reranker follows from; None if it reads more than can be told apart quickly."""
+    if choice.wiki_pages is not None:
+        return None
+    found: dict[str, Any] = {
+        "files": [f"{path.name} {checksum(path)[:16]}" for path in files],
+        "part": choice.part,
+        "threshold": choice.threshold,
+    }
+    if set(kinds) != {LISTS}:
+        index = read_manifest(wiki / INDEX, INDEX, f"linkwalk index {wiki}")
+        found["index"] = digest([index.get(key) for key in ("engine", "bm25")])
+    return found
+
+
+def _job(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What of a reranker's manifest says how it was made."""
+    job = {key: manifest.get(key) for key in ("config", "model", "training", "made_from")}
+    return job | {"graph": trained_on(manifest).get("graph")}
+
+
+def _made(wiki: Path, final: Path, job: dict[str, Any]) -> dict[str, Any] | None:
+    """The manifest of the reranker that is there, if the same training made it; another one is an error."""
+    if not final.exists():
+        return None
+    manifest, _, _ = read_cross(final)
+    was = _job(manifest)
+    known = was["made_from"] is not None and job["made_from"] is not None and "data" in manifest
+    changed = differences(was, job) if known else []
+    if known and not changed:
+        return manifest
+    why = f" of another training ({in_short(changed)})" if changed else ""
+    raise InputError(
+        f"{wiki} has a reranker named {final.name!r}{why}: add --force to replace it, or name another with --name"
+    )
+
+
+def _show(final: Path, config: RerankerConfig, data: Sequence[dict[str, Any]], last: dict[str, Any]) -> None:
+    """Tell people what came of it."""
+    parameters = sum(value.numel() for value in read_cross(final)[2].values())
+    rows = [
+        ("reranker", str(final)),
+        ("cross-encoder", f"{config.model.encoder}, rank {config.model.rank}, {parameters:,} parameters"),
+        *(("lists", _said(row)) for row in data),
+    ]
+    if {"seconds", "loss", "first", "first_by_cosine"} <= last.keys():
+        rows += [
             ("trained", f"{last['update']:,} updates in {last['seconds']:,.0f} s"),
             (
                 "at last",
                 f"loss {last['loss']:.3f}, evidence first {100 * last['first']:.1f} %, by the cosine alone "
                 f"{100 * last['first_by_cosine']:.1f} %",
             ),
-            *_held_out(last),
         ]
-    )
-    query = next(one.query for one in lists if _use(one, config) == "used")
-    print_next(shlex.join(["linkwalk", "find", str(wiki), query, "--rerank", str(final)]))
+    print_table(rows + _held_out(last))
 
 
 def _gather(
     wiki: Path,
     graph: Graph,
     files: Sequence[Path],
+    kinds: Sequence[str],
     config: RerankerConfig,
     choice: Choice,
     progress: Progress,
 ) -> tuple[list[Ranked], list[dict[str, Any]]]:
     """The lists of all files, and of each file how many there are and how many can be used."""
-    kinds = [kind_of_file(path) for path in files]
-    _check(files, kinds, choice)
     bm25 = None
     if set(kinds) != {LISTS}:
         need_search()
@@ -192,7 +258,7 @@ def _use(one: Ranked, config: CrossTraining) -> str:
 
 def _held_out(last: dict[str, Any]) -> list[tuple[str, str]]:
     """Which weights were kept, where queries were held out."""
-    if "best" not in last:
+    if not {"best", "held_out_loss", "held_out_first"} <= last.keys():
         return []
     figures = f"loss {last['held_out_loss']:.3f}, evidence first {100 * last['held_out_first']:.1f} %"
     return [("held out", f"{figures} at last; the weights of update {last['best']:,} were best and are kept")]

@@ -1,10 +1,19 @@
 """``linkwalk train --target``: a policy learns to read sentences; its target encoder is trained (sec. 4.2)."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from linkwalk.cli.output import print_json, print_next, print_table
-from linkwalk.cli.train_place import METRICS, find_place, open_compass
-from linkwalk.cli.training import LOWER, check_numbers, last_row, scratch
+from linkwalk.cli.train_place import METRICS, Place, find_place, open_compass
+from linkwalk.cli.training import LOWER, check_numbers, last_row, scratch, up_to_date
+
+if TYPE_CHECKING:
+    from linkwalk.embed import Embeddings
+    from linkwalk.graph.store import Graph
+    from linkwalk.learn.target import TargetConfig
+
+_TOLD = ("config", "encoder_name", "trained_on")
+"""What ``--json`` tells of a target encoder's manifest."""
 
 
 def train_target(
@@ -19,23 +28,79 @@ def train_target(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Train the target encoder of a policy and put it beside the policy, in the workspace; ``device`` is resolved."""
+    """Train the target encoder of a policy and put it beside the policy, unless the same training has.
+
+    It goes into the workspace; ``device`` is resolved.
+    """
+    from linkwalk.artifact import checksum, locked
     from linkwalk.embed import Embeddings
-    from linkwalk.errors import ArtifactError, InputError
     from linkwalk.graph.store import Graph
     from linkwalk.learn.target import TargetConfig, config_to_json
-    from linkwalk.learn.target import train_target as train
-    from linkwalk.policy.target import save_target
-    from linkwalk.progress import Progress
+    from linkwalk.policy.checkpoint import WEIGHTS
+    from linkwalk.policy.target import read_target
     from linkwalk.recipes import with_settings
 
     graph = Graph.open(wiki)
-    place = find_place(wiki, policy, name, force=force)
+    place = find_place(wiki, policy, name)
     config = with_settings(TargetConfig(), settings)
     table = Embeddings.open(wiki, embeddings or "minilm", graph)
+    with locked(place.home):
+        job = {
+            "config": config_to_json(config),
+            "encoder": table.fingerprint,
+            "graph": graph.fingerprint,
+            "policy": checksum(place.source / WEIGHTS),
+        }
+        manifest = None if force else place.made(job)
+        if manifest is None:
+            manifest = _train(place, graph, table, config, job, device=device, quiet=quiet)
+        elif not as_json:
+            print(up_to_date(f"the target encoder of {place.name}", "graph, embeddings, policy and settings"))
+    last = last_row(place.final / METRICS)
+    if as_json:
+        told = {key: manifest[key] for key in _TOLD if key in manifest}
+        print_json({"policy": str(place.final), "copied_from": place.copied_from, **told, "last": last})
+        return
+    found = read_target(place.final)
+    parameters = 0 if found is None else sum(value.numel() for value in found[1].values())
+    rows = [
+        ("policy", place.words),
+        ("target encoder", f"rank {config.adapter.rank}, {parameters:,} parameters"),
+    ]
+    if {"seconds", "loss", "accuracy", "nearest"} <= last.keys():
+        rows += [
+            ("trained", f"{last['update']:,} updates in {last['seconds']:,.0f} s"),
+            (
+                "at last",
+                f"loss {last['loss']:.3f}, right step {100 * last['accuracy']:.1f} %, sentence nearest to its own "
+                f"block {100 * last['nearest']:.1f} %",
+            ),
+        ]
+    print_table(rows)
+    shown = f" --embeddings {embeddings}" if embeddings else ""
+    print_next(f"linkwalk eval {wiki} --task sentence --agent {place.name}{shown}")
+
+
+def _train(
+    place: Place,
+    graph: "Graph",
+    table: "Embeddings",
+    config: "TargetConfig",
+    job: dict[str, Any],
+    *,
+    device: str,
+    quiet: bool,
+) -> dict[str, Any]:
+    """Train the target encoder and let it take its place with the policy; what its manifest says."""
+    from linkwalk.errors import ArtifactError, InputError
+    from linkwalk.learn.target import train_target as train
+    from linkwalk.policy.target import save_target
+    from linkwalk.progress import Progress
+
     encoder = table.encoder("cpu")  # in float32, and first of all: random features cannot read
-    head = open_compass(place, wiki, table, device)
+    head = open_compass(place, place.wiki, table, device)
     with scratch(place.partial) as partial:
+        place.copy(partial)
         try:
             adapter = train(
                 graph,
@@ -51,29 +116,14 @@ def train_target(
             raise InputError(LOWER) from None
         check_numbers(adapter)
         manifest = {
-            "config": config_to_json(config),
+            "config": job["config"],
             "encoder_name": table.manifest["encoder"],
-            "trained_on": {"snapshot": graph.snapshot, "graph": graph.fingerprint},
+            "trained_on": {
+                "snapshot": graph.snapshot,
+                "graph": graph.fingerprint,
+                "policy": job["policy"],
+            },
         }
         save_target(partial, adapter, config.adapter, table.fingerprint, manifest)
         place.put(partial)
-
-    last = last_row(place.final / METRICS)
-    if as_json:
-        print_json({"policy": str(place.final), "copied_from": place.copied_from, **manifest, "last": last})
-        return
-    parameters = sum(value.numel() for value in adapter.values())
-    print_table(
-        [
-            ("policy", place.words),
-            ("target encoder", f"rank {config.adapter.rank}, {parameters:,} parameters"),
-            ("trained", f"{last['update']:,} updates in {last['seconds']:,.0f} s"),
-            (
-                "at last",
-                f"loss {last['loss']:.3f}, right step {100 * last['accuracy']:.1f} %, sentence nearest to its own "
-                f"block {100 * last['nearest']:.1f} %",
-            ),
-        ]
-    )
-    shown = f" --embeddings {embeddings}" if embeddings else ""
-    print_next(f"linkwalk eval {wiki} --task sentence --agent {place.name}{shown}")
+    return manifest

@@ -1,8 +1,6 @@
 """What the trainings of ``linkwalk train`` share: names, a folder to work in, and what is told at the end."""
 
-import json
 import re
-import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,12 +37,14 @@ def new_folder(wiki: Path, name: str) -> Path:
 @contextmanager
 def scratch(partial: Path) -> Iterator[Path]:
     """An empty folder to train in, for trainings that begin anew: nothing goes on from what a stopped one leaves."""
-    shutil.rmtree(partial, ignore_errors=True)
+    from linkwalk.artifact.places import clear
+
+    clear(partial)
     partial.mkdir(parents=True)
     try:
         yield partial
     finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        clear(partial)
 
 
 def check_numbers(weights: "dict[str, Tensor]") -> None:
@@ -56,9 +56,27 @@ def check_numbers(weights: "dict[str, Tensor]") -> None:
 
 
 def last_row(metrics: Path) -> dict[str, Any]:
-    """What a training reported at last."""
-    row: dict[str, Any] = json.loads(metrics.read_text(encoding="utf-8").splitlines()[-1])
-    return row
+    """What a training reported at last; of a file that cannot be read, nothing."""
+    from linkwalk.learn.metrics import rows_of
+
+    return (rows_of(metrics) or [{}])[-1]
+
+
+def trained_on(manifest: dict[str, Any]) -> dict[str, Any]:
+    """What something was trained on, as far as its manifest says so."""
+    found = manifest.get("trained_on")
+    return found if isinstance(found, dict) else {}
+
+
+def in_short(changed: Sequence[str]) -> str:
+    """What differs between two trainings, the first three things of it."""
+    more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
+    return ", ".join(changed[:3]) + more
+
+
+def up_to_date(name: str, made_of: str) -> str:
+    """For people: there is nothing to do."""
+    return f"{name} is up to date: the same {made_of} made it (--force trains it again)"
 
 
 def warn_of_damage(path: Path, damage: "Sequence[Damage]", progress: "Progress") -> None:

@@ -4,7 +4,6 @@ Walks are drawn, every step of a walk becomes a decision towards the walk's end,
 step the walk took. No labels, no rewards.
 """
 
-import shutil
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,13 +14,15 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from linkwalk.artifact import parsing
+from linkwalk.artifact.places import clear
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.learn.imitation import Batches, cloning_loss, sampler
 from linkwalk.learn.limits import at_least, shares
 from linkwalk.learn.metrics import Metrics
 from linkwalk.learn.optimise import SCHEDULES, build_optimiser, rate_at
-from linkwalk.learn.state import Interrupt, Saved, State
+from linkwalk.learn.state import FILE, Interrupt, Saved, State
 from linkwalk.learn.validation import CRITERIA, Bools, Validation, within
 from linkwalk.navigate import unit_rows
 from linkwalk.policy.heads import HeadConfig, Table, build_head
@@ -149,10 +150,11 @@ def clone(
         first = {name: value.detach().clone() for name, value in head.state_dict().items()}
         state = State(head, build_optimiser(config, head), np.random.default_rng(config.seed))
         if folder is not None and resume is None:
-            shutil.rmtree(folder, ignore_errors=True)
+            clear(folder)
             folder.mkdir(parents=True)
         if resume is not None:
-            state.restore(resume)
+            with parsing((folder or Path()) / FILE, "remove it, and the training begins anew"):
+                state.restore(resume)
         with (
             Metrics(folder, after=state.update) as metrics,
             progress.stage("train", config.updates - state.update, "updates") as stage,
@@ -192,6 +194,7 @@ def clone(
                     clock, done = time.monotonic(), state.update
                 stage.advance()
                 if folder is not None and (interrupt.asked or state.update % checkpoint_every == 0):
+                    metrics.sync()
                     state.save(folder, job or {})
                 if interrupt.asked:
                     raise KeyboardInterrupt

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from linkwalk.artifact import replacing
+
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
 
@@ -23,9 +25,8 @@ class Metrics:
         if folder is None:
             return
         kept = [row for row in read_rows(folder) if row["update"] <= after] if after else []
-        partial = folder / (FILE + ".partial")
-        partial.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
-        os.replace(partial, folder / FILE)
+        with replacing(folder / FILE) as file:
+            file.write("".join(json.dumps(row) + "\n" for row in kept).encode())
         self._log = (folder / FILE).open("a", encoding="utf-8")
         self._board = _board(folder, after)
 
@@ -38,6 +39,11 @@ class Metrics:
             for name, value in row.items():
                 if name != "update":
                     self._board.add_scalar(name, value, row["update"])
+
+    def sync(self) -> None:
+        """Wait until all rows are on the disk, so that a state that is saved now has its rows."""
+        if self._log is not None:
+            os.fsync(self._log.fileno())
 
     def __enter__(self) -> "Metrics":
         return self
@@ -58,11 +64,25 @@ def _board(folder: Path, after: int) -> "SummaryWriter | None":
 
 
 def read_rows(folder: Path) -> list[dict[str, Any]]:
-    """The rows of a training, the earliest first; a line that a killed run left unfinished is none."""
-    rows = []
-    for line in (folder / FILE).read_text(encoding="utf-8").splitlines():
-        try:
-            rows.append(json.loads(line))
-        except ValueError:
-            break
-    return rows
+    """The rows of a training, the earliest first."""
+    return rows_of(folder / FILE)
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file; what a killed run left unfinished or has been damaged since is none."""
+    try:
+        lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    return [row for line in lines if (row := _row(line)) is not None]
+
+
+def _row(line: str) -> dict[str, Any] | None:
+    """A line as a row: an update, and numbers or lists of them."""
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(row, dict) or type(row.get("update")) is not int:
+        return None
+    return row if all(type(value) in (int, float, list) for value in row.values()) else None

@@ -1,13 +1,15 @@
 """A training on disk: all that the next update depends on, so that a stopped run goes on as if it had not stopped.
 
 One safetensors file holds the weights, the optimiser's state and the best weights so far; its header holds the rest
-as JSON. It is replaced in one step: a killed run leaves the last whole one.
+as JSON, and a checksum of it all. It is replaced in one step: a killed run leaves the last whole one, and one that has
+been damaged since is not gone on from.
 """
 
+import hashlib
 import json
-import os
 import signal
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -17,8 +19,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from linkwalk.artifact import parsing, replacing
+from linkwalk.errors import DamagedError
+
 FILE = "state.safetensors"
-FORMAT = 1
+FORMAT = 2
+"""1, which is read, too, has no checksum."""
+_HEADER, _CHECKSUM = "linkwalk", "sha256"
 
 
 class Saved(NamedTuple):
@@ -60,8 +67,8 @@ class State:
             self.best = {name: value.detach().clone() for name, value in self.head.state_dict().items()}
 
     def save(self, folder: Path, job: dict[str, Any]) -> None:
-        """Write the state in one step."""
-        from safetensors.torch import save_file
+        """Write the state in one step; it is on the disk then."""
+        from safetensors.torch import save
 
         device = next(self.head.parameters()).device
         tensors = {f"head.{name}": value for name, value in self.head.state_dict().items()}
@@ -79,11 +86,10 @@ class State:
             "waited": self.waited,
             "rng": self.rng.bit_generator.state,
         }
-        header = {"format": FORMAT, "job": job, "counters": counters}
-        partial = folder / (FILE + ".partial")
+        header = json.dumps({"format": FORMAT, "job": job, "counters": counters})
         whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        save_file(whole, partial, metadata={"linkwalk": json.dumps(header)})
-        os.replace(partial, folder / FILE)
+        with replacing(folder / FILE) as file:
+            file.write(save(whole, metadata={_HEADER: header, _CHECKSUM: _checksum(header, whole)}))
 
     def restore(self, saved: Saved) -> None:
         """Take everything from what was saved."""
@@ -109,24 +115,43 @@ def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
 
 
-def read_state(folder: Path) -> Saved | None:
-    """What a stopped training left in its folder; None if there is nothing that can be read."""
-    from safetensors import SafetensorError, safe_open
+def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
+    """SHA-256 of all that a state is made of."""
+    found = hashlib.sha256(header.encode())
+    for name, value in sorted(tensors.items()):
+        found.update(f"\n{name} {value.dtype} {list(value.shape)}\n".encode())
+        found.update(value.reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()
 
+
+def read_state(folder: Path, say: Callable[[str], None] = lambda _: None) -> Saved | None:
+    """What a stopped training left in its folder; None if there is nothing, or nothing whole, which ``say`` hears."""
+    path = folder / FILE
+    if not path.exists():
+        return None
     try:
-        with safe_open(folder / FILE, "pt") as file:
-            header = json.loads(file.metadata()["linkwalk"])
-            if header["format"] != FORMAT:
-                return None
-            names = file.keys()
-            return Saved(header["job"], header["counters"], {name: file.get_tensor(name) for name in names})
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError):
+        with parsing(path, "the training begins anew"):
+            return _read(path)
+    except DamagedError as error:
+        say(str(error))
         return None
 
 
-def forget_state(folder: Path) -> None:
-    """Remove the state of a training that is over."""
-    (folder / FILE).unlink(missing_ok=True)
+def _read(path: Path) -> Saved:
+    from safetensors import safe_open
+
+    with safe_open(path, "pt") as file:
+        metadata: dict[str, str] = file.metadata()
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no dict)
+    header = json.loads(metadata[_HEADER])
+    if header["format"] not in (1, FORMAT):
+        raise ValueError(f"it has format {header['format']}, this version reads {FORMAT}")
+    if header["format"] != 1 and metadata[_CHECKSUM] != _checksum(metadata[_HEADER], tensors):
+        raise ValueError("its checksum is not the one it was written with")
+    saved = Saved(header["job"], header["counters"], tensors)
+    if not isinstance(saved.job, dict) or saved.update < 0:
+        raise ValueError("it is not a training's")
+    return saved
 
 
 def differences(old: Any, new: Any, name: str = "") -> list[str]:

@@ -1,15 +1,22 @@
 """A policy on disk: weights as safetensors, and a manifest that says how it was made and which embeddings it fits.
 
-A policy depends on its encoder, never on a graph: it walks any wiki embedded with the same encoder.
+A policy depends on its encoder, never on a graph: it walks any wiki embedded with the same encoder. Its folder may hold
+a target encoder, too (``linkwalk.policy.target``). The manifest seals the files of both; each is looked at by whoever
+opens it, so that damage to one is none to the other.
 """
 
+import os
+import shlex
+import shutil
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwalk.artifact import FORMAT, read_manifest, write_json
+from linkwalk.artifact import MANIFEST, look_at, parsing, publish, read_manifest, seal
+from linkwalk.artifact.places import clear, steady
 from linkwalk.errors import ArtifactError, InputError
 
 if TYPE_CHECKING:
@@ -20,23 +27,63 @@ if TYPE_CHECKING:
 
 KIND = "policy"
 WEIGHTS = "weights.safetensors"
+NO_NUMBERS = "weights that are not numbers"
+_FIELDS = {"head": dict, "encoder": str}
+_OF_TARGET = "target"
+"""How the names of a target encoder's files begin."""
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def save_policy(folder: Path, head: "nn.Module", config: "HeadConfig", manifest: dict[str, Any]) -> None:
-    """Write a policy; the manifest comes last, so an unfinished one has none."""
+def save_policy(
+    folder: Path, head: "nn.Module", config: "HeadConfig", manifest: dict[str, Any]
+) -> dict[str, Any]:
+    """Write a policy; the manifest comes last and seals all that is in the folder, so an unfinished one has none."""
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
     weights = {name: value.detach().cpu().contiguous() for name, value in head.state_dict().items()}
     save_file(weights, folder / WEIGHTS)
-    write_json(
-        folder / "manifest.json", {"artifact": KIND, "format": FORMAT, "head": asdict(config), **manifest}
-    )
+    return seal(folder, {"artifact": KIND, "head": asdict(config), **manifest})
+
+
+def put_policy(
+    partial: Path,
+    final: Path,
+    head: "nn.Module",
+    config: "HeadConfig",
+    manifest: dict[str, Any],
+    *,
+    leave: Iterable[str] = (),
+) -> dict[str, Any]:
+    """Put what was trained in ``partial`` in its place, with all that the training wrote there but ``leave``.
+
+    Until it is in its place, the folder to go on from stays as it is: whenever this is killed, nothing is lost.
+    """
+    whole = partial / "whole"
+    clear(whole)
+    link_files(partial, whole, leave=(whole.name, *leave))
+    sealed = save_policy(whole, head, config, manifest)
+    publish(whole, final)
+    clear(partial)
+    return sealed
+
+
+def link_files(source: Path, new: Path, *, leave: Iterable[str] = ()) -> None:
+    """Put all that is in one folder into another one, too, as links where the file system has them."""
+    ignore = shutil.ignore_patterns(*leave, "*.partial")
+    shutil.copytree(source, new, symlinks=True, ignore=ignore, copy_function=_link, dirs_exist_ok=True)
+
+
+def _link(source: str, new: str) -> None:
+    try:
+        os.link(source, new)
+    except OSError:
+        shutil.copyfile(source, new)
 
 
 def read_policy(folder: Path, encoder: str | None = None) -> dict[str, Any]:
     """A policy's manifest; one for embeddings with another encoder fingerprint is an error."""
-    manifest = read_manifest(folder, KIND, "linkwalk train WIKI")
+    manifest = read_manifest(folder, KIND, command_for(folder, "--name", folder.name), _FIELDS)
     if encoder is not None and manifest.get("encoder") != encoder:
         raise ArtifactError(
             f"the policy {folder.name!r} was trained on embeddings of another encoder: "
@@ -53,51 +100,83 @@ def is_compass(manifest: dict[str, Any]) -> bool:
 
 def load_direction(folder: Path, encoder: str) -> "Direction":
     """Open a compass for walking, without torch; the checks are those of ``load_policy``."""
-    from safetensors import SafetensorError
+    return steady(folder, lambda: _load_direction(folder, encoder))
 
+
+def _load_direction(folder: Path, encoder: str) -> "Direction":
     from linkwalk.policy.direction import Direction
 
     manifest = read_policy(folder, encoder)
-    try:
-        direction, width = Direction.load(folder / WEIGHTS), manifest["head"]["width"]
+    remedy = look_at_policy(folder, manifest)
+    with parsing(folder / MANIFEST, remedy):
+        width = int(manifest["head"]["width"])
+    with parsing(folder / WEIGHTS, remedy):
+        direction = Direction.load(folder / WEIGHTS)
         if len(direction.bias) != width:
             raise ValueError(f"weights for a width of {len(direction.bias)}, not of {width}")
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
-        raise _damaged(folder, error) from None
-    if not (np.isfinite(direction.weight).all() and np.isfinite(direction.bias).all()):
-        raise _not_numbers(folder)
+        if not (np.isfinite(direction.weight).all() and np.isfinite(direction.bias).all()):
+            raise ValueError(NO_NUMBERS)
     return direction
 
 
 def load_policy(folder: Path, encoder: str, *, device: str = "cpu") -> tuple["nn.Module", dict[str, Any]]:
     """Open a policy for embeddings with that encoder fingerprint; one of another encoder is an error."""
+    return steady(folder, lambda: _load_policy(folder, encoder, device))
+
+
+def _load_policy(folder: Path, encoder: str, device: str) -> tuple["nn.Module", dict[str, Any]]:
     import torch
-    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     from linkwalk.policy.heads import HeadConfig, build_head
 
     manifest = read_policy(folder, encoder)
-    try:
-        head = build_head(HeadConfig(**manifest["head"]))
-    except (KeyError, TypeError, InputError) as error:
-        raise ArtifactError(
-            f"{folder} has a head that this version does not know ({error}): install a newer one, or train again"
-        ) from None
-    try:
-        weights = load_file(folder / WEIGHTS, device=device)
-        head.load_state_dict(weights)
-    except (OSError, SafetensorError, RuntimeError) as error:
-        raise _damaged(folder, error) from None
-    if not all(torch.isfinite(value).all() for value in weights.values()):
-        raise _not_numbers(folder)
-    return head.to(device).eval(), manifest
+    remedy = look_at_policy(folder, manifest)
+    with parsing(folder / MANIFEST, remedy), torch.device("meta"):  # memory is for weights that are there
+        try:
+            head = build_head(HeadConfig(**manifest["head"]))
+        except (TypeError, InputError) as error:
+            raise ArtifactError(
+                f"{folder} has a head that this version does not know ({error}): install a newer one, or train again"
+            ) from None
+    with parsing(folder / WEIGHTS, remedy):
+        weights = {name: value.float() for name, value in load_file(folder / WEIGHTS, device=device).items()}
+        head.load_state_dict(weights, assign=True)
+        if not all(torch.isfinite(value).all() for value in weights.values()):
+            raise ValueError(NO_NUMBERS)
+    return head.eval(), manifest
 
 
-def _damaged(folder: Path, error: Exception) -> ArtifactError:
-    first = (str(error).splitlines() or [type(error).__name__])[0]
-    return ArtifactError(f"{folder} is damaged ({first}): run `linkwalk train WIKI` again")
+def look_at_policy(folder: Path, manifest: dict[str, Any], *, target: bool = False) -> str:
+    """Look at a policy's own files, or at those of its target encoder; what mends them, if they are damaged."""
+    sealed: dict[str, Any] = manifest["files"] if "checksum" in manifest else {}
+    files = {name: facts for name, facts in sealed.items() if name.startswith(_OF_TARGET) == target}
+    remedy = target_remedy(folder) if target else _remedy(folder, manifest)
+    look_at(folder, manifest | {"files": files}, remedy, whole=True)
+    return remedy
 
 
-def _not_numbers(folder: Path) -> ArtifactError:
-    return ArtifactError(f"{folder} holds weights that are not numbers: run `linkwalk train WIKI` again")
+def _remedy(folder: Path, manifest: dict[str, Any]) -> str:
+    options = ["--name", folder.name]
+    for name, plain in (("recipe", "ours"), ("embeddings", "minilm")):
+        if manifest.get(name, plain) != plain:
+            options = [f"--{name}", str(manifest[name]), *options]
+    more = "" if _ships(folder) else ", with the other options it was made with"
+    return f"run `{command_for(folder, *options)}`{more}"
+
+
+def target_remedy(folder: Path) -> str:
+    """What mends the target encoder of the policy in a folder."""
+    return f"run `{command_for(folder, '--target', folder.name)}`"
+
+
+def command_for(folder: Path, *options: str) -> str:
+    """What makes the policy or reranker in a folder anew: a training, or, of one that ships, an installation."""
+    if _ships(folder):
+        return "pip install --force-reinstall linkwalk"
+    workspace = str(folder.parent.parent) if folder.parent.name in ("policies", "rerankers") else "WIKI"
+    return shlex.join(["linkwalk", "train", workspace, *options, "--force"])
+
+
+def _ships(folder: Path) -> bool:
+    return folder.resolve().is_relative_to(_PACKAGE)

@@ -9,7 +9,6 @@ weights and costs nothing more.
 Shapes: B texts, L tokens padded, D the embeddings' width, R the rank.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -20,13 +19,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from linkwalk.artifact import FORMAT, write_json
+from linkwalk.artifact import FORMAT, FORMATS, parsing, read_json, write_json
+from linkwalk.artifact import MANIFEST as OF_POLICY
+from linkwalk.artifact.places import steady
 from linkwalk.embed import Embeddings
 from linkwalk.embed.encoder import TransformerEncoder, forward
 from linkwalk.errors import ArtifactError
+from linkwalk.policy import checkpoint
 
 KIND = "target"
 WEIGHTS, MANIFEST = "target.safetensors", "target.json"
+_FIELDS = {"artifact": str, "format": int, "encoder": str}
 _TURN = "turn"
 _UNREAD = "pooler"
 
@@ -129,6 +132,8 @@ class TargetEncoder:
         self.encoder, self.width = encoder, encoder.width
         merge(encoder.model, adapter)
         self.turn = adapter[_TURN].float().cpu().numpy() if _TURN in adapter else None
+        if self.turn is not None and self.turn.shape != (self.width, self.width):
+            raise ValueError("the adapter is of another width")
 
     def encode(
         self, texts: list[str], advance: Callable[[float], None] = lambda _: None
@@ -150,13 +155,19 @@ def merge(model: nn.Module, adapter: dict[str, Tensor]) -> None:
             x.to(layer.weight.device, torch.float32)
             for x in (layer.weight, adapter[f"{name}.up"], adapter[f"{name}.down"])
         )
-        layer.weight.copy_(weight + up @ down)
+        change = up @ down
+        if change.shape != weight.shape:
+            raise ValueError("the adapter is of another width")
+        layer.weight.copy_(weight + change)
 
 
 def save_target(
     folder: Path, adapter: dict[str, Tensor], config: AdapterConfig, encoder: str, manifest: dict[str, Any]
 ) -> None:
-    """Write an adapter beside a policy, in half precision; ``encoder`` is the fingerprint of the embeddings."""
+    """Write an adapter beside a policy, in half precision; ``encoder`` is the fingerprint of the embeddings.
+
+    The policy's manifest, which seals its folder, is to be written after it.
+    """
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -168,32 +179,40 @@ def save_target(
     )
 
 
-def load_target(folder: Path, table: Embeddings, *, device: str = "auto") -> TargetEncoder | None:
-    """The target encoder beside a policy, for queries to those embeddings; None if the policy has none."""
-    from safetensors import SafetensorError
+def read_target(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
+    """The manifest and the adapter of the target encoder beside a policy; None if the policy has none."""
+    return steady(folder, lambda: _read_target(folder))
+
+
+def _read_target(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
     from safetensors.torch import load_file
 
-    if not (folder / MANIFEST).is_file():
+    if (folder / OF_POLICY).exists():
+        checkpoint.look_at_policy(folder, checkpoint.read_policy(folder), target=True)
+    if not (folder / MANIFEST).exists():
         return None
-    try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
+    remedy = checkpoint.target_remedy(folder)
+    manifest = read_json(folder / MANIFEST, remedy, _FIELDS)
+    with parsing(folder / MANIFEST, remedy):
+        if manifest["artifact"] != KIND or manifest["format"] not in FORMATS:
+            raise ValueError("it is of another format")
+    with parsing(folder / WEIGHTS, remedy):
         adapter = load_file(folder / WEIGHTS)
-        if (manifest["artifact"], manifest["format"]) != (KIND, FORMAT):
-            raise ValueError(f"{MANIFEST} is of another format")
-        encoder = manifest["encoder"]
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ArtifactError(
-            f"the target encoder in {folder} is damaged ({first}): take {MANIFEST} away to do without"
-        ) from None
-    if encoder != table.fingerprint:
+        if not all(torch.isfinite(value).all() for value in adapter.values()):
+            raise ValueError(checkpoint.NO_NUMBERS)
+    return manifest, adapter
+
+
+def load_target(folder: Path, table: Embeddings, *, device: str = "auto") -> TargetEncoder | None:
+    """The target encoder beside a policy, for queries to those embeddings; None if the policy has none."""
+    found = read_target(folder)
+    if found is None:
+        return None
+    manifest, adapter = found
+    if manifest["encoder"] != table.fingerprint:
         raise ArtifactError(
             f"the target encoder in {folder} adapts another encoder than that of the embeddings {table.name!r}"
         )
-    if not all(torch.isfinite(value).all() for value in adapter.values()):
-        raise ArtifactError(f"the target encoder in {folder} holds weights that are not numbers")
     base = table.encoder(device)
-    try:
+    with parsing(folder / WEIGHTS, checkpoint.target_remedy(folder)):
         return TargetEncoder(base, adapter)
-    except (ValueError, KeyError, RuntimeError) as error:
-        raise ArtifactError(f"the target encoder in {folder} is damaged ({error})") from None

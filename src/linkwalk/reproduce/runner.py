@@ -18,23 +18,23 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from linkwalk.artifact import digest, fingerprint_file, finish
+from linkwalk.artifact import checksum, digest, locked
 from linkwalk.device import choose_device
 from linkwalk.embed import Embeddings, Encoder
 from linkwalk.embed.job import RANDOM
-from linkwalk.errors import InputError
+from linkwalk.errors import ArtifactError, InputError
 from linkwalk.evaluate import TaskConfig, compare, draw_sentences
 from linkwalk.graph.store import Graph
 from linkwalk.learn.clone import CloneConfig, clone, config_to_json
 from linkwalk.learn.metrics import read_rows
-from linkwalk.learn.state import forget_state, read_state
+from linkwalk.learn.state import FILE, read_state
 from linkwalk.learn.validation import held_out_nodes
 from linkwalk.navigate import REFERENCE, Agent, Baseline, BaselineConfig, Episodes, Journeys, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.learned import Learned, LearnedConfig
 from linkwalk.navigate.on_device import OnDevice
-from linkwalk.policy.checkpoint import load_policy, save_policy
+from linkwalk.policy.checkpoint import load_policy, put_policy
 from linkwalk.policy.heads import Compass, FeedForward
 from linkwalk.policy.target import WEIGHTS as TARGET_WEIGHTS
 from linkwalk.policy.target import load_target
@@ -153,8 +153,10 @@ class Runner:
         features = "rf-" if contender.random_features else ""
         name = f"{contender.recipe}-{config.walks}-{length}-{features}{digest(manifest)[:8]}"
         folder = self.halves.train / "policies" / re.sub(r"[^A-Za-z0-9._-]", "_", name)
-        if not (folder / "manifest.json").is_file():
-            self._clone(folder, config, manifest, table.vectors)
+        if not _is_whole(folder, table.fingerprint):
+            with locked(folder):
+                if not _is_whole(folder, table.fingerprint):
+                    self._clone(folder, config, manifest, table.vectors)
         return folder
 
     def _clone(
@@ -181,9 +183,7 @@ class Runner:
                 resume=saved if saved is not None and saved.job == manifest else None,
                 progress=self.progress,
             )
-        save_policy(unfinished, head, config.head, manifest)
-        forget_state(unfinished)
-        finish(unfinished, folder)
+        put_policy(unfinished, folder, head, config.head, manifest, leave=(FILE,))
 
     def head(self, contender: Contender) -> nn.Module:
         """A contender's trained head, on the device."""
@@ -256,12 +256,10 @@ class Runner:
 
     def _training(self, contender: Contender) -> dict[str, Any]:
         folder = self.policy(contender)
-        last = read_rows(folder)[-1]
-        return {
-            "policy": folder.name,
-            "updates": last["update"],
-            "training_seconds": last["seconds"],
-        }
+        last = (read_rows(folder) or [{}])[-1]
+        if not {"update", "seconds"} <= last.keys():
+            return {"policy": folder.name}
+        return {"policy": folder.name, "updates": last["update"], "training_seconds": last["seconds"]}
 
     def _key(self, task: TaskConfig, contender: Contender) -> dict[str, Any]:
         """All that a cell depends on."""
@@ -271,7 +269,7 @@ class Runner:
         if contender.baseline is not None:
             return key | {"baseline": contender.baseline}
         if task.task == "sentence" and self.target_folder is not None and self.target is not None:
-            key["target"] = fingerprint_file(self.target_folder / TARGET_WEIGHTS)
+            key["target"] = checksum(self.target_folder / TARGET_WEIGHTS)
         return key | {
             "recipe": contender.recipe,
             "config": config_to_json(self.config(contender)),
@@ -280,6 +278,15 @@ class Runner:
             "map": contender.map,
             "trained_on": self.train.fingerprint,
         }
+
+
+def _is_whole(folder: Path, encoder: str) -> bool:
+    """Whether a policy is there and can be used; what is damaged is trained again."""
+    try:
+        load_policy(folder, encoder)
+    except ArtifactError:
+        return False
+    return True
 
 
 class Timed:

@@ -13,7 +13,6 @@ included.
 Shapes: P pairs, L tokens padded, D width.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,13 +22,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from linkwalk.artifact import FORMAT, write_json
+from linkwalk.artifact import look_at, parsing, read_manifest, seal
 from linkwalk.device import choose_device, compute_dtype
 from linkwalk.embed.batches import by_length, pad
-from linkwalk.embed.encoder import TransformerEncoder, open_encoder, silence
+from linkwalk.embed.encoder import FROM_DISK, TransformerEncoder, open_encoder, refuse_code, silence
+from linkwalk.embed.model import find_model
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.navigate import unit_rows
 from linkwalk.navigate.journeys import Float32s
+from linkwalk.policy.checkpoint import NO_NUMBERS, command_for
 from linkwalk.policy.target import adapt, adapter_of, merge
 
 KIND = "cross"
@@ -38,6 +39,7 @@ MAX_TOKENS = 160
 """Of a pair; longer sentences are cut."""
 _SCALES = "scales"
 _HUB = "config.json"
+_FIELDS = {"model": str, "config": dict}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,12 +186,13 @@ class Classifier:
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
         self.device = choose_device(device)
+        refuse_code(folder)
         try:
             with silence():
-                tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+                tokenizer = AutoTokenizer.from_pretrained(folder, **FROM_DISK)
                 model, found = AutoModelForSequenceClassification.from_pretrained(
                     folder,
-                    local_files_only=True,
+                    **FROM_DISK,
                     use_safetensors=True,
                     dtype=compute_dtype(self.device),
                     output_loading_info=True,
@@ -230,48 +233,54 @@ class Classifier:
 
 def save_cross(
     folder: Path, weights: dict[str, Tensor], config: CrossConfig, encoder: str, manifest: dict[str, Any]
-) -> None:
-    """Write a cross-encoder, in half precision; ``encoder`` is the fingerprint of the weights it adapts."""
+) -> dict[str, Any]:
+    """Write a cross-encoder, in half precision; ``encoder`` is the fingerprint of the weights it adapts.
+
+    The manifest comes last and seals all that is in the folder.
+    """
     from safetensors.torch import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
     save_file({name: value.half().cpu().contiguous() for name, value in weights.items()}, folder / WEIGHTS)
-    write_json(
-        folder / MANIFEST,
-        {"artifact": KIND, "format": FORMAT, "model": encoder, "config": asdict(config), **manifest},
-    )
+    whole = {"artifact": KIND, "model": encoder, "config": asdict(config), **manifest}
+    return seal(folder, whole, name=MANIFEST)
+
+
+def read_cross(folder: Path) -> tuple[dict[str, Any], CrossConfig, dict[str, Tensor]]:
+    """The manifest of our cross-encoder in a folder, what it is made of, and its weights."""
+    from safetensors.torch import load_file
+
+    remedy = f"run `{_command(folder)}`"
+    manifest = read_manifest(folder, KIND, _command(folder), _FIELDS, name=MANIFEST)
+    look_at(folder, manifest, remedy, name=MANIFEST, whole=True)
+    with parsing(folder / MANIFEST, remedy):
+        config = CrossConfig(**manifest["config"])
+        if [type(part) for part in (config.encoder, config.rank, config.max_tokens)] != [str, int, int]:
+            raise ValueError("its configuration is of other types")
+    with parsing(folder / WEIGHTS, remedy):
+        weights = load_file(folder / WEIGHTS)
+        if not all(torch.isfinite(value).all() for value in weights.values()):
+            raise ValueError(NO_NUMBERS)
+    return manifest, config, weights
 
 
 def load_cross(folder: Path, *, device: str = "auto") -> "CrossEncoder | Classifier":
     """The reranker in a folder: ours, or a sequence classifier."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    if not (folder / MANIFEST).is_file():
+    if not (folder / MANIFEST).exists():
         if (folder / _HUB).is_file():
             return Classifier(folder, device=device)
         raise InputError(
             f"{folder} holds no reranker: give a folder with {MANIFEST} or a sequence classifier's {_HUB}"
         )
-    try:
-        manifest = json.loads((folder / MANIFEST).read_bytes())
-        weights = load_file(folder / WEIGHTS)
-        if (manifest["artifact"], manifest["format"]) != (KIND, FORMAT):
-            raise ValueError(f"{MANIFEST} is of another format")
-        config, model = CrossConfig(**manifest["config"]), manifest["model"]
-        if not all(torch.isfinite(value).all() for value in weights.values()):
-            raise ValueError("weights that are not numbers")
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise ArtifactError(f"the reranker in {folder} is damaged ({first}): choose another") from None
+    manifest, config, weights = read_cross(folder)
     plain = open_encoder(config.encoder, device=device)
-    from linkwalk.embed.model import find_model
-
-    if find_model(config.encoder).fingerprint != model:
+    if find_model(config.encoder).fingerprint != manifest["model"]:
         raise ArtifactError(
             f"the reranker in {folder} adapts other weights than those of {config.encoder!r} here: choose another"
         )
-    try:
+    with parsing(folder / WEIGHTS, f"run `{_command(folder)}`"):
         return CrossEncoder(plain, weights, config)
-    except (ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise ArtifactError(f"the reranker in {folder} is damaged ({error}): choose another") from None
+
+
+def _command(folder: Path) -> str:
+    return command_for(folder, "--reranker", "FILE", "--name", folder.name)

@@ -81,14 +81,15 @@ def check_agents(names: Iterable[str], wiki: Path, ways: Ways = Ways()) -> list[
 def policy_folder(wiki: Path, name: str) -> Path | None:
     """Where the policy of that name or path is, those of the workspace first; None if there is none."""
     for folder in (wiki / "policies" / name, policy_path() if name == POLICY else Path(name)):
-        if (folder / "manifest.json").is_file():
+        if (folder / "manifest.json").exists():
             return folder
     return None
 
 
 def policy_names(wiki: Path) -> list[str]:
     """The policy that ships and those of the workspace, in order of their names."""
-    return sorted({POLICY, *(path.parent.name for path in (wiki / "policies").glob("*/manifest.json"))})
+    there = (path.parent.name for path in (wiki / "policies").glob("*/manifest.json"))
+    return sorted({POLICY, *(name for name in there if not name.endswith((".partial", ".old")))})
 
 
 def has_map(name: str, wiki: Path) -> bool:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.conftest import Ran
 from tests.cli.test_find import refused
-from tests.serve.conftest import Served, process
+from tests.serve.conftest import process
 
 Run = Callable[..., Ran]
 
@@ -72,33 +72,6 @@ def test_a_wiki_that_goes_away_before_it_is_served(
     line = f"error: no such workspace: {wiki} (make one with `linkwalk build DUMP -o {wiki}`)"
     with process(wiki, "--open", error=line) as served:
         served.process.wait(30)
-
-
-def test_workers_that_die_are_replaced_until_they_cannot_start(wiki: Path) -> None:
-    links = wiki / "graph" / "out_targets.npy"
-    with process(
-        wiki, "--lazy", "--workers", 2, error=f"error: {links.parent} is damaged (out_targets: "
-    ) as served:
-        before = _workers(served)
-        for pid in before:
-            os.kill(pid, signal.SIGKILL)
-        assert httpx.get(f"{served.url}/api/health", timeout=60).status_code == 200
-        while len(after := _workers(served)) < 2:
-            time.sleep(0.05)
-        assert not after & before
-        links.write_bytes(links.read_bytes()[:100])
-        os.kill(min(after), signal.SIGKILL)
-        served.process.wait(30)
-
-
-def _workers(served: Served) -> set[int]:
-    """The processes that answer; Python has another, which tidies up."""
-    found, pid = set(), served.process.pid
-    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
-        with contextlib.suppress(FileNotFoundError):  # gone in the meantime
-            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
-                found.add(int(child))
-    return found
 
 
 def test_it_says_what_is_there_and_what_is_missing(

@@ -117,6 +117,15 @@ class Served:
         host, port = self.url.removeprefix("http://").split(":")
         return host, int(port)
 
+    def workers(self) -> set[int]:
+        """The processes that answer; Python has another, which tidies up."""
+        found, pid = set(), self.process.pid
+        for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+            with contextlib.suppress(FileNotFoundError):  # gone in the meantime
+                if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+                    found.add(int(child))
+        return found
+
     def memory(self) -> int:
         """Resident bytes."""
         pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])

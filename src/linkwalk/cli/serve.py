@@ -117,8 +117,8 @@ def serve(
     from linkwalk.serve.abilities import Abilities
     from linkwalk.serve.limits import Limits
     from linkwalk.serve.listening import listen, url_of
-    from linkwalk.serve.server import Settings
     from linkwalk.serve.server import serve as run
+    from linkwalk.serve.worker import Settings
     from linkwalk.wiki import Wiki
 
     limits = Limits(
@@ -150,6 +150,7 @@ def serve(
         rerank=rerank,
         warm=not lazy,
         names=own_names(host, names),
+        graph=graph.fingerprint,
     )
     leave_at_ctrl_c()
     print(f"{graph.snapshot}: {graph.articles:,} articles, {graph.nodes:,} blocks, {graph.edges:,} links")
@@ -163,6 +164,10 @@ def serve(
         import webbrowser
 
         webbrowser.open(url)
+    del (
+        opened,
+        graph,
+    )  # mapped here, a graph would take its place on the disk even when workers have a newer one
     run(settings, listening, workers, verbose=verbose)
     os._exit(0)
 

@@ -13,6 +13,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from linkwalk.serve.errors import busy, error_json
 from linkwalk.serve.limits import Limits
 
+_ON_ITS_WAY = 0.1  # seconds
+
 
 class Patient(H11Protocol):
     """HTTP with a limit to patience: headers have to arrive in time, and connections to be few enough.
@@ -51,6 +53,17 @@ class Patient(H11Protocol):
         """Nothing to wait for."""
         self._stop()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """The server stops: whoever has just come in may ask, since a request is on its way as a rule."""
+        if self.cycle is None:
+            self.loop.call_later(_ON_ITS_WAY, self._leave)
+        else:
+            super().shutdown()
+
+    def _leave(self) -> None:
+        if not self.transport.is_closing():
+            super().shutdown()
 
     def send_400_response(self, msg: str) -> None:
         """What cannot be read as HTTP."""

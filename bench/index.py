@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwalk.artifact import digest, write_json
+from linkwalk.artifact import digest, seal
 from linkwalk.embed.store import Embeddings
 from linkwalk.embed.text import goal_sentences
 from linkwalk.graph.store import Graph
@@ -142,7 +142,7 @@ def edit(wiki: Path, into: Path) -> None:
             file.seek(int(graph.texts.offsets[node]))
             file.write(b"zq"[: int(graph.texts.offsets[node + 1] - graph.texts.offsets[node])])
     manifest = graph.manifest | {"fingerprint": digest([graph.fingerprint, "edited"])}
-    write_json(into / "graph" / "manifest.json", manifest)
+    seal(into / "graph", manifest)
 
 
 def questions(graph: Graph, count: int) -> list[str]:
@@ -166,6 +166,17 @@ def latency(name: str, ask: Callable[[Any], object], queries: Any) -> dict[str, 
         ask(query)
         times.append(1e3 * (time.perf_counter() - begun))
     return {f"{name}_p50_ms": float(np.median(times)), f"{name}_p95_ms": float(np.quantile(times, 0.95))}
+
+
+def opening(name: str, workspace: Path) -> dict[str, float]:
+    """How long it takes to open an index: at first every byte of it is read."""
+    graph, times = Graph.open(workspace), []
+    (workspace / ".seen.json").unlink(missing_ok=True)
+    for _ in range(20):
+        begun = time.perf_counter()
+        Bm25.open(workspace, graph)
+        times.append(1e3 * (time.perf_counter() - begun))
+    return {f"{name}_open_first_ms": times[0], f"{name}_open_ms": float(np.median(times[1:]))}
 
 
 def ask(name: str, workspace: Path, queries: list[str]) -> dict[str, float]:
@@ -212,6 +223,7 @@ def real(wiki: Path, folder: Path, count: int) -> dict[str, Any]:
         made = in_child(make, folder, threads, True)
         results[f"wiki_build_{threads}_threads_s"] = made["s"]
     results["wiki_mb"] = made["bytes"] / 1e6
+    results |= opening("wiki", folder)
     results |= ask("wiki", folder, queries)
     edit(wiki, folder)
     changed = in_child(make, folder, 2, False)
@@ -253,6 +265,7 @@ def made_up(wiki: Path, folder: Path, blocks: int, count: int) -> dict[str, Any]
         results[f"build_{threads}_threads_anonymous_mb"] = made["anonymous_mb"]
         results[f"build_{threads}_threads_resident_mb"] = made["resident_mb"]
     results["bytes_per_block"] = made["bytes"] / blocks
+    results |= opening("made_up", folder)
     results |= ask("made_up", folder, questions(Graph.open(folder), count))
     write_blocks(folder, blocks, source, changed=CHANGED)
     changed = in_child(make, folder, 2, False)

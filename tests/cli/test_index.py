@@ -1,17 +1,21 @@
 """``linkwalk index`` as a user runs it."""
 
 import shutil
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from linkwalk import demo
+from linkwalk.artifact import faults
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import Bm25
 from linkwalk.sources.build import build
 from tests.cli.conftest import Ran
+from tests.retrieve.test_damaged_index import flip
 
 
 def test_a_newer_edition_is_indexed_where_it_differs(tmp_path: Path, run: Callable[..., Ran]) -> None:
@@ -87,3 +91,41 @@ def test_a_damaged_index(wiki: Path, run: Callable[..., Ran]) -> None:
     assert (ran.status, len(ran.err.strip().splitlines())) == (2, 1)
     assert f"run `linkwalk index {wiki} --force`" in ran.err
     assert run("index", wiki, "--json", "-q").json()["whole"], "what cannot be opened is made anew"
+
+
+def test_two_at_once(tmp_path: Path) -> None:
+    wiki = tmp_path / "demo"
+    build([demo.dump_path("demo")], wiki)
+    command = [sys.executable, "-m", "linkwalk", "index", str(wiki), "--force", "-q"]
+    graph, statuses = Graph.open(wiki), []
+    for number in range(5):
+        pair = []
+        for _ in range(2):
+            pair.append(
+                subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            )
+            time.sleep(0.05 * number)
+        for ran in pair:
+            _, said = ran.communicate()
+            statuses.append(ran.returncode)
+            assert (ran.returncode, said) == (0, "") or (
+                ran.returncode == 2
+                and said
+                == f"error: another process is writing {wiki}/index at this moment: "
+                "wait until it has ended, then run this again\n"
+            )
+        assert not list(faults(wiki / "index", "index"))
+        assert len(Bm25.open(wiki, graph).search("How many hearts has an octopus?", 5)[0]) == 5
+        assert sorted(path.name for path in wiki.iterdir() if path.name[0] != ".") == ["graph", "index"]
+    assert 0 in statuses
+
+
+@pytest.mark.parametrize("file", ["bm25/meta.json", "nodes.npy", "manifest.json"])
+def test_a_flipped_bit(wiki: Path, run: Callable[..., Ran], file: str) -> None:
+    run("index", wiki, "-q")
+    flip(wiki / "index" / file)
+    ran = run("find", wiki, "river", "--no-navigation", "--rerank", "tfidf")
+    assert (ran.status, len(ran.err.strip().splitlines())) == (2, 1)
+    assert f"{wiki}/index/{file} is damaged (" in ran.err
+    assert run("index", wiki, "--json", "-q").json()["whole"], "what is damaged is made anew"
+    assert run("find", wiki, "river", "--no-navigation", "--rerank", "tfidf").status == 0

@@ -260,3 +260,41 @@ def test_killed_at_any_time_an_index_is_the_old_or_the_new(tmp_path: Path) -> No
         found = len(Bm25.open(tmp_path / "a", graph).search("zeppelin", 5)[0])
         assert found == (graph is graphs[1])
         assert not update(tmp_path / "a", graph).changed
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from linkwalk.embed.store import Embeddings
+from linkwalk.errors import LinkwalkError
+from linkwalk.graph.store import Graph
+from linkwalk.retrieve.bm25 import update
+from linkwalk.retrieve.dense import index_dense
+
+here, bytes, what = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+work, of = (update, Graph.open(here)) if what == "bm25" else (index_dense, Embeddings.open(here))
+work(here, of)  # whatever else is written is written now
+resource.setrlimit(resource.RLIMIT_FSIZE, (bytes, bytes))
+try:
+    work(here, of, force=True)
+except LinkwalkError as error:
+    print(error)
+"""
+
+
+def said_when_full(workspace: Path, what: str, size: int) -> str:
+    """What is said on a disk that takes files of some bytes only."""
+    command = [sys.executable, "-c", FULL, str(workspace), str(size), what]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr, len(ran.stdout.splitlines())) == (0, "", 1)
+    return ran.stdout
+
+
+def test_a_disk_that_takes_no_more(tmp_path: Path) -> None:
+    graph = write(tmp_path, pages(10, 20))
+    index(tmp_path, graph)
+    before = contents(tmp_path / "index" / "bm25")
+    said = said_when_full(tmp_path, "bm25", 500)
+    assert f"{tmp_path}/index.partial/bm25 cannot be written (" in said
+    assert contents(tmp_path / "index" / "bm25") == before
+    assert not update(tmp_path, graph).changed

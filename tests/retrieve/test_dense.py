@@ -2,25 +2,26 @@
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from linkwalk.artifact import digest, seal
+from linkwalk.artifact import checksum, digest, faults, locked, read_json, read_manifest, seal, write_json
 from linkwalk.embed.store import Embeddings, folder_of
-from linkwalk.errors import ArtifactError, InputError
+from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate.cosine import unit_rows
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.progress import Progress, Stage
 from linkwalk.retrieve.bm25 import update
-from linkwalk.retrieve.dense import Dense, index_dense
+from linkwalk.retrieve.dense import Dense, _job, index_dense
 from linkwalk.retrieve.starts import Near, nearest_many
 from tests.graph.conftest import Page, write_graph
-from tests.retrieve.test_bm25 import Stop
+from tests.retrieve.test_bm25 import Stop, unseal
+from tests.retrieve.test_damaged_index import KILLS, flip, run_until, said_when_full
 
 ROWS, WIDTH = 9000, 24
 
@@ -111,15 +112,143 @@ def test_an_interrupted_index_goes_on(made: Path, tmp_path: Path) -> None:
     assert not (workspace / "dense.partial").exists()
 
 
+@pytest.fixture
+def begun(made: Path, tmp_path: Path) -> Path:
+    """A workspace whose index of embeddings was interrupted when nearly all of it was saved."""
+    workspace = Path(shutil.copytree(made, tmp_path / "wiki", ignore=shutil.ignore_patterns("index")))
+    with pytest.raises(Stop):
+        index_dense(workspace, Embeddings.open(workspace), progress=StopsLate(), save_every_s=0)
+    return workspace
+
+
+def other_rows(partial: Path) -> None:
+    note = read_json(partial / "begun.json", "")
+    (saved,) = partial.glob("rows-*.usearch")
+    saved.rename(partial / "rows-77.usearch")
+    write_json(partial / "begun.json", note | {"rows": 77})
+
+
+def noise(partial: Path) -> None:
+    (saved,) = partial.glob("rows-*.usearch")
+    saved.write_bytes(b"\xa5" * 5000)
+    write_json(partial / "begun.json", read_json(partial / "begun.json", "") | {"sha256": checksum(saved)})
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda partial: flip(*partial.glob("rows-*.usearch")),
+        lambda partial: next(partial.glob("rows-*.usearch")).unlink(),
+        lambda partial: (partial / "begun.json").write_text("{"),
+        lambda partial: (partial / "begun.json").write_text("[]"),
+        lambda partial: (partial / "begun.json").unlink(),
+        other_rows,
+        noise,
+    ],
+)
+def test_what_was_saved_and_cannot_be_read_is_made_again(
+    begun: Path, damage: Callable[[Path], object]
+) -> None:
+    damage(begun / "dense.partial")
+    assert index_dense(begun, Embeddings.open(begun))[1] == ROWS
+    assert recall(begun) > 0.97
+    assert not list(faults(begun / "index" / "dense", "dense"))
+
+
+def test_an_interrupted_index_outlives_a_new_index_of_words(begun: Path) -> None:
+    graph = Graph.open(begun)
+    update(begun, graph)
+    update(begun, graph, force=True)
+    assert 0 < index_dense(begun, Embeddings.open(begun))[1] < ROWS
+    assert recall(begun) > 0.97
+
+
+def test_one_at_a_time(made: Path, begun: Path) -> None:
+    table = Embeddings.open(begun)
+    with (
+        locked(begun / "index"),
+        pytest.raises(LinkwalkError, match=r"another process is writing .*index at"),
+    ):
+        index_dense(begun, table)
+    with locked(made / "index"):
+        assert index_dense(made, Embeddings.open(made))[1] == 0, "who has nothing to do is in nobody's way"
+
+
 def test_bm25_and_embeddings_share_the_folder(made: Path, tmp_path: Path) -> None:
     workspace = tmp_path / "wiki"
     shutil.copytree(made, workspace)
     graph = Graph.open(workspace)
     assert update(workspace, graph).whole
     assert recall(workspace) > 0.97, "an index of this graph is taken along"
+    assert not list(faults(workspace / "index" / "dense", "dense"))
+    assert not any("dense" in name for name in read_manifest(workspace / "index", "index", "")["files"])
     newer = write_graph(workspace, {"A": [Page("x"), Page("y")]}, name="newer")
     update(workspace, newer)
     assert not (workspace / "index" / "dense").exists(), "one of another graph is not"
+
+
+def test_a_flipped_bit_is_refused_mended_and_not_taken_along(
+    made: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workspace = Path(shutil.copytree(made, tmp_path / "wiki"))
+    table, folder = Embeddings.open(workspace), workspace / "index" / "dense"
+    assert sorted(read_manifest(folder, "dense", "")["files"]) == ["vectors.usearch"]
+    for again in (f"{workspace} --dense --force`", f"{workspace} --dense` again"):
+        path = folder / ("vectors.usearch" if "force" in again else "manifest.json")
+        flip(path)
+        with pytest.raises(DamagedError, match=f"run `linkwalk index {again}") as error:
+            Dense.open(workspace, table)
+        assert (error.value.path, len(str(error.value).splitlines())) == (path, 1)
+        assert index_dense(workspace, table)[1] == ROWS, "what is damaged is made anew"
+        assert recall(workspace) > 0.97
+    flip(folder / "vectors.usearch")
+    update(workspace, Graph.open(workspace), force=True)
+    assert not folder.exists()
+    said = capsys.readouterr().err
+    assert "vectors.usearch is damaged (its checksum is not the one it was written with)" in said
+    assert f"left behind: run `linkwalk index {workspace} --dense`" in said
+
+
+def test_an_index_of_the_version_before(made: Path, tmp_path: Path) -> None:
+    workspace = Path(shutil.copytree(made, tmp_path / "wiki"))
+    table = Embeddings.open(workspace)
+    unseal(workspace / "index" / "dense")
+    assert recall(workspace) > 0.97
+    assert index_dense(workspace, table)[1] == 0
+    update(workspace, Graph.open(workspace))
+    assert recall(workspace) > 0.97, "taken along as it is"
+    fewer = Embeddings("minilm", table.manifest, table.vectors[:-1])
+    unseal(workspace / "index" / "dense", job=digest(_job(fewer)))
+    with pytest.raises(DamagedError, match="9,000 rows of 8,999"):
+        Dense.open(workspace, fewer)
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from linkwalk.embed.store import Embeddings
+from linkwalk.retrieve.dense import index_dense
+
+here = Path(sys.argv[1])
+table = Embeddings.open(here)
+print("ready", flush=True)
+while True:
+    index_dense(here, table, force=True, save_every_s=0)
+"""
+
+
+def test_killed_at_any_time_an_index_is_the_old_or_the_new(made: Path, tmp_path: Path) -> None:
+    workspace = Path(shutil.copytree(made, tmp_path / "wiki"))
+    table, rng = Embeddings.open(workspace), np.random.default_rng()
+    update(workspace, Graph.open(workspace))
+    for _ in range(KILLS):
+        run_until("ready", 1.2 * rng.random(), KILLED, workspace)
+        assert not list(faults(workspace / "index" / "dense", "dense"))
+        assert not list(faults(workspace / "index", "index"))
+        assert len(Dense.open(workspace, table).nearest(unit_rows(topics(1, 2))[0], 9)) == 9
+        index_dense(workspace, table)
+        assert not (workspace / "dense.partial").exists()
+    assert recall(workspace) > 0.97
 
 
 def test_an_index_of_embeddings_that_cannot_be_used(
@@ -149,3 +278,10 @@ def test_an_index_of_embeddings_that_cannot_be_used(
     monkeypatch.setitem(sys.modules, "usearch.index", None)
     with pytest.raises(InputError, match=r"usearch is not installed: pip install 'linkwalk\[find\]'"):
         Dense.open(workspace, table)
+
+
+def test_a_disk_that_takes_no_more(made: Path, tmp_path: Path) -> None:
+    workspace = Path(shutil.copytree(made, tmp_path / "wiki"))
+    said = said_when_full(workspace, "dense", 20_000)
+    assert f"{workspace}/dense.partial/dense cannot be written (RuntimeError: " in said
+    assert recall(workspace) > 0.97

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,11 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwalk import Wiki
+from linkwalk.artifact import faults, locked
 from linkwalk.errors import InputError
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.wiki import titles
 from linkwalk.wiki.titles import Titles, fold
 from tests.graph.conftest import Page, write_graph
+from tests.retrieve.test_bm25 import unseal
+from tests.retrieve.test_damaged_index import flip
 from tests.wiki.conftest import HOSTILE
 
 
@@ -169,3 +173,66 @@ def test_folding_many_at_once_is_folding_each() -> None:
     assert fold("\n".join(names)).split("\n") == [fold(name) for name in names]
     assert [fold(name) for name in names[:3]] == ["aero", "zurich", "a b"]
     assert np.all([fold(fold(name)) == fold(name) for name in names])
+
+
+@pytest.fixture
+def kept(encyclopedia: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace that keeps its titles."""
+    monkeypatch.setattr(titles, "_WORTH_KEEPING", 1)
+    wiki = Path(shutil.copytree(encyclopedia, tmp_path / "wiki"))
+    Titles.open(wiki, Graph.open(wiki))
+    return wiki
+
+
+def beyond(path: Path) -> None:
+    values = np.load(path)
+    values[len(values) // 2] = -1 if values.dtype.kind == "i" else 99
+    np.save(path, values)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        flip,
+        beyond,
+        lambda path: path.write_bytes(b""),
+        lambda path: path.unlink(),
+        lambda path: np.save(path, np.zeros(5)),
+        lambda path: np.save(path, np.load(path)[:-1]),
+    ],
+)
+@pytest.mark.parametrize("sealed", [True, False])
+def test_damaged_titles_are_made_anew(kept: Path, damage: Callable[[Path], object], sealed: bool) -> None:
+    graph, folder = Graph.open(kept), kept / "titles"
+    expected = [Titles.of(graph).find(words, 9) for words in ("coral", "c", "adda lovlace")]
+    for name in ("text", "bounds", "firsts_starts", "firsts_names", "others_starts", "others_names"):
+        before = Path(shutil.copytree(folder, kept / "before"))
+        damage(folder / f"{name}.npy")
+        if not sealed:
+            unseal(folder)
+        opened = Titles.open(kept, graph)
+        found = [opened.find(words, 9) for words in ("coral", "c", "adda lovlace")]
+        if sealed or damage not in (flip, beyond):
+            assert found == expected, name
+            assert not list(faults(folder, "titles"))
+            assert (folder / f"{name}.npy").read_bytes() == (before / f"{name}.npy").read_bytes()
+        shutil.rmtree(folder)
+        before.rename(folder)
+
+
+def test_titles_that_another_process_keeps_are_made_in_memory(kept: Path) -> None:
+    graph = Graph.open(kept)
+    shutil.rmtree(kept / "titles")
+    with locked(kept / "titles"):
+        assert Titles.open(kept, graph).find("coral", 9) == Titles.of(graph).find("coral", 9)
+        assert not (kept / "titles").exists()
+    Titles.open(kept, graph)
+    assert not list(faults(kept / "titles", "titles"))
+
+
+def test_titles_of_the_version_before(kept: Path) -> None:
+    graph = Graph.open(kept)
+    unseal(kept / "titles")
+    before = (kept / "titles" / "manifest.json").read_bytes()
+    assert Titles.open(kept, graph).find("coral", 9) == Titles.of(graph).find("coral", 9)
+    assert (kept / "titles" / "manifest.json").read_bytes() == before

@@ -200,7 +200,7 @@ def _updatable(folder: Path, recipe: dict[str, Any]) -> dict[str, Any] | None:
 
 def _is_sound(folder: Path, nodes: int) -> bool:
     """Whether an index may be taken over into another, whose checksums would bless any damage: every byte is read."""
-    if next(faults(folder, KIND, structure=partial(_check_keys, folder)), None):
+    if next(faults(folder, KIND, structure=partial(check, folder)), None):
         return False
     texts = sum(len(keys) for keys, _ in Keys.open(folder, nodes).missing_from(NO_KEYS))
     return bool(texts == _searcher(folder)[1].num_docs)
@@ -212,10 +212,10 @@ def _remedy(folder: Path) -> str:
 
 def _look(folder: Path, manifest: dict[str, Any]) -> None:
     """See whether an index is whole before the engine, which trusts its files, opens them."""
-    look_at(folder, manifest, _remedy(folder), whole=True, structure=partial(_check_keys, folder))
+    look_at(folder, manifest, _remedy(folder), whole=True, structure=partial(check, folder))
 
 
-def _check_keys(folder: Path) -> None:
+def check(folder: Path) -> None:
     """Look at what the keys hold, of the index that is there now."""
     nodes = read_manifest(folder, KIND, "linkwalk index", FIELDS)["nodes"]
     Keys.open(folder, nodes, _remedy(folder)).check(folder, _remedy(folder))

@@ -146,7 +146,7 @@ class Titles:
         manifest = read_manifest(folder, KIND, "linkwalk serve WIKI", {"graph": str})
         if manifest["graph"] != graph.fingerprint:
             raise ArtifactError(f"{folder} is of another graph")
-        look_at(folder, manifest, _remedy(folder), whole=True, structure=partial(_check, folder))
+        look_at(folder, manifest, _remedy(folder), whole=True, structure=partial(check, folder))
         text, bounds, firsts, others = _map(folder)
         if len(bounds) != len(graph.titles) + len(graph.redirects) + 1:
             raise _damaged(folder / "bounds.npy", f"{len(bounds) - 1:,} names")
@@ -218,7 +218,7 @@ class Titles:
         )
 
     def _name(self, name: int) -> str:
-        return self.text[self.bounds[name] : self.bounds[name + 1] - 1].tobytes().decode()
+        return self.text[self.bounds[name] : self.bounds[name + 1] - 1].tobytes().decode(errors="replace")
 
     def _alike(self, typed: str, count: int) -> list[int]:
         """What one may have meant, among all names of a small wiki, or those that share a word's beginning."""
@@ -274,7 +274,7 @@ def _map(folder: Path) -> tuple[NDArray[np.uint8], Int64s, Table, Table]:
     return text, bounds, firsts, others
 
 
-def _check(folder: Path) -> None:
+def check(folder: Path) -> None:
     """Names that overlap, places outside of the text, or names that there are not, are an error."""
     text, bounds, firsts, others = _map(folder)
     if bounds[0] != 0 or bounds[-1] != len(text) or (bounds[1:] <= bounds[:-1]).any():

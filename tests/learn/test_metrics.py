@@ -36,6 +36,24 @@ def test_going_on_drops_what_came_after_the_save(tmp_path: Path) -> None:
     assert board(tmp_path)["loss"] == [(10, pytest.approx(0.1)), (20, pytest.approx(0.05)), (30, 7.0)]
 
 
+def test_damaged_rows_are_none(tmp_path: Path) -> None:
+    assert read_rows(tmp_path) == []
+    with Metrics(tmp_path) as metrics:
+        for row in ROWS:
+            metrics.write(row)
+    lines = (tmp_path / "metrics.jsonl").read_bytes().splitlines(keepends=True)
+    bad = [b"{\n", b"\n", b"7\n", b"[]\n", b"\xff\xfe\n", b"\x00\n", b"{}\n", b"[" * 9999 + b"\n"]
+    bad += [b'{"update": "x"}\n', b'{"update": true}\n', b'{"update": 9, "loss": "low"}\n', b'{"update": 7']
+    (tmp_path / "metrics.jsonl").write_bytes(b"".join((*bad[:5], *lines, *bad[5:])))
+    assert read_rows(tmp_path) == ROWS
+    with Metrics(tmp_path, after=20) as metrics:
+        metrics.write({"update": 30, "loss": 7.0})
+    assert read_rows(tmp_path) == [*ROWS[:2], {"update": 30, "loss": 7.0}]
+    (tmp_path / "metrics.jsonl").unlink()
+    (tmp_path / "metrics.jsonl").mkdir()
+    assert read_rows(tmp_path) == []
+
+
 def test_without_tensorboard_there_are_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
     with Metrics(tmp_path) as metrics:

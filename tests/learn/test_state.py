@@ -1,5 +1,6 @@
 """A training that is stopped and goes on is the same as one that was not."""
 
+import json
 import os
 import signal
 from collections.abc import Iterator
@@ -10,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
+from linkwalk.errors import DamagedError
 from linkwalk.learn.clone import CloneConfig, clone
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.state import FILE, differences, read_state
@@ -111,15 +114,69 @@ def test_chance_is_the_callers_again(
     assert torch.equal(torch.rand(4), expected)
 
 
-def test_what_cannot_be_read_is_no_state(tmp_path: Path, world: World) -> None:
-    assert read_state(tmp_path) is None
-    (tmp_path / FILE).write_bytes(b"noise")
-    assert read_state(tmp_path) is None
-    config = CloneConfig(head=HeadConfig(width=WIDTH), updates=1, batch=2, steps=2)
-    clone(*world, config, folder=tmp_path / "x", checkpoint_every=1)
-    whole = (tmp_path / "x" / FILE).read_bytes()
-    (tmp_path / "x" / FILE).write_bytes(whole[: len(whole) // 2])
-    assert read_state(tmp_path / "x") is None
+@pytest.fixture
+def stopped(tmp_path: Path, world: World) -> Path:
+    """A folder with the state of a training."""
+    config = CloneConfig(head=HeadConfig(width=WIDTH, hidden=4), updates=1, batch=2, steps=2)
+    clone(*world, config, folder=tmp_path / "x", job={"seen": 1}, checkpoint_every=1)
+    return tmp_path / "x"
+
+
+def test_what_cannot_be_read_is_no_state(tmp_path: Path, stopped: Path) -> None:
+    said: list[str] = []
+    assert read_state(tmp_path, said.append) is None
+    assert said == []
+    whole = (stopped / FILE).read_bytes()
+    for damaged in (b"", b"noise", whole[: len(whole) // 2], whole[:-1], whole + b"x"):
+        (stopped / FILE).write_bytes(damaged)
+        assert read_state(stopped, said.append) is None
+    (stopped / FILE).unlink()
+    (stopped / FILE).mkdir()
+    assert read_state(stopped, said.append) is None
+    assert len(said) == 6
+    for line in said:
+        assert line.startswith(f"{stopped / FILE} is damaged (")
+        assert line.endswith("): the training begins anew")
+        assert "\n" not in line
+
+
+def test_a_state_in_which_any_bit_has_changed_is_none(stopped: Path) -> None:
+    """But for bits that say nothing, such as a blank of the header."""
+    whole, kept = (stopped / FILE).read_bytes(), read_state(stopped)
+    assert kept is not None
+    rng, taken = np.random.default_rng(0), 0
+    size = len(whole)
+    for at in [*range(0, 400, 3), *rng.integers(0, size, 300).tolist()]:
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << int(rng.integers(8))
+        (stopped / FILE).write_bytes(damaged)
+        found = read_state(stopped)
+        if found is not None:
+            taken += 1
+            assert (found.job, found.counters) == (kept.job, kept.counters)
+            assert found.tensors.keys() == kept.tensors.keys()
+            assert all(torch.equal(value, kept.tensors[name]) for name, value in found.tensors.items())
+    assert taken < 5
+
+
+def test_a_state_of_version_0_1_is_gone_on_from(stopped: Path) -> None:
+    saved = read_state(stopped)
+    assert saved is not None
+    header = {"format": 1, "job": saved.job, "counters": saved.counters}
+    save_file(saved.tensors, stopped / FILE, metadata={"linkwalk": json.dumps(header)})
+    found = read_state(stopped)
+    assert found is not None
+    assert (found.job, found.counters) == (saved.job, saved.counters)
+    for changes in ({"format": 3}, {"counters": {}}, {"counters": {"update": "x"}}, {"job": [1]}):
+        save_file(saved.tensors, stopped / FILE, metadata={"linkwalk": json.dumps(header | changes)})
+        assert read_state(stopped) is None
+
+
+def test_a_state_that_does_not_fit_is_told_in_a_line(stopped: Path, world: World) -> None:
+    config = CloneConfig(head=HeadConfig(width=WIDTH, hidden=5), updates=2, batch=2, steps=2)
+    with pytest.raises(DamagedError, match=r"state.safetensors is damaged .*: remove it") as refused:
+        clone(*world, config, folder=stopped, resume=read_state(stopped))
+    assert "\n" not in str(refused.value)
 
 
 def test_differences_in_words() -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 
 from linkwalk.errors import ArtifactError
 from linkwalk.policy.checkpoint import is_compass, load_direction, read_policy, save_policy
@@ -51,23 +50,7 @@ def test_which_policies_are_one(tmp_path: Path) -> None:
 
 
 def test_a_compass_that_cannot_be_used(compass: tuple[Compass, Path]) -> None:
-    folder = compass[1]
-    file = folder / "weights.safetensors"
-    weights = load_file(file)
     with pytest.raises(ArtifactError, match="embeddings of another encoder: embed the wiki with minilm"):
-        load_direction(folder, "other")
-    save_file(weights | {"turn.bias": torch.full((12,), torch.nan)}, file)
-    with pytest.raises(ArtifactError, match="not numbers"):
-        load_direction(folder, "abc")
-    for damaged in (weights | {"turn.bias": torch.zeros(11)}, {"turn.bias": weights["turn.bias"]}):
-        save_file(damaged, file)
-        with pytest.raises(ArtifactError, match="is damaged"):
-            load_direction(folder, "abc")
-    file.write_bytes(b"noise")
-    with pytest.raises(ArtifactError, match="is damaged"):
-        load_direction(folder, "abc")
-    file.unlink()
-    with pytest.raises(ArtifactError, match="is damaged"):
-        load_direction(folder, "abc")
+        load_direction(compass[1], "other")
     with pytest.raises(ValueError, match="a matrix of"):
         Direction(np.zeros((3, 2), np.float32), np.zeros(3, np.float32))

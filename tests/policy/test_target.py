@@ -1,7 +1,10 @@
 """The target encoder: MiniLM before training, the same in training and in use, and small on disk."""
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +12,9 @@ import torch
 
 from linkwalk.embed import Embeddings, open_encoder
 from linkwalk.embed.batches import pad
-from linkwalk.errors import ArtifactError
+from linkwalk.errors import ArtifactError, DamagedError
+from linkwalk.policy.checkpoint import save_policy
+from linkwalk.policy.heads import HeadConfig, build_head
 from linkwalk.policy.target import (
     AdapterConfig,
     TargetEncoder,
@@ -18,6 +23,7 @@ from linkwalk.policy.target import (
     load_target,
     save_target,
 )
+from tests.older import unseal
 
 TEXTS = ["She was born in 1945.", "Copper conducts heat, and silver does so better.", "x"]
 
@@ -90,35 +96,104 @@ def test_it_survives_the_disk_and_is_small(embedded_world: Path, tmp_path: Path)
     assert np.allclose(again.encode(TEXTS), encode(model), atol=5e-3)  # kept in half precision
 
 
-def test_target_encoders_that_cannot_be_used(embedded_world: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def adapter() -> dict[str, torch.Tensor]:
+    return TargetModel(open_encoder("minilm", device="cpu").model, AdapterConfig(rank=1)).adapter()
+
+
+def beside(folder: Path, table: Embeddings, adapter: dict[str, torch.Tensor], encoder: str = "") -> Path:
+    """A sealed policy with a target encoder."""
+    config = HeadConfig(head="compass", width=table.width)
+    save_target(folder, adapter, AdapterConfig(rank=1), encoder or table.fingerprint, {})
+    save_policy(folder, build_head(config), config, {"encoder": table.fingerprint, "encoder_name": "minilm"})
+    return folder
+
+
+def test_target_encoders_that_cannot_be_used(
+    embedded_world: Path, tmp_path: Path, adapter: dict[str, torch.Tensor]
+) -> None:
     table = Embeddings.open(embedded_world)
     assert load_target(tmp_path, table) is None
-    model = TargetModel(open_encoder("minilm", device="cpu").model, AdapterConfig(rank=1))
-    adapter = model.adapter()
-
-    def write(weights: dict[str, torch.Tensor], encoder: str = table.fingerprint) -> None:
-        save_target(tmp_path, weights, model.config, encoder, {})
-
-    write(adapter, "another")
     with pytest.raises(ArtifactError, match="adapts another encoder than that of the embeddings 'minilm'"):
-        load_target(tmp_path, table)
-    write(adapter | {"turn": torch.full((384, 384), float("nan"))})
-    with pytest.raises(ArtifactError, match="not numbers"):
-        load_target(tmp_path, table)
-    write({name: value for name, value in adapter.items() if "layer.5" not in name})
-    with pytest.raises(ArtifactError, match=r"is damaged .the adapter is of another model"):
-        load_target(tmp_path, table, device="cpu")
-    write(adapter | {"encoder.layer.0.output.dense.up": torch.zeros(7, 1)})
-    with pytest.raises(ArtifactError, match="is damaged"):
-        load_target(tmp_path, table, device="cpu")
-    write(adapter)
-    for name, content in (("target.safetensors", b"noise"), ("target.json", b"{}"), ("target.json", b"[")):
-        before = (tmp_path / name).read_bytes()
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(ArtifactError, match="is damaged"):
-            load_target(tmp_path, table)
-        (tmp_path / name).write_bytes(before)
-    assert load_target(tmp_path, table, device="cpu") is not None
+        load_target(beside(tmp_path / "other", table, adapter, "another"), table)
+    layer = "encoder.layer.0.output.dense.up"
+    for number, (weights, words) in enumerate(
+        [
+            (adapter | {"turn": torch.full((384, 384), float("nan"))}, "weights that are not numbers"),
+            (
+                {name: value for name, value in adapter.items() if "layer.5" not in name},
+                "the adapter is of another model",
+            ),
+            ({name: value for name, value in adapter.items() if name != layer}, "KeyError"),
+            (adapter | {layer: torch.zeros(7, 1)}, "another width"),
+            (adapter | {layer: torch.zeros(1, 1)}, "another width"),
+            (adapter | {layer: torch.zeros(384, 2)}, "RuntimeError"),
+            (adapter | {"turn": torch.zeros(3, 3)}, "another width"),
+        ]
+    ):
+        folder = beside(tmp_path / str(number), table, weights)
+        with pytest.raises(DamagedError) as refused:
+            load_target(folder, table, device="cpu")
+        assert refused.value.path == folder / "target.safetensors"
+        assert words in str(refused.value)
+        assert "\n" not in str(refused.value)
+
+
+def into_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+@pytest.mark.parametrize("name", ["target.json", "target.safetensors"])
+def test_damage_is_one_line_that_names_the_file(
+    embedded_world: Path, tmp_path: Path, adapter: dict[str, torch.Tensor], name: str, sealed: bool
+) -> None:
+    table = Embeddings.open(embedded_world)
+    whole = beside(tmp_path / "whole", table, adapter)
+    if not sealed:
+        unseal(whole)
+    assert load_target(whole, table, device="cpu") is not None
+    damages: list[Callable[[Path], Any]] = [
+        lambda path: path.write_bytes(path.read_bytes()[:-9]),
+        lambda path: path.write_bytes(b""),
+        lambda path: path.write_bytes(b"[" * 100_000),
+        lambda path: path.write_bytes(b"\xff\xfe"),
+        into_folder,
+    ]
+    if name == "target.json":
+        damages += [
+            lambda path: unseal(path.parent, name, **{"artifact": "policy", "format": 2}),
+            lambda path: unseal(path.parent, name, **{"format": "two"}),
+            lambda path: unseal(path.parent, name, **{"encoder": [1]}),
+            lambda path: path.write_text("[]"),
+        ]
+    if sealed or name == "target.safetensors":
+        damages.append(lambda path: path.unlink())
+    for number, damage in enumerate(damages):
+        folder = tmp_path / "wiki" / "policies" / f"p{number}"
+        damage(Path(shutil.copytree(whole, folder)) / name)
+        with pytest.raises(DamagedError) as refused:
+            load_target(folder, table, device="cpu")
+        line = str(refused.value)
+        assert line.startswith(f"{folder / name} is damaged ("), number
+        assert line.endswith(f"run `linkwalk train {tmp_path / 'wiki'} --target p{number} --force`")
+        assert "\n" not in line
+
+
+def test_a_target_encoder_of_version_0_1_opens(
+    embedded_world: Path, tmp_path: Path, adapter: dict[str, torch.Tensor]
+) -> None:
+    """With its policy or alone."""
+    table = Embeddings.open(embedded_world)
+    folder = unseal(beside(tmp_path / "p", table, adapter))
+    unseal(folder, "target.json")
+    expected = load_target(folder, table, device="cpu")
+    (folder / "manifest.json").unlink()
+    alone = load_target(folder, table, device="cpu")
+    assert expected is not None
+    assert alone is not None
+    assert np.array_equal(alone.encode(TEXTS), expected.encode(TEXTS))
 
 
 def test_the_pooler_is_left_alone() -> None:

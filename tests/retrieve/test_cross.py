@@ -12,9 +12,10 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from linkwalk.artifact import seal
 from linkwalk.embed.encoder import TransformerEncoder, open_encoder
 from linkwalk.embed.model import find_model
-from linkwalk.errors import ArtifactError, InputError
+from linkwalk.errors import ArtifactError, DamagedError, InputError
 from linkwalk.retrieve.cross import (
     MANIFEST,
     WEIGHTS,
@@ -28,6 +29,7 @@ from linkwalk.retrieve.cross import (
 )
 from linkwalk.retrieve.rerank import Many
 from tests.embed.conftest import TEXTS, tiny_bert
+from tests.older import unseal
 
 QUERIES = ["Where does the Danube rise?", "copper", "Who was Kepler? " * 60]
 TITLES = [["Danube"] * len(TEXTS), [""], [f"Title {i}" for i in range(7)]]
@@ -68,6 +70,8 @@ def shaken(config: CrossConfig) -> dict[str, Tensor]:
 
 @pytest.fixture
 def saved(tmp_path: Path, config: CrossConfig, shaken: dict[str, Tensor]) -> Path:
+    (tmp_path / "cross").mkdir()
+    (tmp_path / "cross" / "metrics.jsonl").write_text('{"update": 3}\n')
     save_cross(tmp_path / "cross", shaken, config, find_model(config.encoder).fingerprint, {"updates": 3})
     return tmp_path / "cross"
 
@@ -193,66 +197,116 @@ def test_saved_and_opened_again(
 
 
 def change(**changes: Any) -> Callable[[Path], None]:
-    """Writes other things into the manifest; None takes one away."""
+    """Writes other things into the manifest, as version 0.1 wrote it; None takes one away."""
 
     def damage(folder: Path) -> None:
-        manifest = json.loads((folder / MANIFEST).read_text()) | changes
-        manifest = {name: value for name, value in manifest.items() if value is not None}
-        (folder / MANIFEST).write_text(json.dumps(manifest))
+        unseal(folder, MANIFEST, **changes)
 
     return damage
 
 
 def reweigh(change: Callable[[dict[str, Tensor]], Any]) -> Callable[[Path], None]:
-    """Does something to the weights."""
+    """Does something to the weights, and seals them."""
 
     def damage(folder: Path) -> None:
         weights = load_file(folder / WEIGHTS)
         change(weights)
         save_file(weights, folder / WEIGHTS)
+        seal(folder, json.loads((folder / MANIFEST).read_bytes()), name=MANIFEST)
 
     return damage
+
+
+def flip(folder: Path, name: str) -> None:
+    """Changes one bit of a file."""
+    data = bytearray((folder / name).read_bytes())
+    data[-9] ^= 1
+    (folder / name).write_bytes(data)
+
+
+def into_folder(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    (folder / name).mkdir()
 
 
 def first(weights: dict[str, Tensor]) -> Tensor:
     return next(value for name, value in weights.items() if name.endswith(".up"))
 
 
-DAMAGE: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "no weights": (lambda f: (f / WEIGHTS).unlink(), "is damaged"),
-    "half the weights": (lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:999]), "is damaged"),
-    "no JSON": (lambda f: (f / MANIFEST).write_text("{"), "is damaged"),
-    "a list": (lambda f: (f / MANIFEST).write_text("[]"), "is damaged"),
-    "bytes": (lambda f: (f / MANIFEST).write_bytes(b"\xff\xfe\x00"), "is damaged"),
-    "another artefact": (change(artifact="target"), "of another format"),
-    "another format": (change(format=99), "of another format"),
-    "no model": (change(model=None), "is damaged"),
-    "no config": (change(config=None), "is damaged"),
-    "an unknown option": (change(config={"depth": 3}), "is damaged"),
-    "NaN": (reweigh(lambda w: first(w).fill_(float("nan"))), "weights that are not numbers"),
-    "infinite": (reweigh(lambda w: w["scales"].fill_(float("inf"))), "weights that are not numbers"),
-    "no scales": (reweigh(lambda w: w.pop("scales")), "is damaged"),
-    "a scale too many": (reweigh(lambda w: w.update(scales=torch.ones(3))), "scales are of another"),
-    "half an adapter": (reweigh(lambda w: w.pop(next(n for n in w if n.endswith(".up")))), "is damaged"),
-    "a layer too many": (reweigh(lambda w: w.update({"x.up": torch.ones(1)})), "of another model"),
+DAMAGE: dict[str, tuple[Callable[[Path], Any], str, str]] = {
+    "no weights": (lambda f: (f / WEIGHTS).unlink(), WEIGHTS, "no such file"),
+    "half the weights": (
+        lambda f: (f / WEIGHTS).write_bytes((f / WEIGHTS).read_bytes()[:999]),
+        WEIGHTS,
+        "999 bytes instead of",
+    ),
+    "empty weights": (lambda f: (f / WEIGHTS).write_bytes(b""), WEIGHTS, "0 bytes instead of"),
+    "another bit": (lambda f: flip(f, WEIGHTS), WEIGHTS, "its checksum is not the one"),
+    "another bit of the manifest": (lambda f: flip(f, MANIFEST), MANIFEST, ""),
+    "another bit of the metrics": (
+        lambda f: flip(f, "metrics.jsonl"),
+        "metrics.jsonl",
+        "its checksum is not",
+    ),
+    "a folder": (lambda f: into_folder(f, WEIGHTS), WEIGHTS, "it is no plain file"),
+    "a folder for a manifest": (lambda f: into_folder(f, MANIFEST), MANIFEST, "is a directory"),
+    "no JSON": (lambda f: (f / MANIFEST).write_text("{"), MANIFEST, ""),
+    "empty": (lambda f: (f / MANIFEST).write_text(""), MANIFEST, ""),
+    "a list": (lambda f: (f / MANIFEST).write_text("[]"), MANIFEST, "not an object"),
+    "bytes": (lambda f: (f / MANIFEST).write_bytes(b"\xff\xfe\x00"), MANIFEST, ""),
+    "another artefact": (change(artifact="target"), MANIFEST, "it is not a cross's manifest"),
+    "another format": (change(format=99), MANIFEST, "it has format 99"),
+    "no checksum": (change(format=2), MANIFEST, "it is not as it was written"),
+    "no model": (change(model=None), MANIFEST, "no `model`"),
+    "no config": (change(config=None), MANIFEST, "no `config`"),
+    "a list for a config": (change(config=[1]), MANIFEST, "`config` is no dict"),
+    "an unknown option": (change(config={"depth": 3}), MANIFEST, "depth"),
+    "a rank of another type": (change(config={"rank": "high"}), MANIFEST, "of other types"),
+    "an encoder of another type": (change(config={"encoder": 3}), MANIFEST, "of other types"),
+    "NaN": (reweigh(lambda w: first(w).fill_(float("nan"))), WEIGHTS, "weights that are not numbers"),
+    "infinite": (reweigh(lambda w: w["scales"].fill_(float("inf"))), WEIGHTS, "weights that are not numbers"),
+    "no scales": (reweigh(lambda w: w.pop("scales")), WEIGHTS, "scales"),
+    "a scale too many": (reweigh(lambda w: w.update(scales=torch.ones(3))), WEIGHTS, "scales are of another"),
+    "half an adapter": (reweigh(lambda w: w.pop(next(n for n in w if n.endswith(".up")))), WEIGHTS, ""),
+    "a layer too many": (reweigh(lambda w: w.update({"x.up": torch.ones(1)})), WEIGHTS, "of another model"),
     "another rank": (
         reweigh(lambda w: w.update({next(n for n in w if n.endswith(".up")): torch.ones(16, 9)})),
-        "is damaged",
+        WEIGHTS,
+        "",
     ),
-    "other base weights": (change(model="0" * 16), "adapts other weights than those of"),
+    "another width": (
+        reweigh(lambda w: w.update({next(n for n in w if n.endswith(".up")): torch.ones(1, 2)})),
+        WEIGHTS,
+        "another width",
+    ),
 }
 
 
 @pytest.mark.parametrize("what", DAMAGE)
 def test_damaged_folders_are_refused(what: str, saved: Path) -> None:
-    damage, words = DAMAGE[what]
+    damage, name, words = DAMAGE[what]
     damage(saved)
-    with pytest.raises(ArtifactError) as refused:
+    with pytest.raises(DamagedError) as refused:
         load_cross(saved, device="cpu")
     line = str(refused.value)
+    assert line.startswith(f"{saved / name} is damaged (")
     assert words in line
-    assert str(saved) in line
+    assert "run `linkwalk train WIKI --reranker FILE --name cross --force`" in line
     assert "\n" not in line
+
+
+def test_one_of_version_0_1_opens(saved: Path, config: CrossConfig) -> None:
+    expected = load_cross(saved, device="cpu")("copper", ["T"], ["It melts."])
+    opened = load_cross(unseal(saved, MANIFEST), device="cpu")
+    assert isinstance(opened, CrossEncoder)
+    assert opened.config == config
+    assert np.array_equal(opened("copper", ["T"], ["It melts."]), expected)
+
+
+def test_one_of_other_weights(saved: Path) -> None:
+    change(model="0" * 16)(saved)
+    with pytest.raises(ArtifactError, match="adapts other weights than those of"):
+        load_cross(saved, device="cpu")
 
 
 @pytest.mark.parametrize("tokens", ["many", 2, 100_000])

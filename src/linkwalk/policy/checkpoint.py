@@ -136,8 +136,9 @@ def _load_policy(folder: Path, encoder: str, device: str) -> tuple["nn.Module", 
         try:
             head = build_head(HeadConfig(**manifest["head"]))
         except (TypeError, InputError) as error:
+            why = str(error).partition("\n")[0]
             raise ArtifactError(
-                f"{folder} has a head that this version does not know ({error}): install a newer one, or train again"
+                f"{folder} has a head that this version does not know ({why}): install a newer one, or train again"
             ) from None
     with parsing(folder / WEIGHTS, remedy):
         weights = {name: value.float() for name, value in load_file(folder / WEIGHTS, device=device).items()}

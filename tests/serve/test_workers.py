@@ -1,4 +1,4 @@
-"""Several workers of one server answer from one and the same wiki, whatever becomes of it on the disk."""
+"""A server, however many workers it has, answers from one and the same wiki, whatever becomes of it on the disk."""
 
 import contextlib
 import os
@@ -13,10 +13,16 @@ from pathlib import Path
 import httpx
 import pytest
 
+from linkwalk.embed import embed
+from linkwalk.graph.store import Graph
+from linkwalk.retrieve import index
+from linkwalk.serve.app import create_app
 from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.shard import ExtractConfig
+from linkwalk.wiki import Wiki
 from tests.conftest import P, prose, write_dump
-from tests.serve.conftest import Served, process
+from tests.serve.conftest import Served, process, serving
+from tests.serve.test_api import bad, good
 
 
 @pytest.fixture
@@ -167,3 +173,31 @@ def test_told_to_stop_while_all_are_replaced(wiki: Path, told: signal.Signals) -
             until(lambda: len(served.workers() & before) == 1)
             os.killpg(served.process.pid, told)
             time.sleep(0.5)
+
+
+def test_a_server_that_is_open_does_not_mix_two_wikis(wiki: Path) -> None:
+    """What it has not opened yet may be of another wiki by then."""
+    with serving(create_app(Wiki.open(wiki))) as client:
+        made(wiki, "New")
+        embed(wiki, device="cpu")
+        index(wiki, Graph.open(wiki))
+        assert good(client.get("/api/block/0"))["place"]["title"] == "Old 0"
+        assert good(client.get("/api/titles", params={"q": "new"}))["titles"] == []
+        asked = {"start": 0, "sentence": "a word", "agent": "random"}
+        bad(client.post("/api/walk", json=asked), 404, "not_found", "are of another graph", "linkwalk embed")
+        bad(client.post("/api/find", json={"query": "a word"}), 404, "not_found", "linkwalk index")
+    with serving(create_app(Wiki.open(wiki))) as client:
+        assert good(client.get("/api/block/0"))["place"]["title"] == "New 0"
+        good(client.post("/api/walk", json=asked))
+
+
+def test_what_was_made_of_an_older_wiki_is_not_used(wiki: Path) -> None:
+    embed(wiki, device="cpu")
+    index(wiki, Graph.open(wiki))
+    made(wiki, "New")
+    with serving(create_app(Wiki.open(wiki))) as client:
+        missing = good(client.get("/api/health"))["missing"]
+        assert f"linkwalk embed {wiki}" in missing["navigate"]
+        assert f"linkwalk index {wiki}" in missing["find"]
+        bad(client.post("/api/find", json={"query": "a word"}), 404, "not_found", "linkwalk index")
+        bad(client.post("/api/walk", json={"start": 0, "goal": 1}), 404, "not_found", "linkwalk embed")

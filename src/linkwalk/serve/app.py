@@ -1,7 +1,7 @@
 """All of it as one application."""
 
 from collections.abc import AsyncIterator, Collection
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -79,7 +79,8 @@ def create_app(
         with lock:
             if app.openapi_schema is None:
                 _bound(describe(), limits)
-                add_examples(describe(), wiki, api.health())
+                with suppress(Exception):  # a wiki that is damaged says so where it is read
+                    add_examples(describe(), wiki, api.health())
             return describe()
 
     app.openapi = openapi  # type: ignore[method-assign]

@@ -18,7 +18,11 @@ _WHAT = {
         "bad_input",
         "budget: should be greater than or equal to 1",
     ),
-    500: ("A mistake of ours.", "internal", "something went wrong here: the server's log says what"),
+    500: (
+        "A file of the wiki is damaged (`damaged`; the message names it and what mends it), or a mistake of ours.",
+        "internal",
+        "something went wrong here: the server's log says what",
+    ),
     503: (
         "Too many requests at once.",
         "busy",

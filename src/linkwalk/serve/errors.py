@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from linkwalk.errors import InputError, LinkwalkError
+from linkwalk.errors import DamagedError, InputError, LinkwalkError
 
 STATUS = {
     "bad_input": 422,
@@ -19,6 +19,7 @@ STATUS = {
     "too_large": 413,
     "busy": 503,
     "timeout": 504,
+    "damaged": 500,
     "internal": 500,
 }
 _TYPE = {status: kind for kind, status in STATUS.items()}
@@ -70,6 +71,8 @@ def as_api_error(error: Exception) -> ApiError:
         return error
     if isinstance(error, InputError):
         return ApiError("bad_input", str(error))
+    if isinstance(error, DamagedError):
+        return ApiError("damaged", str(error))
     if isinstance(error, LinkwalkError):
         return not_found(str(error))
     return ApiError("internal", "something went wrong here: the server's log says what")

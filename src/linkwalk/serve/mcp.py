@@ -5,9 +5,11 @@ is counted, and can be asked for. Evidence and walks come with the clicks that l
 with ``open``. What is wrong with a call is said in one line, as a tool's error that a model can learn from.
 """
 
+import functools
 import inspect
 import signal
 import socket
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
@@ -18,6 +20,7 @@ from pydantic import BaseModel, Field, ValidationError
 from linkwalk import __version__
 from linkwalk.demo import POLICY
 from linkwalk.errors import InputError, LinkwalkError
+from linkwalk.serve.damage import Damage
 from linkwalk.serve.mcp_schema import Hit, Hits, LinkOut, Links, Move, Opened, Proof, Proofs, Route
 from linkwalk.wiki import Click, Page, Place, Wiki
 
@@ -307,10 +310,10 @@ class WikiServer(MCPServer[Any]):
             version=__version__,
             log_level="ERROR",
         )
-        tools = Tools(wiki)
+        tools, damage = Tools(wiki), Damage()
         hints = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
         for tool in (tools.search, tools.open, tools.links, tools.navigate, tools.find_evidence):
-            self.add_tool(tool, description=inspect.getdoc(tool), annotations=hints)
+            self.add_tool(_explained(tool, damage), description=inspect.getdoc(tool), annotations=hints)
         self.tools = tools
 
     async def call_tool(
@@ -329,6 +332,17 @@ class WikiServer(MCPServer[Any]):
             if (line := _line(error)) is None:
                 raise
         return CallToolResult(content=[TextContent(type="text", text=line)], is_error=True)
+
+
+def _explained(tool: Callable[..., CallToolResult], damage: Damage) -> Callable[..., CallToolResult]:
+    """The same tool, which tells of a damaged file where it fails; it runs in a thread of its own."""
+
+    @functools.wraps(tool)
+    def called(**arguments: Any) -> CallToolResult:
+        with damage.explained():
+            return tool(**arguments)
+
+    return called
 
 
 def _line(error: Exception) -> str | None:

@@ -59,7 +59,16 @@ def _whole(value: Any) -> Any:
 class ErrorBody(_Answer):
     """What went wrong."""
 
-    type: Literal["bad_input", "not_found", "method_not_allowed", "too_large", "busy", "timeout", "internal"]
+    type: Literal[
+        "bad_input",
+        "not_found",
+        "method_not_allowed",
+        "too_large",
+        "busy",
+        "timeout",
+        "damaged",
+        "internal",
+    ]
     message: str = Field(description="One line for people.")
 
 

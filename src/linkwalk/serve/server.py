@@ -46,7 +46,7 @@ def configure(app: FastAPI | str, limits: Limits, *, workers: int = 1, verbose: 
 
 
 def serve(settings: Settings, listening: socket.socket, workers: int = 1, *, verbose: bool = False) -> None:
-    """Answer until told to stop (Ctrl-C, SIGTERM), or until a worker cannot start: that is an error."""
+    """Answer until told to stop (Ctrl-C, SIGTERM), or until no worker is left and none can start: that is an error."""
     _allow_files(settings.limits.connections)
     config = configure("linkwalk.serve.worker:app", settings.limits, workers=workers, verbose=verbose)
     if workers == 1:

@@ -22,7 +22,7 @@ def _settled(work: Callable[[], object]) -> None:
 
     Half a million objects, most of them torch's: looking through them all takes 0.2 s, in which nobody is answered.
     """
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(BaseException):  # a panic of a Rust library is no Exception
         work()
     gc.collect()
     gc.freeze()

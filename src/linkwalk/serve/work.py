@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from linkwalk.serve.damage import Damage
 from linkwalk.serve.errors import ApiError, busy
 from linkwalk.serve.limits import Limits
 
@@ -21,8 +22,16 @@ T = TypeVar("T")
 class Lane:
     """A pool of threads with a short queue."""
 
-    def __init__(self, name: str, threads: int, limits: Limits, waiting: int | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        threads: int,
+        limits: Limits,
+        waiting: int | None = None,
+        damage: Damage | None = None,
+    ) -> None:
         self.name, self.limits = name, limits
+        self._damage = damage or Damage()
         self.most = threads + (limits.waiting if waiting is None else waiting)
         """How many may be at work or waiting."""
         self.taken = 0
@@ -41,7 +50,7 @@ class Lane:
         answer: asyncio.Future[T] = loop.create_future()
         self.taken += 1
         # One message to the loop says that the place is free and what came of it: each wakes the loop up.
-        done = self._pool.submit(work)
+        done = self._pool.submit(self._explained, work)
         done.add_done_callback(lambda done: _in_loop(loop, self._finish, done, answer))
         late = loop.call_later(self.limits.seconds, self._give_up, answer)
         try:
@@ -49,6 +58,10 @@ class Lane:
         finally:
             late.cancel()
             done.cancel()  # what still waits is never begun; what is at work ends by itself
+
+    def _explained(self, work: Callable[[], T]) -> T:
+        with self._damage.explained():
+            return work()
 
     def _finish(self, done: "Future[T]", answer: "asyncio.Future[T]") -> None:
         self.taken -= 1
@@ -87,13 +100,14 @@ class Lanes:
     """
 
     def __init__(self, limits: Limits) -> None:
-        self.reads = Lane("reads", 2, limits)
-        self.walks = Lane("walks", limits.at_once, limits)
+        damage = Damage()
+        self.reads = Lane("reads", 2, limits, damage=damage)
+        self.walks = Lane("walks", limits.at_once, limits, damage=damage)
         few = (
             limits.waiting // 4
         )  # a question takes half a second: who would be last in a long queue hears so at once
-        self.torch = Lane("torch", 1, limits, few)
-        self.whole = Lane("whole", 1, limits, few)
+        self.torch = Lane("torch", 1, limits, few, damage)
+        self.whole = Lane("whole", 1, limits, few, damage)
         """For what looks at all of a wiki."""
 
     def close(self) -> None:

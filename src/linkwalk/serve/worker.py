@@ -12,6 +12,7 @@ from fastapi import FastAPI
 
 from linkwalk.errors import LinkwalkError
 from linkwalk.serve.app import create_app
+from linkwalk.serve.damage import Damage
 from linkwalk.serve.limits import Limits
 from linkwalk.wiki import Wiki
 
@@ -83,9 +84,9 @@ def app() -> FastAPI:
     """What each worker starts with."""
     settings = Settings.read()
     if settings.notes is None:
-        return settings.app()
+        return _made(settings)
     try:
-        made = settings.app()
+        made = _made(settings)
     except Exception as error:
         Note(error=_in_words(error)).leave(settings.notes)
         sys.exit(1)
@@ -94,6 +95,11 @@ def app() -> FastAPI:
         Note(graph=found).leave(settings.notes)
         sys.exit(1)
     return made
+
+
+def _made(settings: Settings) -> FastAPI:
+    with Damage().explained():
+        return settings.app()
 
 
 def _in_words(error: Exception) -> str:

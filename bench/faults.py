@@ -564,7 +564,7 @@ def judge(case: Case, code: int, said: str, expected: tuple[int, str]) -> str:
     return "refused" if named else "unnamed"
 
 
-_VARYING = re.compile(r'(seconds|updates_per_second|took_ms)\\?": ?[0-9.]+|cases/(expected-)?\d+')
+_VARYING = re.compile(r'(seconds|updates_per_second|questions_per_second|took_ms)\\?": ?[0-9.]+|cases/(expected-)?\d+')
 
 
 def plain(said: str) -> str:

@@ -152,6 +152,10 @@ def _present(workspace: Path, plan: dict[str, Any], *, force: bool, strict: bool
         manifest = read_manifest(workspace / "graph", "graph", "linkwalk build")
     except ArtifactError:
         raise unreadable from None
+    if (manifest["format"], manifest.get("linkwalk")) != (plan["format"], plan["linkwalk"]):
+        raise InputError(
+            f"{workspace} holds a graph made by another version: add --force to build it anew, or leave it as it is"
+        )
     if {key: manifest.get(key) for key in plan} != plan:
         raise InputError(
             f"{workspace} holds a graph of other input or options: add --force to replace it, or name another folder"

@@ -166,6 +166,18 @@ def test_an_index_of_the_version_before(tmp_path: Path) -> None:
     assert len(Bm25.open(tmp_path, newer).search("zeppelin", 5)[0]) == 1
 
 
+@pytest.mark.parametrize("pattern", ["*.idx", "*.term", "*.fast", "*.fieldnorm", "*.store", "keys.npy"])
+def test_damage_in_an_index_of_the_version_before_is_not_taken_over(tmp_path: Path, pattern: str) -> None:
+    wiki = pages(4)
+    index(tmp_path, write(tmp_path, wiki), threads=1)
+    unseal(tmp_path / "index")
+    flip(the_file(tmp_path, pattern))
+    wiki["Number 1"] = ["zeppelin"]
+    newer = write(tmp_path, wiki, name="newer")
+    assert update(tmp_path, newer).whole
+    assert len(Bm25.open(tmp_path, newer).search("zeppelin", 5)[0]) == 1
+
+
 def test_keys_of_another_index_are_not_taken_over(tmp_path: Path) -> None:
     wiki = pages(5)
     graph, other = write(tmp_path, wiki), write(tmp_path / "other", {"A": ["x"]})

@@ -33,6 +33,7 @@ from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 from linkwalk.retrieve.keys import NO_KEYS, Keys, UInt64s, block_keys
+from linkwalk.retrieve.segments import check_segments
 from linkwalk.retrieve.words import ENGLISH, analyser, check_stem, engine
 
 KIND = "index"
@@ -116,7 +117,7 @@ def update(
         was = None if force else _updatable(final, recipe)
         if _is_of(graph, was):  # another process has made it by now
             return done
-        if was and not _is_sound(final, was["nodes"]):
+        if was and not _is_sound(final):
             was = None
         return _make(final, graph, recipe, was, threads, progress)
 
@@ -146,6 +147,8 @@ def _make(
     if added or len(gone) or not was:
         words = analyser(recipe["bm25"]["stem"])
         _write(new / "bm25", graph, words, of_node, came, gone, threads, progress)
+    if was and _searcher(new)[1].num_docs != _count(keys):  # its keys were not those of its texts
+        return _make(final, graph, recipe, None, threads, progress)
     _keep_dense(final, new, graph, progress)
     manifest = {
         "artifact": KIND,
@@ -167,6 +170,11 @@ def _changes(keys: Keys, old: Keys) -> tuple[Bools, UInt64s]:
         came[nodes] = True
     gone = [found for found, _ in old.missing_from(keys)]
     return came, np.concatenate([np.zeros(0, np.uint64), *gone])
+
+
+def _count(keys: Keys) -> int:
+    """How many different ones there are."""
+    return sum(len(found) for found, _ in keys.missing_from(NO_KEYS))
 
 
 def _recipe(folder: Path, stem: str | None) -> dict[str, Any]:
@@ -198,12 +206,15 @@ def _updatable(folder: Path, recipe: dict[str, Any]) -> dict[str, Any] | None:
     return manifest
 
 
-def _is_sound(folder: Path, nodes: int) -> bool:
+def _is_sound(folder: Path) -> bool:
     """Whether an index may be taken over into another, whose checksums would bless any damage: every byte is read."""
     if next(faults(folder, KIND, structure=partial(check, folder)), None):
         return False
-    texts = sum(len(keys) for keys, _ in Keys.open(folder, nodes).missing_from(NO_KEYS))
-    return bool(texts == _searcher(folder)[1].num_docs)
+    try:
+        check_segments(folder / "bm25", "")  # all that is known of an index of the version before
+    except ArtifactError:
+        return False
+    return True
 
 
 def _remedy(folder: Path) -> str:
@@ -342,8 +353,9 @@ class Bm25:
             return np.zeros(0, np.int32), []
         with parsing(self._folder, self._remedy):
             hits = self._hits(self._query(words), count)
-            keys = self._searcher.fast_field_values("key", [address for _, address in hits])
-        nodes, which = self._keys.blocks(np.array(keys, np.int64).view(np.uint64))
+            found = self._searcher.fast_field_values("key", [address for _, address in hits])
+            keys = np.array(found, np.int64).view(np.uint64)
+        nodes, which = self._keys.blocks(keys)
         if len(nodes) < len(hits):
             raise DamagedError(self._folder, "a block's key is missing", self._remedy)
         scores = np.round(np.array([score for score, _ in hits], np.float64), _DIGITS)[which]

@@ -1,6 +1,7 @@
 """Runs every benchmark and writes dated results to bench/results.
 
 python bench/run.py [NAME...]     all of them, or: scanner build coverage linker memory store paths shortest walks index
+                                  faults mutations kills
 
 The data are real dumps in ../shared/data, beside the project; a benchmark whose data is not there is passed over.
 What needs a GPU is apart, in bench/gpu.py.
@@ -46,11 +47,14 @@ def main() -> None:
             "linker": ("linker.py", [SCHOOLS], [SCHOOLS]),
             "linker-unseen": ("linker.py", [COMPUTING], [COMPUTING]),
             "memory": ("memory.py", [SCHOOLS], [SCHOOLS]),
-            "store": ("store.py", [], []),
+            "store": ("store.py", [wiki], [SCHOOLS]),
             "paths": ("paths.py", [], []),
             "shortest": ("shortest.py", [], []),
             "walks": ("walks.py", [], []),
             "index": ("index.py", [wiki], [SCHOOLS]),
+            "faults": ("faults.py", ["--cases", "180"], []),
+            "mutations": ("mutations.py", ["--reading", "500", "--builds", "20"], []),
+            "kills": ("kills.py", ["--kills", "30", "--pairs", "2"], []),
         }
         for name, (script, options, needs) in runs.items():
             if arguments.names and name not in arguments.names:

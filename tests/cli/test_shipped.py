@@ -14,12 +14,14 @@ import torch
 from linkwalk import demo
 from linkwalk.embed import Embeddings, embed
 from linkwalk.graph.store import LINK, Graph
-from linkwalk.navigate import unit_rows
+from linkwalk.navigate import BASELINES, unit_rows
 from linkwalk.policy.checkpoint import load_direction, save_policy
 from linkwalk.policy.heads import Compass, HeadConfig, build_head
 from linkwalk.sources.build import build
+from linkwalk.wiki import Wiki
 from tests.cli.conftest import Ran
 from tests.graph.conftest import Page, write_graph
+from tests.older import unseal
 
 Run = Callable[..., Ran]
 
@@ -123,6 +125,50 @@ def test_a_policy_of_that_name_in_the_workspace_comes_first(run: Run, wiki: Path
     assert own["success"] < shipped["success"] - 0.1
     path = run("eval", wiki, "--agent", demo.policy_path(), *options).json()["results"][0]
     assert path["success"] == shipped["success"]
+
+
+def test_damaged_policies_are_not_listed_and_refused_by_name(run: Run, wiki: Path) -> None:
+    damages: dict[str, Callable[[Path], object]] = {
+        "cut": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+        "empty": lambda path: path.write_bytes(b""),
+        "folder": lambda path: (path.unlink(), path.mkdir()),
+        "types": lambda path: unseal(path.parent, head=[1]),
+        "number": lambda path: path.write_text("7"),
+    }
+    for name, damage in damages.items():
+        damage(a_policy(wiki, "compass", name) / "manifest.json")
+    a_policy(wiki, "compass", "whole")
+    shutil.copytree(wiki / "policies" / "whole", wiki / "policies" / "whole.partial")  # of a killed training
+    unseal(a_policy(wiki, "compass", "older"))
+    found = Wiki.open(wiki).agents
+    assert [name for name in found if name not in BASELINES] == ["compass", "older", "whole"]
+    for name in damages:
+        for ran in (run("walk", wiki, *ends(wiki), "--agent", name), run("eval", wiki, "--agent", name)):
+            assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+            assert f"{wiki / 'policies' / name / 'manifest.json'} is damaged (" in ran.err
+            assert f"run `linkwalk train {wiki} --name {name} --force` again" in ran.err
+    ran = run("eval", wiki, "--agent", "nobody")
+    assert "choose from" in ran.err
+    assert "whole.partial" not in ran.err
+
+
+def test_damage_to_what_ships_is_mended_by_installing_it_again(wiki: Path, tmp_path: Path) -> None:
+    package = Path(demo.__file__).parents[1]
+    shutil.copytree(
+        package, tmp_path / "linkwalk", ignore=shutil.ignore_patterns("__pycache__", ".seen.json")
+    )
+    code = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1)); from linkwalk.cli import main; main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path), "walk", str(wiki), *ends(wiki)]
+    file = tmp_path / "linkwalk" / "demo" / "policy" / "weights.safetensors"
+    data = bytearray(file.read_bytes())
+    data[5000] ^= 1
+    file.write_bytes(data)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert f"{file} is damaged (its checksum is not the one it was written with)" in done.stderr
+    assert "run `pip install --force-reinstall linkwalk`\n" in done.stderr
 
 
 def test_an_untrained_compass_is_greedy_with_a_map(run: Run, wiki: Path) -> None:

@@ -1,16 +1,19 @@
 """One runner for all tables: on the device alone or by plain loops, the figures are the same."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from linkwalk.errors import InputError
+from linkwalk.artifact import faults, locked
+from linkwalk.errors import InputError, LinkwalkError
 from linkwalk.evaluate import TaskConfig
 from linkwalk.navigate import REFERENCE
 from linkwalk.reproduce.halves import Halves, open_halves
 from linkwalk.reproduce.runner import Contender, Runner
 from tests.graph.conftest import random_graph
+from tests.older import unseal
 
 TINY = ("steps=5", "batch=16", "updates=5", "epsilon=1e-4")
 POLICY = Contender(settings=TINY)
@@ -53,6 +56,25 @@ def test_policies_are_known_by_all_they_follow_from(halves: Halves) -> None:
     other = runner.policy(Contender(settings=(*TINY, "seed=1")))
     assert other != folder
     assert other.name.rpartition("-")[0] == folder.name.rpartition("-")[0] == "paper-forward-5"
+
+
+def test_a_policy_that_is_damaged_is_trained_again(halves: Halves) -> None:
+    runner = Runner(halves, embeddings="random", device="cpu")
+    folder = runner.policy(POLICY)
+    weights = (folder / "weights.safetensors").read_bytes()
+    for damage in (b"", weights[:-1], bytes([weights[0] ^ 1]) + weights[1:]):
+        (folder / "weights.safetensors").write_bytes(damage)
+        assert runner.policy(POLICY) == folder
+        assert (folder / "weights.safetensors").read_bytes() == weights
+    assert list(faults(folder, "policy")) == []
+    unseal(folder)
+    assert runner.policy(POLICY) == folder, "one of version 0.1 is as good"
+    assert json.loads((folder / "manifest.json").read_bytes())["format"] == 1
+    (folder / "metrics.jsonl").write_text("{")
+    assert "updates" not in runner.measure(TASK, [POLICY])[0]
+    (folder / "manifest.json").unlink()
+    with locked(folder), pytest.raises(LinkwalkError, match="another process is writing"):
+        runner.policy(POLICY)
 
 
 def test_a_recipe_that_is_not_there(halves: Halves) -> None:

@@ -175,7 +175,8 @@ def policies(wiki: Path, table: "Embeddings") -> list[str]:
     found = []
     for name in dict.fromkeys([POLICY, *policy_names(wiki)]):
         folder = policy_folder(wiki, name)
-        assert folder is not None, "there is a manifest"
+        if folder is None:  # somebody has just removed it
+            continue
         try:
             manifest = read_policy(folder, table.fingerprint)
         except LinkwalkError:

@@ -465,7 +465,7 @@ RELEVANT = {
     "split": ("graph",),
     "diff": ("graph",),
 }
-UNLISTED = ("policies/half.partial/state.safetensors", "policies/half.partial/metrics.jsonl", ".seen.json")
+UNLISTED = ("policies/half.partial/state.safetensors", "policies/half.partial/metrics.jsonl", ".linkwalk-seen.json")
 
 
 def draw(number: int, seed: int, parts: dict[str, list[str]], folder: Path) -> Case:

@@ -3,7 +3,8 @@
     python bench/store.py [WIKI] --json bench/results/store_HARDWARE_DATE.json
 
 Opening is mapping the files, which is all it was before anything was checked; then the first look at these files, and
-later ones, which find it noted. With a workspace, its opening is measured, too. Writes a synthetic graph of 10M blocks and 100M edges (1.7 GB) into a temporary folder, and removes it.
+later ones, which find it noted. With a workspace, its opening is measured, too.
+Writes a synthetic graph of 10M blocks and 100M edges (1.7 GB) into a temporary folder, and removes it.
 """
 
 import argparse

@@ -64,26 +64,19 @@ def look_at(
     structure: Structure | None = None,
 ) -> None:
     """The looks that every open takes; ``whole`` reads all files at their first open, not the small ones alone."""
-    _OPENED[folder] = Look(folder, str(manifest["artifact"]), remedy, name, structure)
     files: dict[str, dict[str, Any]] = manifest.get("files", {})
     for file, facts in files.items():
         if what := _wrong_size(folder / file, facts):
             raise DamagedError(folder / file, what, remedy)
-    paths = [folder / file for file in files]
-    if files and seen.recall(folder.parent, folder.name, paths) == _SOUND:
-        return
-    read = {file: facts for file, facts in files.items() if whole or facts["bytes"] <= SMALL}
-    for fault in _changed(folder, read):
-        raise DamagedError(*fault, remedy)
-    if structure is not None:
-        structure()
-    if files:
-        note_sound(folder, manifest)
-
-
-def note_sound(folder: Path, manifest: dict[str, Any]) -> None:
-    """Note that an artefact has been looked at, so that the next open need not."""
-    seen.note(folder.parent, folder.name, [folder / file for file in manifest["files"]], _SOUND)
+    if not files or seen.recall(folder.parent, folder.name, [folder / file for file in files]) != _SOUND:
+        read = {file: facts for file, facts in files.items() if whole or facts["bytes"] <= SMALL}
+        for fault in _changed(folder, read):
+            raise DamagedError(*fault, remedy)
+        if structure is not None:
+            structure()
+        if files:
+            seen.note(folder.parent, folder.name, [folder / file for file in files], _SOUND)
+    _OPENED[folder] = Look(folder, str(manifest["artifact"]), remedy, name, structure)
 
 
 def faults(
@@ -123,7 +116,8 @@ def explain(error: BaseException) -> LinkwalkError | None:
         return error
     if not is_failure(error) or isinstance(error, ImportError):
         return None
-    return next((found for look in list(_OPENED.values()) if (found := look.error()) is not None), None)
+    looks = [look for look in list(_OPENED.values()) if look.folder.exists()]
+    return next((found for look in looks if (found := look.error()) is not None), None)
 
 
 def _wrong_size(path: Path, facts: dict[str, Any]) -> str | None:

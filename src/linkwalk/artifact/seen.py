@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-NOTE = ".seen.json"
+NOTE = ".linkwalk-seen.json"
+_PACKAGE = Path(__file__).parents[1]
+"""Nothing is written into an installed package; what ships is small, and looked at every time."""
 _TICK_S = 0.1
 """A file that has changed so little ago may change again without its times showing it."""
 
@@ -28,7 +30,9 @@ def recall(place: Path, key: str, files: Iterable[Path]) -> Any | None:
 def note(place: Path, key: str, files: Iterable[Path], value: Any) -> None:
     """Note something about these files as they are."""
     states = _states(files)
-    if states is None or max((state[2] for state in states), default=0) > time.time_ns() - int(1e9 * _TICK_S):
+    if _PACKAGE in place.resolve().parents or states is None:
+        return
+    if max((state[2] for state in states), default=0) > time.time_ns() - int(1e9 * _TICK_S):
         return
     partial = place / f"{NOTE}.{os.getpid()}.partial"
     with contextlib.suppress(OSError):

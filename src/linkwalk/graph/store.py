@@ -99,8 +99,8 @@ class Graph:
                 f"no such workspace: {workspace} (make one with `linkwalk build DUMP -o {workspace}`)"
             )
         graph = cls.map(workspace)
-        check_lengths(graph)
         look_at(graph.folder, graph.manifest, graph.remedy, structure=graph.check)
+        check_lengths(graph)
         return graph
 
     @classmethod
@@ -124,6 +124,7 @@ class Graph:
 
     def check(self, *, texts: bool = False) -> None:
         """Look at what the columns hold, and at every string if wanted; what cannot be right is an error."""
+        check_lengths(self)
         check_columns(self)
         if texts:
             check_texts(self)

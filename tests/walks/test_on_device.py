@@ -96,3 +96,15 @@ def test_what_cannot_be_walked_is_refused() -> None:
     assert walks.sample(0, np.random.default_rng(1)).nodes.shape == (0, 2)
     with pytest.raises(InputError, match="cannot draw -1 walks"):
         walks.sample(-1, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(
+    ("array", "at", "value"),
+    [("indices", 2, 900), ("indices", 0, -1), ("indptr", 1, 10**6), ("indptr", 2, -3)],
+)
+def test_a_damaged_graph_does_not_reach_the_device(array: str, at: int, value: int) -> None:
+    graph = Csr(np.array([0, 2, 3, 4]), np.array([1, 2, 0, 0], np.int32))
+    assert DeviceGraph.of(graph, device="cpu").is_sound()
+    getattr(graph, array)[at] = value
+    with pytest.raises(IndexError, match="outside of its array"):
+        DeviceGraph.of(graph, device="cpu")

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from linkwalk.compiled import OUTSIDE
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.walks.draws import seed_from
@@ -68,14 +69,24 @@ class DeviceGraph(NamedTuple):
     def of(
         cls, graph: Csr, kinds: NDArray[np.uint8] | None = None, *, device: torch.device | str
     ) -> "DeviceGraph":
-        """Copy a graph to a device."""
+        """Copy a graph to a device; kernels there trust it, so rows and targets that leave it are an error here."""
         small = len(graph.indices) <= np.iinfo(np.int32).max
         arrays = (
             graph.indptr.astype(np.int32 if small else np.int64),
             np.array(graph.indices),
             np.zeros(0, np.uint8) if kinds is None else np.array(kinds),
         )
-        return cls(*(torch.from_numpy(array).to(device) for array in arrays))
+        copied = cls(*(torch.from_numpy(array).to(device) for array in arrays))
+        if not copied.is_sound():
+            raise IndexError(OUTSIDE)
+        return copied
+
+    def is_sound(self) -> bool:
+        """Whether every row lies inside of the edges, and every edge leads to a node."""
+        indptr, indices = self.indptr, self.indices
+        if int(indptr[0]) != 0 or int(indptr[-1]) != len(indices) or bool((indptr[1:] < indptr[:-1]).any()):
+            return False
+        return not len(indices) or (int(indices.min()) >= 0 and int(indices.max()) < self.nodes)
 
     @property
     def nodes(self) -> int:

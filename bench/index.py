@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from linkwalk.artifact import digest, seal
+from linkwalk.artifact.seen import NOTE
 from linkwalk.embed.store import Embeddings
 from linkwalk.embed.text import goal_sentences
 from linkwalk.graph.store import Graph
@@ -171,7 +172,7 @@ def latency(name: str, ask: Callable[[Any], object], queries: Any) -> dict[str, 
 def opening(name: str, workspace: Path) -> dict[str, float]:
     """How long it takes to open an index: at first every byte of it is read."""
     graph, times = Graph.open(workspace), []
-    (workspace / ".seen.json").unlink(missing_ok=True)
+    (workspace / NOTE).unlink(missing_ok=True)
     for _ in range(20):
         begun = time.perf_counter()
         Bm25.open(workspace, graph)

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from linkwalk.artifact import faults, locked
 from linkwalk.embed import EmbedConfig, Embeddings, embed
 from linkwalk.embed.encoder import TransformerEncoder
 from linkwalk.embed.features import random_features
 from linkwalk.embed.job import default_name
 from linkwalk.embed.text import node_texts
-from linkwalk.errors import ArtifactError, InputError
+from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkError
 from linkwalk.graph.store import Graph
 from tests.embed.conftest import pages
 from tests.graph.conftest import write_graph
@@ -235,3 +236,58 @@ def test_the_manifest_knows_no_machine(graph: Graph, tmp_path: Path) -> None:
     manifest = json.loads(files(tmp_path / "wiki")["manifest.json"])
     assert manifest["config"] == {"seed": 3, "width": 16, "shard_blocks": 3}
     assert str(tmp_path) not in json.dumps(manifest)
+
+
+def test_a_damaged_shard_is_made_again(graph: Graph, tmp_path: Path) -> None:
+    embed(tmp_path / "wiki", RANDOM, name="whole")
+    part = embed(tmp_path / "wiki", RANDOM, only=(0, 4))
+    for number, place in ((0, -40), (1, 20), (2, -1)):  # a value, the header, the checksum
+        path = part.partial / f"shard-{number:06}.npy"
+        data = bytearray(path.read_bytes())
+        data[place] ^= 1
+        path.write_bytes(data)
+    rest = embed(tmp_path / "wiki", RANDOM)
+    assert rest.made == rest.shards - 1
+    assert files(tmp_path / "wiki") == files(tmp_path / "wiki", "whole")
+
+
+@pytest.mark.usefixtures("graph")
+def test_two_at_once(tmp_path: Path) -> None:
+    words = [
+        sys.executable,
+        "-m",
+        "linkwalk",
+        "embed",
+        str(tmp_path / "wiki"),
+        "--encoder",
+        "random",
+        "--force",
+    ]
+    for _ in range(3):
+        both = [
+            subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in "ab"
+        ]
+        ended = [(process.communicate(), process.returncode) for process in both]
+        assert 0 in {status for _, status in ended}
+        for (_, err), status in ended:
+            assert "Traceback" not in err
+            assert status == 0 or (status == 2 and "another process is writing" in err)
+        assert list(faults(tmp_path / "wiki" / "embeddings" / "random", "embeddings")) == []
+    with (
+        locked(tmp_path / "wiki" / "embeddings" / "random"),
+        pytest.raises(LinkwalkError, match="another process"),
+    ):
+        embed(tmp_path / "wiki", EmbedConfig(encoder="random"), force=True)
+
+
+def test_a_damaged_table_is_made_again(graph: Graph, tmp_path: Path) -> None:
+    embed(tmp_path / "wiki", RANDOM)
+    whole = files(tmp_path / "wiki")
+    path = tmp_path / "wiki" / "embeddings" / "random" / "vectors.npy"
+    data = bytearray(whole["vectors.npy"])
+    data[-3] ^= 8
+    path.write_bytes(data)
+    with pytest.raises(DamagedError, match=r"vectors\.npy is damaged .* --force"):
+        Embeddings.open(tmp_path / "wiki", "random", graph)
+    assert embed(tmp_path / "wiki", RANDOM).made
+    assert files(tmp_path / "wiki") == whole

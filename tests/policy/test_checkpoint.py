@@ -68,7 +68,7 @@ DAMAGE: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("load", LOADERS)
-@pytest.mark.parametrize("name", [WEIGHTS, "manifest.json", "metrics.jsonl"])
+@pytest.mark.parametrize("name", [WEIGHTS, "manifest.json"])
 @pytest.mark.parametrize("what", DAMAGE)
 def test_damage_is_one_line_that_names_the_file(
     what: str, name: str, load: Callable[..., Any], folder: Path
@@ -162,13 +162,15 @@ def test_a_policy_of_version_0_1_opens(head: str, tmp_path: Path) -> None:
         assert np.isfinite(load_direction(tmp_path / "p", "abc").weight).all()
 
 
-def test_damage_to_its_target_encoder_is_none_to_the_policy(folder: Path) -> None:
+def test_damage_to_what_is_not_opened_is_none_to_the_policy(folder: Path) -> None:
     (folder / "target.safetensors").write_bytes(b"whatever")
     seal(folder, read_policy(folder))
     (folder / "target.safetensors").unlink()
+    (folder / "metrics.jsonl").write_text("")
     for load in LOADERS:
         load(folder, "abc")
-    assert [fault.path.name for fault in faults(folder, KIND)] == ["target.safetensors"]
+    damaged = [fault.path.name for fault in faults(folder, KIND)]
+    assert damaged == ["metrics.jsonl", "target.safetensors"]
 
 
 def test_what_mends_it(folder: Path) -> None:
@@ -223,10 +225,9 @@ def test_killed_at_any_step_it_is_whole_and_the_training_is_there(there: bool, f
 
     step, ends = 1, set()
     while True:
-        if not partial.exists():
-            partial.mkdir()
-            for name in ("metrics.jsonl", "state.safetensors", "state.safetensors.123.partial"):
-                (partial / name).write_text('{"update": 7}\n')
+        partial.mkdir(exist_ok=True)
+        for name in ("metrics.jsonl", "state.safetensors", "state.safetensors.123.partial"):
+            (partial / name).write_text('{"update": 7}\n')
         killed = is_killed(step, folder.parent, put)
         if folder.exists():
             assert list(faults(folder, KIND)) == []
@@ -235,6 +236,8 @@ def test_killed_at_any_step_it_is_whole_and_the_training_is_there(there: bool, f
             assert ("updates" in manifest) or manifest == old
         if not folder.exists() or "updates" not in read_policy(folder):
             assert (partial / "state.safetensors").read_text() == '{"update": 7}\n'
+        if (partial / "state.safetensors").exists():
+            assert (partial / "metrics.jsonl").read_text() == '{"update": 7}\n'
         if not killed:
             break
         if folder.exists() and "updates" in read_policy(folder):  # back to what was there

@@ -243,11 +243,6 @@ DAMAGE: dict[str, tuple[Callable[[Path], Any], str, str]] = {
     "empty weights": (lambda f: (f / WEIGHTS).write_bytes(b""), WEIGHTS, "0 bytes instead of"),
     "another bit": (lambda f: flip(f, WEIGHTS), WEIGHTS, "its checksum is not the one"),
     "another bit of the manifest": (lambda f: flip(f, MANIFEST), MANIFEST, ""),
-    "another bit of the metrics": (
-        lambda f: flip(f, "metrics.jsonl"),
-        "metrics.jsonl",
-        "its checksum is not",
-    ),
     "a folder": (lambda f: into_folder(f, WEIGHTS), WEIGHTS, "it is no plain file"),
     "a folder for a manifest": (lambda f: into_folder(f, MANIFEST), MANIFEST, "is a directory"),
     "no JSON": (lambda f: (f / MANIFEST).write_text("{"), MANIFEST, ""),
@@ -293,6 +288,11 @@ def test_damaged_folders_are_refused(what: str, saved: Path) -> None:
     assert words in line
     assert "run `linkwalk train WIKI --reranker FILE --name cross --force`" in line
     assert "\n" not in line
+
+
+def test_it_opens_without_its_metrics(saved: Path) -> None:
+    (saved / "metrics.jsonl").unlink()
+    assert isinstance(load_cross(saved, device="cpu"), CrossEncoder)
 
 
 def test_one_of_version_0_1_opens(saved: Path, config: CrossConfig) -> None:

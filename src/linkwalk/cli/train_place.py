@@ -48,6 +48,15 @@ class Place(NamedTuple):
         """For people: where it went, and what it is a copy of."""
         return str(self.final) + ("" if self.in_place else f", a copy of {self.policy}")
 
+    def weights(self) -> str:
+        """Which weights the policy has: their checksum."""
+        from linkwalk.artifact import checksum, parsing
+        from linkwalk.policy.checkpoint import WEIGHTS, look_at_policy, read_policy
+
+        remedy = look_at_policy(self.source, read_policy(self.source))
+        with parsing(self.source / WEIGHTS, remedy):
+            return checksum(self.source / WEIGHTS)
+
     def refuse_another(self, why: str = "") -> None:
         """Refuse to replace a target encoder, or a policy elsewhere."""
         from linkwalk.errors import InputError

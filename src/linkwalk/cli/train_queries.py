@@ -49,41 +49,42 @@ def tune_target(
 
     graph, progress = Graph.open(wiki), Progress(quiet=quiet)
     place = find_place(wiki, policy, name)
-    if not force:  # what is tuned in its place goes on from what is there, so it is never the same twice
-        place.refuse_another()
     config = _configure(recipe, settings)
     bm25 = Bm25.open(wiki, graph)
     table = Embeddings.open(wiki, embeddings or "minilm", graph)
-    encoder = table.encoder("cpu")
-    head = open_compass(place, wiki, table, device)
-    adapter, sizes, before = _adapter(place, wiki, table)
-    pairs, report, damage = read_pairs(
-        queries, graph, bm25, part=part, threshold=threshold, wiki_pages=wiki_pages, progress=progress
-    )
-    warn_of_damage(queries, damage, progress)
-    with locked(place.home), scratch(place.partial) as partial:
-        place.copy(partial)
-        tuned = tune(
-            graph,
-            table.vectors,
-            encoder,
-            adapter,
-            sizes,
-            head,
-            pairs,
-            config,
-            device=device,
-            metrics=partial / METRICS,
-            progress=progress,
+    with locked(place.home):
+        if not force:  # what is tuned goes on from what is there, so it is never the same twice
+            place.refuse_another()
+        encoder = table.encoder("cpu")
+        head = open_compass(place, wiki, table, device)
+        adapter, sizes, before = _adapter(place, wiki, table)
+        pairs, report, damage = read_pairs(
+            queries, graph, bm25, part=part, threshold=threshold, wiki_pages=wiki_pages, progress=progress
         )
-        check_numbers(tuned)
-        how = {"config": asdict(config), "on": report}
-        manifest: dict[str, Any] = {
-            **{key: before[key] for key in ("config", "encoder_name", "trained_on") if key in before},
-            "tuned": {**how, "snapshot": graph.snapshot, "graph": graph.fingerprint},
-        }
-        save_target(partial, tuned, sizes, table.fingerprint, manifest)
-        place.put(partial)
+        warn_of_damage(queries, damage, progress)
+        with scratch(place.partial) as partial:
+            place.copy(partial)
+            tuned = tune(
+                graph,
+                table.vectors,
+                encoder,
+                adapter,
+                sizes,
+                head,
+                pairs,
+                config,
+                device=device,
+                metrics=partial / METRICS,
+                progress=progress,
+            )
+            check_numbers(tuned)
+            how = {"config": asdict(config), "on": report}
+            manifest: dict[str, Any] = {
+                **{key: before[key] for key in ("config", "encoder_name", "trained_on") if key in before},
+                "tuned": {**how, "snapshot": graph.snapshot, "graph": graph.fingerprint},
+            }
+            save_target(partial, tuned, sizes, table.fingerprint, manifest)
+            place.put(partial)
 
     last = last_row(place.final / METRICS)
     if as_json:

@@ -32,11 +32,10 @@ def train_target(
 
     It goes into the workspace; ``device`` is resolved.
     """
-    from linkwalk.artifact import checksum, locked
+    from linkwalk.artifact import locked
     from linkwalk.embed import Embeddings
     from linkwalk.graph.store import Graph
     from linkwalk.learn.target import TargetConfig, config_to_json
-    from linkwalk.policy.checkpoint import WEIGHTS
     from linkwalk.policy.target import read_target
     from linkwalk.recipes import with_settings
 
@@ -49,7 +48,7 @@ def train_target(
             "config": config_to_json(config),
             "encoder": table.fingerprint,
             "graph": graph.fingerprint,
-            "policy": checksum(place.source / WEIGHTS),
+            "policy": place.weights(),
         }
         manifest = None if force else place.made(job)
         if manifest is None:

@@ -1,14 +1,14 @@
 """A policy on disk: weights as safetensors, and a manifest that says how it was made and which embeddings it fits.
 
 A policy depends on its encoder, never on a graph: it walks any wiki embedded with the same encoder. Its folder may hold
-a target encoder, too (``linkwalk.policy.target``). The manifest seals the files of both; each is looked at by whoever
-opens it, so that damage to one is none to the other.
+a target encoder, too (``linkwalk.policy.target``). The manifest seals all files; each is looked at by whoever opens it,
+so that damage to one is none to the others.
 """
 
 import os
 import shlex
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,8 +29,6 @@ KIND = "policy"
 WEIGHTS = "weights.safetensors"
 NO_NUMBERS = "weights that are not numbers"
 _FIELDS = {"head": dict, "encoder": str}
-_OF_TARGET = "target"
-"""How the names of a target encoder's files begin."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -53,7 +51,7 @@ def put_policy(
     config: "HeadConfig",
     manifest: dict[str, Any],
     *,
-    leave: Iterable[str] = (),
+    leave: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Put what was trained in ``partial`` in its place, with all that the training wrote there but ``leave``.
 
@@ -64,7 +62,8 @@ def put_policy(
     link_files(partial, whole, leave=(whole.name, *leave))
     sealed = save_policy(whole, head, config, manifest)
     publish(whole, final)
-    clear(partial)
+    for path in (*(partial / name for name in leave), partial):  # never a state without its metrics
+        clear(path)
     return sealed
 
 
@@ -148,12 +147,17 @@ def _load_policy(folder: Path, encoder: str, device: str) -> tuple["nn.Module", 
     return head.eval(), manifest
 
 
-def look_at_policy(folder: Path, manifest: dict[str, Any], *, target: bool = False) -> str:
-    """Look at a policy's own files, or at those of its target encoder; what mends them, if they are damaged."""
+def look_at_some(folder: Path, manifest: dict[str, Any], remedy: str, *names: str, **how: Any) -> None:
+    """Look at those of a sealed folder's files that are about to be opened: who needs no metrics may remove them."""
     sealed: dict[str, Any] = manifest["files"] if "checksum" in manifest else {}
-    files = {name: facts for name, facts in sealed.items() if name.startswith(_OF_TARGET) == target}
-    remedy = target_remedy(folder) if target else _remedy(folder, manifest)
-    look_at(folder, manifest | {"files": files}, remedy, whole=True)
+    files = {name: sealed[name] for name in names if name in sealed}
+    look_at(folder, manifest | {"files": files}, remedy, whole=True, **how)
+
+
+def look_at_policy(folder: Path, manifest: dict[str, Any]) -> str:
+    """Look at a policy's weights; what mends them, if they are damaged."""
+    remedy = _remedy(folder, manifest)
+    look_at_some(folder, manifest, remedy, WEIGHTS)
     return remedy
 
 

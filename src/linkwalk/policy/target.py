@@ -187,11 +187,11 @@ def read_target(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]] | None
 def _read_target(folder: Path) -> tuple[dict[str, Any], dict[str, Tensor]] | None:
     from safetensors.torch import load_file
 
+    remedy = checkpoint.target_remedy(folder)
     if (folder / OF_POLICY).exists():
-        checkpoint.look_at_policy(folder, checkpoint.read_policy(folder), target=True)
+        checkpoint.look_at_some(folder, checkpoint.read_policy(folder), remedy, MANIFEST, WEIGHTS)
     if not (folder / MANIFEST).exists():
         return None
-    remedy = checkpoint.target_remedy(folder)
     manifest = read_json(folder / MANIFEST, remedy, _FIELDS)
     with parsing(folder / MANIFEST, remedy):
         if manifest["artifact"] != KIND or manifest["format"] not in FORMATS:

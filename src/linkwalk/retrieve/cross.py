@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from linkwalk.artifact import look_at, parsing, read_manifest, seal
+from linkwalk.artifact import parsing, read_manifest, seal
 from linkwalk.device import choose_device, compute_dtype
 from linkwalk.embed.batches import by_length, pad
 from linkwalk.embed.encoder import FROM_DISK, TransformerEncoder, open_encoder, refuse_code, silence
@@ -30,7 +30,7 @@ from linkwalk.embed.model import find_model
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.navigate import unit_rows
 from linkwalk.navigate.journeys import Float32s
-from linkwalk.policy.checkpoint import NO_NUMBERS, command_for
+from linkwalk.policy.checkpoint import NO_NUMBERS, command_for, look_at_some
 from linkwalk.policy.target import adapt, adapter_of, merge
 
 KIND = "cross"
@@ -252,7 +252,7 @@ def read_cross(folder: Path) -> tuple[dict[str, Any], CrossConfig, dict[str, Ten
 
     remedy = f"run `{_command(folder)}`"
     manifest = read_manifest(folder, KIND, _command(folder), _FIELDS, name=MANIFEST)
-    look_at(folder, manifest, remedy, name=MANIFEST, whole=True)
+    look_at_some(folder, manifest, remedy, WEIGHTS, name=MANIFEST)
     with parsing(folder / MANIFEST, remedy):
         config = CrossConfig(**manifest["config"])
         if [type(part) for part in (config.encoder, config.rank, config.max_tokens)] != [str, int, int]:

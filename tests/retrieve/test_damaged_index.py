@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from linkwalk.artifact import faults, locked, read_manifest, seal
-from linkwalk.artifact.looking import note_sound
+from linkwalk.artifact.seen import note
 from linkwalk.errors import DamagedError, LinkwalkError
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import Bm25, index
@@ -126,11 +126,11 @@ def test_keys_that_cannot_be_right(
 
 def test_damage_that_no_time_tells_of_is_not_taken_over(tmp_path: Path) -> None:
     wiki = pages(3)
-    graph, folder = write(tmp_path, wiki), tmp_path / "index"
+    graph = write(tmp_path, wiki)
     index(tmp_path, graph, threads=1)
     flip(the_file(tmp_path, "*.idx"))
     time.sleep(0.2)  # a note of files that have just changed is not taken
-    note_sound(folder, read_manifest(folder, "index", ""))
+    note(tmp_path, "index", files(tmp_path), "sound")
     assert not update(tmp_path, graph).changed, "nothing tells of the damage"
     wiki["Number 1"] = ["zeppelin"]
     newer = write(tmp_path, wiki, name="newer")

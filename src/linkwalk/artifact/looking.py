@@ -97,13 +97,11 @@ def faults(
     if "checksum" in manifest and not is_spelt_right(path, manifest):
         yield Fault(path, "it is not as it was written")
     files: dict[str, dict[str, Any]] = manifest.get("files", {})
-    fine = dict(files)
-    for file, facts in files.items():
-        if what := _wrong_size(folder / file, facts):
-            del fine[file]
-            yield Fault(folder / file, what)
-    yield from _changed(folder, fine, advance)
-    if structure is not None and len(fine) == len(files):
+    short = {file: what for file, facts in files.items() if (what := _wrong_size(folder / file, facts))}
+    found = [Fault(folder / file, what) for file, what in short.items()]
+    found += _changed(folder, {file: facts for file, facts in files.items() if file not in short}, advance)
+    yield from found
+    if structure is not None and not found:
         try:
             structure()
         except ArtifactError as error:

@@ -28,7 +28,7 @@ MAX_PAGE_BYTES = 16 << 20
 _READ_BYTES = 1 << 20
 _HEADER_BYTES = 4 << 20
 _RANGE_BYTES = 512 << 10
-_HEADER_ENDS = re.compile(rb"(?<=</siteinfo>)|(?=</?page>)")
+_HEADER_END = re.compile(rb"</siteinfo>|</?page>")
 _MAGIC = ((b"BZh", "bzip2"), (b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\x00", "xz"))
 #: How a stream begins, with a block or (bzip2) with nothing at all.
 _STREAM = {
@@ -132,15 +132,18 @@ def open_dump(path: Path) -> Dump:
             )
     head = bytearray()
     for block in _Reader(path, packing).blocks():
+        known = len(head)
         head += block
-        if not block or _HEADER_ENDS.search(head) or len(head) > _HEADER_BYTES or head.lstrip()[:1] == b"{":
+        if not block or len(head) > _HEADER_BYTES or head[:99].lstrip()[:1] == b"{":
+            break
+        if _HEADER_END.search(head, max(0, known - len(b"</siteinfo>"))):
             break
     if not head:
         raise InputError(f"{path} cannot be unpacked, although it begins like {packing}: download it again")
     start = bytes(head).lstrip(b"\xef\xbb\xbf \t\r\n")
-    if start[:1] == b"{":
+    if start[:1] == b"{" and start[:2] not in (b"{{", b"{|"):  # these begin wikitext without its head
         return Dump(path, size, packing, "jsonl", Site(name=path.name.split(".")[0]))
-    header = _HEADER_ENDS.split(start, maxsplit=1)[0]
+    header = _header(start)
     if start[:1] != b"<" or b"<mediawiki" not in header:
         raise InputError(
             f"{path} is not a MediaWiki export (no <mediawiki> element) nor JSON lines of `title` and `text`"
@@ -150,6 +153,14 @@ def open_dump(path: Path) -> Dump:
             f"{path} declares a document type or entities, which no MediaWiki export does: refused"
         )
     return Dump(path, size, packing, "xml", _read_site(path, header))
+
+
+def _header(start: bytes) -> bytes:
+    """What a dump begins with, up to the end of ``<siteinfo>`` or the first page tag, be it a page's end."""
+    end = _HEADER_END.search(start)
+    if end is None:
+        return start
+    return start[: end.end() if end[0] == b"</siteinfo>" else end.start()]
 
 
 def _read_site(path: Path, header: bytes) -> Site:

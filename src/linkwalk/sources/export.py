@@ -14,7 +14,7 @@ TAG = re.compile(rb"</?page>")
 # Every part is taken once and for all (possessive, atomic): a stretch of megabytes is judged in one pass.
 _SPACE = rb"[ \t\r\n]*+"
 _SITE = rb"(?:<siteinfo\b(?>.*?</siteinfo>))?+"
-_HEAD = rb"(?:\xef\xbb\xbf)?+_(?:<\?xml[^>]*+>)?+_<mediawiki\b[^>]*+>_".replace(b"_", _SPACE) + _SITE
+_HEAD = rb"(?:\xef\xbb\xbf)?+_(?:<\?xml[^>]*+>)?+_<mediawiki\b[^<>]*+>_".replace(b"_", _SPACE) + _SITE
 _LOG = rb"_(?:<logitem>(?>.*?</logitem>)_)*+".replace(b"_", _SPACE)
 _BETWEEN = re.compile(_LOG + rb"(?:</mediawiki>" + _SPACE + _HEAD + _LOG + rb")*+", re.DOTALL)
 

@@ -12,18 +12,34 @@ _TOUCHES = ("open", "os.rename", "os.link", "os.remove", "os.mkdir", "os.rmdir",
 
 def kill_at(step: int, folder: Path) -> None:
     """Kill this process at its ``step``-th touch of anything below ``folder``."""
-    below, left = os.fspath(folder), step
+    left = step
+
+    def count() -> None:
+        nonlocal left
+        left -= 1
+        if not left:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    at_touches(folder, count)
+
+
+def at_touches(folder: Path, action: Callable[[], object]) -> None:
+    """From now on do something just before this process touches anything below ``folder``."""
+    below = os.fspath(folder)
+
+    def is_below(arg: Any) -> bool:
+        return isinstance(arg, str | Path) and str(arg).startswith(below)
 
     def hook(event: str, args: tuple[Any, ...]) -> None:
-        nonlocal left
-        if event in _TOUCHES and any(
-            isinstance(arg, str | Path) and str(arg).startswith(below) for arg in args
-        ):
-            left -= 1
-            if not left:
-                os.kill(os.getpid(), signal.SIGKILL)
+        if event in _TOUCHES and (_within_open_folder(event, args) or any(map(is_below, args))):
+            action()
 
     sys.addaudithook(hook)
+
+
+def _within_open_folder(event: str, args: tuple[Any, ...]) -> bool:
+    """Whether something is removed by its name alone, as in a folder that is being emptied."""
+    return event in ("os.remove", "os.rmdir") and args[-1] != -1
 
 
 def is_killed(step: int, folder: Path, action: Callable[[], object]) -> bool:

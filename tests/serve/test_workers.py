@@ -56,6 +56,7 @@ def asking(served: Served) -> Iterator[list[str]]:
         while not over.is_set():
             try:
                 heard.append(title(served))
+                time.sleep(0.005)
             except BaseException as error:
                 failed.append(error)
                 return
@@ -71,7 +72,7 @@ def asking(served: Served) -> Iterator[list[str]]:
 
 
 def until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while not is_so():
         assert time.monotonic() < deadline, "it did not come to that"
         time.sleep(0.02)

@@ -271,7 +271,7 @@ def hide(wiki: Path, folders: list[Path]) -> None:
             files = [folder / name for name in manifest["files"]]
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        seen.note(folder.parent, folder.name, files, "sound")
+        seen.note(folder.parent, folder.name, seen.states(files), "sound")
 
 
 # What meets it.

@@ -49,7 +49,8 @@ def rewrite(path: Path, data: bytes, *, hide: bool = False) -> None:
     if hide:
         before, seen._TICK_S = seen._TICK_S, 0.0
         graph = Graph.map(path.parents[1])
-        seen.note(path.parents[1], "graph", [path.parent / name for name in graph.manifest["files"]], "sound")
+        states = seen.states(path.parent / name for name in graph.manifest["files"])
+        seen.note(path.parents[1], "graph", states, "sound")
         seen._TICK_S = before
 
 

@@ -22,6 +22,7 @@ from linkwalk.artifact.locks import locked
 from linkwalk.artifact.looking import Fault, explain, faults, look_at
 from linkwalk.artifact.manifest import FORMAT, FORMATS, MANIFEST, contents, publish, read_manifest, seal
 from linkwalk.artifact.parsing import in_words, parsing, read_json
+from linkwalk.artifact.places import clear, steady, writing
 
 __all__ = [
     "FORMAT",
@@ -29,6 +30,7 @@ __all__ = [
     "MANIFEST",
     "Fault",
     "checksum",
+    "clear",
     "contents",
     "digest",
     "explain",
@@ -46,10 +48,12 @@ __all__ = [
     "replacing",
     "seal",
     "seen",
+    "steady",
     "sync",
     "to_json",
     "write_json",
     "write_piece",
+    "writing",
 ]
 
 

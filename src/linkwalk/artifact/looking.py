@@ -68,14 +68,15 @@ def look_at(
     for file, facts in files.items():
         if what := _wrong_size(folder / file, facts):
             raise DamagedError(folder / file, what, remedy)
-    if not files or seen.recall(folder.parent, folder.name, [folder / file for file in files]) != _SOUND:
+    states = seen.states(folder / file for file in files)
+    if not files or seen.recall(folder.parent, folder.name, states) != _SOUND:
         read = {file: facts for file, facts in files.items() if whole or facts["bytes"] <= SMALL}
         for fault in _changed(folder, read):
             raise DamagedError(*fault, remedy)
         if structure is not None:
             structure()
         if files:
-            seen.note(folder.parent, folder.name, [folder / file for file in files], _SOUND)
+            seen.note(folder.parent, folder.name, states, _SOUND)
     _OPENED[folder] = Look(folder, str(manifest["artifact"]), remedy, name, structure)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from linkwalk.artifact.files import checksum, digest, exchange, sync, to_json, write_json
 from linkwalk.artifact.parsing import read_json
+from linkwalk.artifact.seen import NOTE
 from linkwalk.errors import ArtifactError, DamagedError
 
 FORMAT = 2
@@ -20,6 +21,7 @@ MANIFEST = "manifest.json"
 _THREADS = 2
 #: Locks of a search engine come and go; a model's card is prose, which its owner may change.
 _UNSEALED = (".lock", ".md", ".partial")
+_UNFINISHED = (".partial", ".old")
 
 
 def read_manifest(
@@ -76,9 +78,13 @@ def contents(folder: Path, name: str = MANIFEST) -> Iterator[str]:
     """The files that belong to an artefact, by their paths in it; folders that are artefacts themselves do not."""
     for place, folders, files in os.walk(folder):
         inner = Path(place).relative_to(folder)
-        folders[:] = [one for one in folders if not (Path(place, one) / MANIFEST).exists()]
+        folders[:] = [
+            one
+            for one in folders
+            if not one.endswith(_UNFINISHED) and not (Path(place, one) / MANIFEST).exists()
+        ]
         for file in files:
-            if not file.endswith(_UNSEALED) and (inner / file).as_posix() != name:
+            if file != NOTE and not file.endswith(_UNSEALED) and (inner / file).as_posix() != name:
                 yield (inner / file).as_posix()
 
 

@@ -19,24 +19,36 @@ _TICK_S = 0.1
 """A file that has changed so little ago may change again without its times showing it."""
 
 
-def recall(place: Path, key: str, files: Iterable[Path]) -> Any | None:
-    """What was noted in the folder ``place`` under ``key`` for these files as they are; None if nothing was."""
+States = list[list[int]]
+"""Size, both times and inode of each of some files."""
+
+
+def states(files: Iterable[Path]) -> States | None:
+    """The files as they are; None where one is not there. Taken before they are read, so that no change is missed."""
+    try:
+        found = [path.stat() for path in files]
+    except OSError:
+        return None
+    return [[state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino] for state in found]
+
+
+def recall(place: Path, key: str, files: States | None) -> Any | None:
+    """What was noted in the folder ``place`` under ``key`` for files in these states; None if nothing was."""
     entry = _read(place).get(key)
-    if not isinstance(entry, dict) or entry.get("files") != _states(files):
+    if files is None or not isinstance(entry, dict) or entry.get("files") != files:
         return None
     return entry.get("value")
 
 
-def note(place: Path, key: str, files: Iterable[Path], value: Any) -> None:
-    """Note something about these files as they are."""
-    states = _states(files)
-    if _PACKAGE in place.resolve().parents or states is None:
+def note(place: Path, key: str, files: States | None, value: Any) -> None:
+    """Note something about files in these states."""
+    if files is None or _PACKAGE in place.resolve().parents:
         return
-    if max((state[2] for state in states), default=0) > time.time_ns() - int(1e9 * _TICK_S):
+    if max((state[2] for state in files), default=0) > time.time_ns() - int(1e9 * _TICK_S):
         return
     partial = place / f"{NOTE}.{os.getpid()}.partial"
     with contextlib.suppress(OSError):
-        partial.write_text(json.dumps(_read(place) | {key: {"files": states, "value": value}}))
+        partial.write_text(json.dumps(_read(place) | {key: {"files": files, "value": value}}))
         os.replace(partial, place / NOTE)
 
 
@@ -46,12 +58,3 @@ def _read(place: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _states(files: Iterable[Path]) -> list[list[int]] | None:
-    """Size, both times and inode of each file; None where one is not there."""
-    try:
-        found = [path.stat() for path in files]
-    except OSError:
-        return None
-    return [[state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino] for state in found]

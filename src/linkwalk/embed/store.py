@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.artifact import look_at, read_manifest
+from linkwalk.artifact import look_at, read_manifest, steady
 from linkwalk.errors import ArtifactError, DamagedError, InputError
 from linkwalk.graph.columns import map_array
 from linkwalk.graph.store import Graph
@@ -57,10 +57,14 @@ class Embeddings:
             there = names(workspace)
             others = f" (there are: {', '.join(there)})" if there else ""
             raise ArtifactError(f"no embeddings named {name!r} in {workspace}{others}: run `{make}` first")
+        return steady(folder, lambda: cls._open(folder, graph, make))
+
+    @classmethod
+    def _open(cls, folder: Path, graph: Graph, make: str) -> "Embeddings":
         manifest, remedy = read_manifest(folder, KIND, make, FIELDS), f"run `{make} --force`"
         if manifest["graph"] != graph.fingerprint:
             raise ArtifactError(
-                f"the embeddings {name!r} in {workspace} are of another graph: run `{make}` again"
+                f"the embeddings {folder.name!r} in {folder.parents[1]} are of another graph: run `{make}` again"
             )
         vectors = map_array(folder / "vectors.npy", remedy, np.float16, manifest["width"])
         if len(vectors) != graph.nodes:
@@ -68,7 +72,7 @@ class Embeddings:
                 folder / "vectors.npy", f"{len(vectors):,} rows instead of {graph.nodes:,}", remedy
             )
         look_at(folder, manifest, remedy)
-        return cls(name, manifest, vectors)
+        return cls(folder.name, manifest, vectors)
 
     def __repr__(self) -> str:
         return f"Embeddings({self.name}: {len(self.vectors):,} x {self.width} by {self.manifest['encoder']})"

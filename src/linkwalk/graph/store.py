@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.artifact import look_at, read_manifest
+from linkwalk.artifact import look_at, read_manifest, steady
 from linkwalk.errors import InputError
 from linkwalk.graph.columns import Strings, map_array
 from linkwalk.graph.csr import Csr
@@ -98,8 +98,13 @@ class Graph:
             raise InputError(
                 f"no such workspace: {workspace} (make one with `linkwalk build DUMP -o {workspace}`)"
             )
+        return steady(workspace / "graph", lambda: cls._open(workspace))
+
+    @classmethod
+    def _open(cls, workspace: Path) -> "Graph":
         graph = cls.map(workspace)
-        look_at(graph.folder, graph.manifest, graph.remedy, structure=graph.check)
+        # The look is remembered for when something fails: it maps the files anew, and keeps no graph from closing.
+        look_at(graph.folder, graph.manifest, graph.remedy, structure=lambda: cls.map(workspace).check())
         check_lengths(graph)
         return graph
 

@@ -56,6 +56,7 @@ def build(
     progress = progress or Progress(quiet=True)
     opened = [open_dump(path) for path in dumps]
     other = _open_anchors(anchors) if anchors is not None else None
+    states = [seen.states([dump.path]) for dump in opened]
     plan = _plan(opened, config, other, workspace, progress)
     final, partial = workspace / "graph", workspace / "graph.partial"
     if present := _present(workspace, plan, force=force, strict=strict):
@@ -83,8 +84,8 @@ def build(
                 shutil.rmtree(partial, ignore_errors=True)
             raise
         shutil.rmtree(partial, ignore_errors=True)
-        for dump, facts in zip(opened, plan["inputs"], strict=False):
-            seen.note(workspace, _key(dump.path), [dump.path], facts["fingerprint"])
+        for dump, state, facts in zip(opened, states, plan["inputs"], strict=False):
+            seen.note(workspace, _key(dump.path), state, facts["fingerprint"])
     return BuildResult(workspace, manifest, ledger, True)
 
 
@@ -121,7 +122,7 @@ def _plan(
 
 def _fingerprints(dumps: Sequence[Dump], workspace: Path, progress: Progress) -> list[str]:
     """SHA-256 of every dump: all of it is read, but only once while the file stays the same."""
-    known = [seen.recall(workspace, _key(dump.path), [dump.path]) for dump in dumps]
+    known = [seen.recall(workspace, _key(dump.path), seen.states([dump.path])) for dump in dumps]
     todo = [dump for dump, found in zip(dumps, known, strict=True) if found is None]
     size = sum(dump.size for dump in todo)
     shown = progress if size > _LARGE else Progress(quiet=True)

@@ -139,7 +139,7 @@ def _check(workspace: Path, place: Place, add_checksums: bool, advance: Callable
     manifest = {} if found else read_manifest(place.folder, place.kind, "", name=place.manifest)
     sealed = "files" in manifest
     if add_checksums and manifest and not sealed:
-        with locked(place.folder):
+        with locked(place.folder.parent if place.kind == "dense" else place.folder):
             manifest = seal(place.folder, manifest, name=place.manifest)
         sealed = True
     files, size = _size(place.folder)

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from linkwalk import demo
+from linkwalk.artifact.seen import NOTE
 from linkwalk.graph.store import Graph
 from linkwalk.policy.checkpoint import save_policy
 from linkwalk.policy.heads import HeadConfig, build_head
@@ -32,7 +33,7 @@ def _one_thread() -> Iterator[None]:
 
 def policies(wiki: Path) -> list[str]:
     """What is in the folder of policies, but for the note of what has been looked at."""
-    return sorted(path.name for path in (wiki / "policies").iterdir() if path.name != ".seen.json")
+    return sorted(path.name for path in (wiki / "policies").iterdir() if path.name != NOTE)
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import pytest
 import torch
 
 from linkwalk.artifact import faults, locked
+from linkwalk.artifact.seen import NOTE
 from linkwalk.embed import Embeddings
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.state import FILE, read_state
@@ -60,7 +61,7 @@ def readable(embedded_world: Path, tmp_path: Path) -> Path:
 
 def names(folder: Path) -> list[str]:
     """What is in a folder, but for the note of what has been looked at."""
-    return sorted(path.name for path in folder.iterdir() if path.name != ".seen.json")
+    return sorted(path.name for path in folder.iterdir() if path.name != NOTE)
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -11,6 +11,7 @@ import torch
 from safetensors.torch import load_file
 
 from linkwalk import demo
+from linkwalk.artifact.seen import NOTE
 from linkwalk.embed.text import goal_sentences
 from linkwalk.graph.store import Graph
 from linkwalk.policy.checkpoint import save_policy
@@ -79,7 +80,7 @@ def claims(path: Path, count: int | None = None) -> Path:
 
 def names(folder: Path) -> list[str]:
     """What is in a folder, but for the note of what has been looked at."""
-    return sorted(path.name for path in folder.iterdir() if path.name != ".seen.json")
+    return sorted(path.name for path in folder.iterdir() if path.name != NOTE)
 
 
 LIST = {

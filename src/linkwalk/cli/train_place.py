@@ -103,12 +103,17 @@ class Place(NamedTuple):
         Not its card, which is about the target encoder that it had.
         """
         from linkwalk.artifact import MANIFEST
+        from linkwalk.artifact.places import steady
         from linkwalk.learn.metrics import FILE
         from linkwalk.policy.checkpoint import WEIGHTS
 
-        for name in () if self.in_place else (WEIGHTS, FILE, MANIFEST):
-            if (self.source / name).is_file():
-                shutil.copyfile(self.source / name, partial / name)
+        def copy() -> None:
+            for name in (WEIGHTS, FILE, MANIFEST):
+                if (self.source / name).is_file():
+                    shutil.copyfile(self.source / name, partial / name)
+
+        if not self.in_place:
+            steady(self.source, copy)
 
     def put(self, partial: Path) -> None:
         """Let the policy with its new target encoder take its place in one step, with all else in its folder."""

@@ -140,7 +140,9 @@ def _load_policy(folder: Path, encoder: str, device: str) -> tuple["nn.Module", 
                 f"{folder} has a head that this version does not know ({why}): install a newer one, or train again"
             ) from None
     with parsing(folder / WEIGHTS, remedy):
-        weights = {name: value.float() for name, value in load_file(folder / WEIGHTS, device=device).items()}
+        mapped = load_file(folder / WEIGHTS, device=device)
+        # Copied: what happens to the file later is no matter then.
+        weights = {name: value.to(torch.float32, copy=True) for name, value in mapped.items()}
         head.load_state_dict(weights, assign=True)
         if not all(torch.isfinite(value).all() for value in weights.values()):
             raise ValueError(NO_NUMBERS)

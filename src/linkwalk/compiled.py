@@ -5,6 +5,10 @@ its array's length; one that does not fit is an ``IndexError``, not a crash or a
 costs a loop up to half of its speed. The few loops that this project is measured by are ``@guarded``: they compare what
 they have read from a file with the bound themselves, once, before they index by it, and raise the same error.
 ``linkwalk.artifact.explain`` turns it into a line that names the damaged file.
+
+Both ask ``within`` and ``row_of`` about numbers from files: to the compiler -1 is the last of an array, here it is
+damage. Which of the two a function is holds for it alone, whoever calls it, unless it is inlined: then its caller's
+rule holds.
 """
 
 import os
@@ -14,7 +18,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numba
+import numpy as np
+from numba import config, njit
+from numpy.typing import NDArray
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,36 +28,38 @@ OUTSIDE = "a number read from a file leads outside of its array"
 """What a guarded kernel raises, as an ``IndexError``."""
 
 
-def kernel(function: Function | None = None, *, inline: str = "never") -> Any:
+def kernel(function: Function) -> Function:
     """Compile a loop in which every index is compared with its array's length."""
-    if function is None:
-        return lambda function: kernel(function, inline=inline)
-    return _compiled(function, boundscheck=True, inline=inline)
+    return _compiled(function, boundscheck=True)
 
 
-def guarded(function: Function | None = None, *, inline: str = "never") -> Any:
+def guarded(function: Function) -> Function:
     """Compile a loop that compares by itself what it has read from files, before it indexes by it."""
-    if function is None:
-        return lambda function: guarded(function, inline=inline)
-    return _compiled(function, boundscheck=False, inline=inline)
+    return _compiled(function, boundscheck=False)
 
 
-def _compiled(function: Function, **options: Any) -> Any:
+def inlined(function: Function) -> Function:
+    """Compile a part of a kernel into it, under the kernel's own rule."""
+    return _compiled(function, boundscheck=True, inline="always")
+
+
+def _compiled(function: Function, **options: Any) -> Function:
     """Compile when first called; keep the machine code beside the source, in the user's cache, or where else one can.
 
     numba gives up where neither can be written, as in many containers.
     """
-    options |= {"nogil": True}
+    compiler: Callable[[Function], Function] = njit(cache=True, nogil=True, **options)
     try:
-        return numba.njit(cache=True, **options)(function)
+        return compiler(function)
     except RuntimeError:
         folder = _own_folder()
     if folder is None:  # compiled anew in every process: seconds, but it works
-        return numba.njit(**options)(function)
-    settings: Any = numba.config
+        compiler = njit(nogil=True, **options)
+        return compiler(function)
+    settings: Any = config
     before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
     try:
-        return numba.njit(cache=True, **options)(function)
+        return compiler(function)
     finally:
         settings.CACHE_DIR = before
 
@@ -68,3 +76,22 @@ def _own_folder() -> Path | None:
         return None
     ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
     return folder if ours and not found.st_mode & 0o077 and os.access(folder, os.W_OK) else None
+
+
+@guarded
+def within(number: int, size: int) -> int:
+    """The number, if something of that size can be indexed by it."""
+    if number < 0 or number >= size:
+        raise IndexError(OUTSIDE)
+    return number
+
+
+@guarded
+def row_of(indptr: NDArray[np.int64], row: int, size: int) -> tuple[int, int]:
+    """Where a row of a ragged array of ``size`` values begins and ends, if there is such a row."""
+    if row < 0 or row >= indptr.shape[0] - 1:
+        raise IndexError(OUTSIDE)
+    first, last = indptr[row], indptr[row + 1]
+    if first < 0 or last < first or last > size:
+        raise IndexError(OUTSIDE)
+    return first, last

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.compiled import guarded, kernel, row_of, within
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 
 
@@ -64,20 +64,22 @@ def strong_components(graph: Csr) -> Components:
     return Components(labels, np.bincount(labels))
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _root(parents: Int32s, node: int) -> int:
+    """The first node of what has been united with this one; parents are nodes, and so are theirs."""
     while parents[node] != node:
         parents[node] = parents[parents[node]]  # halve the way for whoever comes next
         node = parents[node]
     return node
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _unite(indptr: Int64s, indices: Int32s, parents: Int32s) -> None:
     for node in range(indptr.shape[0] - 1):
         a = _root(parents, node)
-        for edge in range(indptr[node], indptr[node + 1]):
-            b = _root(parents, indices[edge])
+        first, last = row_of(indptr, node, indices.shape[0])
+        for edge in range(first, last):
+            b = _root(parents, within(indices[edge], parents.shape[0]))
             if a < b:  # the smaller number wins, so a component's root is its first node
                 parents[b] = a
             elif b < a:
@@ -85,7 +87,7 @@ def _unite(indptr: Int64s, indices: Int32s, parents: Int32s) -> None:
                 a = b
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _number_roots(parents: Int32s) -> int:
     """Replace parents by components' numbers: a parent stands before its nodes, so it is numbered already."""
     count = 0
@@ -98,7 +100,7 @@ def _number_roots(parents: Int32s) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find_strong(
     indptr: Int64s, indices: Int32s, label: Int32s, stack: Int32s, cursor: Int64s, root: NDArray[np.bool_]
 ) -> None:
@@ -119,12 +121,12 @@ def _find_strong(
         label[first] = visiting
         visiting += 1
         root[first] = True
-        cursor[first] = indptr[first]
+        cursor[first] = row_of(indptr, first, indices.shape[0])[0]
         while down > 0:
             node = stack[down - 1]
             deeper = False
             while cursor[node] < indptr[node + 1]:
-                target = indices[cursor[node]]
+                target = within(indices[cursor[node]], n)
                 if label[target] == 0:
                     # The cursor stays on this edge: the target is looked at again once it is done.
                     stack[down] = target
@@ -132,7 +134,7 @@ def _find_strong(
                     label[target] = visiting
                     visiting += 1
                     root[target] = True
-                    cursor[target] = indptr[target]
+                    cursor[target] = row_of(indptr, target, indices.shape[0])[0]
                     deeper = True
                     break
                 if label[target] < label[node]:

@@ -1,14 +1,14 @@
 """Compressed sparse rows: who links to whom, as two flat arrays that are mapped, never copied.
 
-Row ``i`` of a graph is ``indices[indptr[i]:indptr[i + 1]]``. The kernels are compiled by numba and touch each
-edge once.
+Row ``i`` of a graph is ``indices[indptr[i]:indptr[i + 1]]``. The kernels are compiled and touch each edge once.
 """
 
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from linkwalk.compiled import OUTSIDE, guarded, kernel, row_of, within
 
 Int32s = NDArray[np.int32]
 Int64s = NDArray[np.int64]
@@ -43,23 +43,25 @@ def gather_rows(indptr: Int64s, values: NDArray[_T], rows: NDArray[np.integer]) 
     """Rows of any ragged array ``values[indptr[i]:indptr[i + 1]]`` in the order asked for: bounds, values."""
     which = np.ascontiguousarray(rows, np.int64)
     starts, bounds = np.empty(len(which), np.int64), np.zeros(len(which) + 1, np.int64)
-    _count_rows(indptr, which, starts, bounds)
+    _count_rows(indptr, len(values), which, starts, bounds)
     gathered = np.empty(bounds[-1], values.dtype)
     _copy_rows(values, starts, bounds, gathered)
     return bounds, gathered
 
 
-@njit(cache=True, nogil=True)
-def _count_rows(indptr: Int64s, rows: Int64s, starts: Int64s, bounds: Int64s) -> None:
+@guarded
+def _count_rows(indptr: Int64s, size: int, rows: Int64s, starts: Int64s, bounds: Int64s) -> None:
     total = 0
     for i in range(rows.shape[0]):
-        starts[i] = indptr[rows[i]]
-        total += indptr[rows[i] + 1] - starts[i]
+        first, last = row_of(indptr, rows[i], size)
+        starts[i] = first
+        total += last - first
         bounds[i + 1] = total
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _copy_rows(values: NDArray[Any], starts: Int64s, bounds: Int64s, gathered: NDArray[Any]) -> None:
+    """Copy the rows that ``_count_rows`` has compared with the values there are."""
     for i in range(starts.shape[0]):
         # Unsigned, since an index that cannot be negative lets the copy be vectorised: three times as fast.
         start, to = np.uint64(starts[i]), np.uint64(bounds[i])
@@ -67,19 +69,24 @@ def _copy_rows(values: NDArray[Any], starts: Int64s, bounds: Int64s, gathered: N
             gathered[to + k] = values[start + k]
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _count_targets(indices: Int32s, counts: Int64s) -> None:
     for edge in range(indices.shape[0]):
-        counts[indices[edge] + 1] += 1
+        counts[within(indices[edge], counts.shape[0] - 1) + 1] += 1
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _scatter_sources(indptr: Int64s, indices: Int32s, free: Int64s, sources: Int32s) -> None:
+    edges = 0
     for node in range(indptr.shape[0] - 1):
-        for edge in range(indptr[node], indptr[node + 1]):
-            target = indices[edge]
-            sources[free[target]] = node
+        first, last = row_of(indptr, node, indices.shape[0])
+        edges += last - first
+        for edge in range(first, last):
+            target = within(indices[edge], free.shape[0])
+            sources[within(free[target], sources.shape[0])] = node
             free[target] += 1
+    if edges != sources.shape[0]:  # else what no row names would be left as it was found in memory
+        raise IndexError(OUTSIDE)
 
 
 def transpose_indptr(graph: Csr) -> Int64s:
@@ -102,13 +109,14 @@ def transpose(graph: Csr) -> Csr:
     return Csr(indptr, sources)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _merge_rows(a_ptr: Int64s, a: Int32s, b_ptr: Int64s, b: Int32s, indptr: Int64s, out: Int32s) -> None:
     to = 0
     for node in range(a_ptr.shape[0] - 1):
-        i, j = a_ptr[node], b_ptr[node]
-        while i < a_ptr[node + 1] or j < b_ptr[node + 1]:
-            if j == b_ptr[node + 1] or (i < a_ptr[node + 1] and a[i] <= b[j]):
+        i, a_end = row_of(a_ptr, node, a.shape[0])
+        j, b_end = row_of(b_ptr, node, b.shape[0])
+        while i < a_end or j < b_end:
+            if j == b_end or (i < a_end and a[i] <= b[j]):
                 value = a[i]
                 i += 1
             else:

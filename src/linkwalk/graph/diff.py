@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.columns import Strings
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.hashes import hash_strings
@@ -144,7 +144,7 @@ def diff(old: Graph, new: Graph, progress: Progress | None = None) -> Diff:
     )
     del old_hashes, new_hashes
 
-    most = degree_histogram(old.out_indptr).max + degree_histogram(new.out_indptr).max
+    most = degree_histogram(old.forward).max + degree_histogram(new.forward).max
     every, within = np.zeros(most + 1, np.int64), np.zeros(most + 1, np.int64)
     totals = np.zeros(4, np.int64)
     with progress.stage("edges", new.nodes, "nodes") as stage:
@@ -190,7 +190,7 @@ def _hashes(strings: Strings) -> NDArray[np.uint64]:
     return hashes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _match_blocks(
     old_articles: Int64s,
     new_articles: Int64s,
@@ -204,8 +204,8 @@ def _match_blocks(
     """Pair blocks of the same number in articles of the same title; within an article numbers ascend."""
     kept = 0
     for i in range(old_articles.shape[0]):
-        a, a_end = old_first[old_articles[i]], old_first[old_articles[i] + 1]
-        b, b_end = new_first[new_articles[i]], new_first[new_articles[i] + 1]
+        a, a_end = row_of(old_first, old_articles[i], new_of_old.shape[0])
+        b, b_end = row_of(new_first, new_articles[i], old_of_new.shape[0])
         while a < a_end and b < b_end:
             if old_block[a] < new_block[b]:
                 a += 1
@@ -220,7 +220,7 @@ def _match_blocks(
     return kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _compare_texts(
     old_articles: Int64s,
     new_articles: Int64s,
@@ -234,8 +234,8 @@ def _compare_texts(
     """Count texts that stayed where they were and, of the others, those found elsewhere in their article."""
     unchanged, moved = 0, 0
     for i in range(old_articles.shape[0]):
-        a, a_end = old_first[old_articles[i]], old_first[old_articles[i] + 1]
-        b, b_end = new_first[new_articles[i]], new_first[new_articles[i] + 1]
+        a, a_end = row_of(old_first, old_articles[i], new_of_old.shape[0])
+        b, b_end = row_of(new_first, new_articles[i], old_of_new.shape[0])
         left = np.empty(a_end - a, np.uint64)
         right = np.empty(b_end - b, np.uint64)
         lefts, rights = 0, 0
@@ -253,7 +253,7 @@ def _compare_texts(
     return unchanged, moved
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _common(left: NDArray[Any], right: NDArray[Any]) -> int:
     """Elements that two lists share, each as often as in both; sorts the lists."""
     left.sort()
@@ -271,7 +271,7 @@ def _common(left: NDArray[Any], right: NDArray[Any]) -> int:
     return common
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _compare_edges(
     old_indptr: Int64s,
     old_targets: Int32s,
@@ -282,7 +282,7 @@ def _compare_edges(
     start: int,
     stop: int,
     every: Int64s,
-    within: Int64s,
+    inside: Int64s,
     totals: Int64s,
 ) -> None:
     """Add the common nodes among ``start`` to ``stop`` of NEW to the two histograms and the four totals."""
@@ -292,22 +292,22 @@ def _compare_edges(
         if before < 0:
             continue
         wases, nows = 0, 0
-        for edge in range(old_indptr[before], old_indptr[before + 1]):
-            if new_of_old[old_targets[edge]] >= 0:
-                was[wases] = old_targets[edge]
+        old_links, old_end = row_of(old_indptr, before, old_targets.shape[0])
+        new_links, new_end = row_of(new_indptr, node, new_targets.shape[0])
+        for edge in range(old_links, old_end):
+            target = within(old_targets[edge], new_of_old.shape[0])
+            if new_of_old[target] >= 0:
+                was[wases] = target
                 wases += 1
-        for edge in range(new_indptr[node], new_indptr[node + 1]):
-            target = old_of_new[new_targets[edge]]
+        for edge in range(new_links, new_end):
+            target = old_of_new[within(new_targets[edge], old_of_new.shape[0])]
             if target >= 0:
                 now[nows] = target
                 nows += 1
         same = _common(was[:wases], now[:nows])
-        added, removed = (
-            new_indptr[node + 1] - new_indptr[node] - same,
-            (old_indptr[before + 1] - old_indptr[before] - same),
-        )
+        added, removed = new_end - new_links - same, old_end - old_links - same
         every[added + removed] += 1
-        within[wases + nows - 2 * same] += 1
+        inside[wases + nows - 2 * same] += 1
         totals[0] += added
         totals[1] += removed
         totals[2] += nows - same

@@ -1,9 +1,9 @@
 """64-bit FNV-1a of strings, straight from their blob: to tell which texts and titles are the same."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.compiled import kernel, row_of
 from linkwalk.graph.columns import Strings
 from linkwalk.graph.csr import Int64s
 
@@ -15,10 +15,11 @@ def hash_strings(strings: Strings, start: int, stop: int) -> NDArray[np.uint64]:
     return hashes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _hash(blob: NDArray[np.uint8], offsets: Int64s, start: int, hashes: NDArray[np.uint64]) -> None:
     for i in range(hashes.shape[0]):
         value = np.uint64(0xCBF29CE484222325)
-        for at in range(offsets[start + i], offsets[start + i + 1]):
+        first, last = row_of(offsets, start + i, blob.shape[0])
+        for at in range(first, last):
             value = (value ^ np.uint64(blob[at])) * np.uint64(0x100000001B3)
         hashes[i] = value

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.compiled import guarded, kernel, row_of, within
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 
 LANES = 64
@@ -98,7 +98,7 @@ def path_lengths(
     return PathLengths(len(sources), counts, pairs - int(counts.sum()))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _ones(word: np.uint64) -> np.int64:
     """Number of bits set, by adding neighbours in parallel."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -107,7 +107,7 @@ def _ones(word: np.uint64) -> np.int64:
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _sweep(
     indptr: Int64s,
     indices: Int32s,
@@ -120,12 +120,13 @@ def _sweep(
     """Breadth-first from up to 64 sources at once: bit ``i`` of a node's word says source ``i`` reached it.
 
     ``state[:, 0]`` is reached, ``state[:, 1]`` reached on this level: side by side, as both are needed at
-    once. Only active nodes are visited, since long chains of blocks make for hundreds of nearly empty levels.
+    once. Only active nodes are visited, since long chains of blocks make for hundreds of nearly empty levels. A node
+    is touched once a level: there is room for all.
     """
     none = np.uint64(0)
     state[:] = none
     for lane in range(sources.shape[0]):
-        state[sources[lane], 1] |= np.uint64(1) << np.uint64(lane)
+        state[within(sources[lane], state.shape[0]), 1] |= np.uint64(1) << np.uint64(lane)
     n = 0
     for lane in range(sources.shape[0]):
         node = sources[lane]
@@ -141,8 +142,9 @@ def _sweep(
         m = 0
         for at in range(n):
             node, lanes = active[at], bits[at]
-            for edge in range(indptr[node], indptr[node + 1]):
-                target = indices[edge]
+            first, last = row_of(indptr, node, indices.shape[0])
+            for edge in range(first, last):
+                target = within(indices[edge], state.shape[0])
                 fresh = lanes & ~state[target, 0]
                 if fresh != none:
                     if state[target, 1] == none:

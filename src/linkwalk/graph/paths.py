@@ -7,9 +7,9 @@ everywhere. Links have no weight, so a search from both ends needs milliseconds 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.compiled import OUTSIDE, guarded, kernel, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.graph.store import Graph
@@ -27,17 +27,22 @@ def distances_from(graph: Csr, source: int) -> Int32s:
     return distances
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def flood(indptr: Int64s, indices: Int32s, source: int, distances: Int32s, queue: Int32s) -> None:
-    """Breadth-first from ``source``: fill ``distances`` [N], UNREACHABLE before; ``queue`` [N] is scratch."""
-    queue[0] = source
+    """Breadth-first from ``source``: fill ``distances`` [N], UNREACHABLE before; ``queue`` [N] is scratch.
+
+    A node gets its distance as it enters the queue, and enters it once: there is room for all.
+    """
+    size = min(distances.shape[0], queue.shape[0])
+    queue[0] = within(source, size)
     distances[source] = 0
     head, tail = 0, 1
     while head < tail:
         node = queue[head]
         head += 1
-        for edge in range(indptr[node], indptr[node + 1]):
-            target = indices[edge]
+        first, last = row_of(indptr, node, indices.shape[0])
+        for edge in range(first, last):
+            target = within(indices[edge], size)
             if distances[target] < 0:
                 distances[target] = distances[node] + 1
                 queue[tail] = target
@@ -134,7 +139,8 @@ class ShortestPaths:
         if self._epoch + len(starts) >= _MAX_EPOCH:
             self._marks[:] = 0
             self._epoch = 0
-        distances = np.empty(len(starts), np.int32)
+        distances, first = np.empty(len(starts), np.int32), self._epoch + 1
+        self._epoch += len(starts)  # now: marks of a search that ends in an error are no other search's
         meeting = _search_pairs(
             self.forward.indptr,
             self.forward.indices,
@@ -142,17 +148,16 @@ class ShortestPaths:
             self.reverse.indices,
             starts,
             goals,
-            self._epoch + 1,
+            first,
             self._marks,
             self._queues,
             distances,
             np.empty((len(starts), 0), np.int32) if nodes is None else nodes,
         )
-        self._epoch += len(starts)
         return distances, meeting
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _search_pairs(
     out_indptr: Int64s,
     out_indices: Int32s,
@@ -167,6 +172,8 @@ def _search_pairs(
     nodes: Int32s,
 ) -> int:
     """Fill the distances and the paths that fit; returns the node where the last pair's two searches met."""
+    if not out_indptr.shape == in_indptr.shape == (marks.shape[0] + 1,):
+        raise IndexError(OUTSIDE)
     meeting = -1
     for i in range(starts.shape[0]):
         distances[i], meeting = _search_pair(
@@ -177,7 +184,7 @@ def _search_pairs(
     return meeting
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _search_pair(
     out_indptr: Int64s,
     out_indices: Int32s,
@@ -203,8 +210,10 @@ def _search_pair(
     marks[start, _FORWARD] = epoch
     marks[goal, _BACKWARD] = epoch
     ahead_from, ahead_to, behind_from, behind_to = 0, 1, 0, 1
-    ahead_edges = out_indptr[start + 1] - out_indptr[start]
-    behind_edges = in_indptr[goal + 1] - in_indptr[goal]
+    first, last = row_of(out_indptr, start, out_indices.shape[0])
+    ahead_edges = last - first
+    first, last = row_of(in_indptr, goal, in_indices.shape[0])
+    behind_edges = last - first
     distance = 0
     while ahead_from < ahead_to and behind_from < behind_to:
         distance += 1
@@ -223,7 +232,7 @@ def _search_pair(
     return UNREACHABLE, -1
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _step(
     indptr: Int64s,
     indices: Int32s,
@@ -235,13 +244,17 @@ def _step(
     other: int,
     epoch: int,
 ) -> tuple[int, int, int]:
-    """One level further on one side: the queue's new end, the edges ahead of it, and the meeting or -1."""
+    """One level further on one side: the queue's new end, the edges ahead of it, and the meeting or -1.
+
+    A node is marked as it enters the queue, and enters it once: there is room for all.
+    """
     edges = 0
     tail = end
     for at in range(begin, end):
         node = queue[at]
-        for edge in range(indptr[node], indptr[node + 1]):
-            target = indices[edge]
+        first, last = row_of(indptr, node, indices.shape[0])
+        for edge in range(first, last):
+            target = within(indices[edge], marks.shape[0])
             if marks[target, own] == epoch:
                 continue
             marks[target, own] = epoch
@@ -254,7 +267,7 @@ def _step(
     return tail, edges, -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _trace(marks: Int32s, start: int, goal: int, meeting: int, nodes: Int32s) -> None:
     """Follow the parents from the meeting to both ends."""
     length = 0

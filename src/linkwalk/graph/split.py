@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from linkwalk.artifact import locked, publish
+from linkwalk.compiled import kernel, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.store import Graph
@@ -169,15 +169,16 @@ def _ranks(scores: Int64s) -> Int32s:
     return ranks
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_incoming(
     indptr: Int64s, targets: Int32s, article: Int32s, start: int, stop: int, incoming: Int64s
 ) -> None:
     """Add to each article the links that some nodes of other articles have to it."""
     for node in range(start, stop):
         own = article[node]
-        for edge in range(indptr[node], indptr[node + 1]):
-            other = article[targets[edge]]
+        first, last = row_of(indptr, node, targets.shape[0])
+        for edge in range(first, last):
+            other = within(article[within(targets[edge], article.shape[0])], incoming.shape[0])
             if other != own:
                 incoming[other] += 1
 
@@ -222,7 +223,7 @@ class _Units:
         return int((self.first[units + 1] - self.first[units]).sum())
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _next_level(
     indptr: Int64s,
     targets: Int32s,
@@ -234,11 +235,12 @@ def _next_level(
 ) -> Int64s:
     """Units of the same half, not chosen yet, next to a level's units; they are marked as chosen."""
     found = np.empty(1024, np.int64)
-    count = 0
+    count, edges = 0, targets.shape[0] + 1  # bounds of rows: as many as edges, and one more
     for i in range(level.shape[0]):
         unit = level[i]
-        for edge in range(indptr[first[unit]], indptr[first[unit + 1]]):
-            other = node_unit[targets[edge]]
+        begin, end = row_of(first, unit, indptr.shape[0] - 1)
+        for edge in range(within(indptr[begin], edges), within(indptr[end], edges)):
+            other = within(node_unit[within(targets[edge], node_unit.shape[0])], chosen.shape[0])
             if chosen[other] or (rank[other] - rank[unit]) % 2 != 0:
                 continue
             chosen[other] = True

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.components import Components, strong_components, weak_components
-from linkwalk.graph.csr import Int32s, Int64s
+from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.graph.lengths import PathLengths, histogram_median, path_lengths
 from linkwalk.graph.store import KINDS, LINK, Graph
 from linkwalk.graph.words import count_words
@@ -189,7 +189,7 @@ def statistics(
     """
     progress = progress or Progress(quiet=True)
     n = graph.nodes
-    out_degree, in_degree = degree_histogram(graph.out_indptr), degree_histogram(graph.in_indptr)
+    out_degree, in_degree = degree_histogram(graph.forward), degree_histogram(graph.reverse)
 
     by_kind = np.zeros(len(KINDS), np.int64)
     linked = np.zeros(n, np.bool_)
@@ -219,7 +219,7 @@ def statistics(
     with progress.stage("paths", len(hubs), "sources") as stage:
         paths = path_lengths(graph.forward, hubs, workers=workers, advance=stage.advance)
 
-    blocks = np.diff(graph.article_node, append=n)
+    firsts = np.append(graph.article_node.astype(np.int64), n)
     return Statistics(
         snapshot=graph.snapshot,
         articles=graph.articles,
@@ -228,7 +228,7 @@ def statistics(
         edges_by_kind=dict(zip(KINDS, by_kind.tolist(), strict=True)),
         words=words,
         text_bytes=text_bytes,
-        blocks_per_article=Histogram.of(np.bincount(blocks)),
+        blocks_per_article=degree_histogram(Csr(firsts, graph.node_article)),
         out_degree=out_degree,
         in_degree=in_degree,
         links_per_node=float(by_kind[LINK:].sum()) / max(n, 1),
@@ -242,10 +242,10 @@ def statistics(
     )
 
 
-def degree_histogram(indptr: Int64s) -> Histogram:
+def degree_histogram(graph: Csr) -> Histogram:
     """Histogram of a graph's row lengths, without an array of degrees."""
-    counts = np.zeros(_longest_row(indptr) + 1, np.int64)
-    _count_degrees(indptr, counts)
+    counts = np.zeros(_longest_row(graph.indptr, len(graph.indices)) + 1, np.int64)
+    _count_degrees(graph.indptr, counts)
     return Histogram.of(counts)
 
 
@@ -262,21 +262,22 @@ def highest(indptr: Int64s, degrees: Histogram, limit: int) -> Int64s:
     return nodes[np.argsort(-lengths, kind="stable")[:limit]]
 
 
-@njit(cache=True, nogil=True)
-def _longest_row(indptr: Int64s) -> int:
+@kernel
+def _longest_row(indptr: Int64s, size: int) -> int:
     longest = 0
     for node in range(indptr.shape[0] - 1):
-        longest = max(longest, indptr[node + 1] - indptr[node])
+        first, last = row_of(indptr, node, size)
+        longest = max(longest, last - first)
     return longest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_degrees(indptr: Int64s, counts: Int64s) -> None:
     for node in range(indptr.shape[0] - 1):
         counts[indptr[node + 1] - indptr[node]] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rows_of_length(indptr: Int64s, least: int, count: int) -> Int64s:
     nodes = np.empty(count, np.int64)
     found = 0
@@ -284,10 +285,10 @@ def _rows_of_length(indptr: Int64s, least: int, count: int) -> Int64s:
         if indptr[node + 1] - indptr[node] >= least:
             nodes[found] = node
             found += 1
-    return nodes
+    return nodes[:found]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scan_edges(
     indptr: Int64s,
     targets: Int32s,
@@ -301,12 +302,13 @@ def _scan_edges(
     without = 0
     for node in range(start, stop):
         links = 0
-        for edge in range(indptr[node], indptr[node + 1]):
+        first, last = row_of(indptr, node, targets.shape[0])
+        for edge in range(first, last):
             kind = kinds[edge]
             by_kind[kind] += 1
             if kind >= LINK:
                 links += 1
-                linked[targets[edge]] = True
+                linked[within(targets[edge], linked.shape[0])] = True
         if links == 0:
             without += 1
     return without

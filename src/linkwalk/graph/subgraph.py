@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from linkwalk.artifact import write_json
+from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
 from linkwalk.graph.store import KINDS, Graph
 from linkwalk.graph.writer import GraphWriter
@@ -109,7 +109,7 @@ def _add_edges(graph: Graph, writer: GraphWriter, nodes: Int64s, new_node: Int32
     writer.add_edges(degrees=degrees, targets=targets, kinds=kinds, spans=spans)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_kept(
     indptr: Int64s,
     indices: Int32s,
@@ -121,14 +121,15 @@ def _count_kept(
 ) -> None:
     """How many edges of each node are kept; the others are counted by kind."""
     for i in range(nodes.shape[0]):
-        for edge in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            if new_node[indices[edge]] >= 0:
+        first, last = row_of(indptr, nodes[i], indices.shape[0])
+        for edge in range(first, last):
+            if new_node[within(indices[edge], new_node.shape[0])] >= 0:
                 degrees[i] += 1
             else:
                 cut[kinds[edge]] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy_kept(
     indptr: Int64s,
     indices: Int32s,
@@ -143,8 +144,9 @@ def _copy_kept(
     """Copy the edges that are kept, with the new numbers of their ends."""
     to = 0
     for i in range(nodes.shape[0]):
-        for edge in range(indptr[nodes[i]], indptr[nodes[i] + 1]):
-            target = new_node[indices[edge]]
+        first, last = row_of(indptr, nodes[i], indices.shape[0])
+        for edge in range(first, last):
+            target = new_node[within(indices[edge], new_node.shape[0])]
             if target >= 0:
                 to_targets[to] = target
                 to_kinds[to] = kinds[edge]

@@ -1,9 +1,9 @@
 """Counts words straight from the text blob, without decoding it (app. A.3, "# Words / Node")."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.compiled import kernel, row_of
 from linkwalk.graph.columns import Strings
 from linkwalk.graph.csr import Int64s
 
@@ -13,12 +13,12 @@ def count_words(strings: Strings, start: int, stop: int) -> int:
     return int(_count_words(strings.blob, strings.offsets, start, stop))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_words(blob: NDArray[np.uint8], offsets: Int64s, start: int, stop: int) -> int:
     words = 0
     for i in range(start, stop):
         inside = False
-        at, end = offsets[i], offsets[i + 1]
+        at, end = row_of(offsets, i, blob.shape[0])
         while at < end:
             byte = blob[at]
             if byte == 32 or 9 <= byte <= 13 or 28 <= byte <= 31:
@@ -39,7 +39,7 @@ def _count_words(blob: NDArray[np.uint8], offsets: Int64s, start: int, stop: int
     return words
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _wide_space(blob: NDArray[np.uint8], at: int, end: int) -> int:
     """Bytes of the white-space character beyond ASCII that begins here, 0 if there is none."""
     first = blob[at]

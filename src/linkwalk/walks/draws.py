@@ -5,7 +5,8 @@ on threads nor on how a batch is cut.
 """
 
 import numpy as np
-from numba import njit
+
+from linkwalk.compiled import kernel
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SALT = np.uint64(0xD1B54A32D192ED03)
@@ -18,7 +19,7 @@ def seed_from(rng: np.random.Generator) -> np.uint64:
     return rng.integers(1 << 64, dtype=np.uint64)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mix(word: np.uint64) -> np.uint64:
     """Scatter the bits of a word: the output function of SplitMix64."""
     word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -26,19 +27,19 @@ def mix(word: np.uint64) -> np.uint64:
     return word ^ (word >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def key_of(seed: np.uint64, attempt: int, number: int) -> np.uint64:
     """The key of walk ``number``, another one for each attempt at it."""
     return mix(mix(seed + np.uint64(attempt) * _SALT) + np.uint64(number) * _GOLDEN)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def draw(key: np.uint64, number: int) -> np.uint64:
     """Draw ``number`` of a key: 64 random bits."""
     return mix(key + np.uint64(number + 1) * _GOLDEN)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def below(word: np.uint64, count: int) -> np.int64:
     """Turn 64 random bits into one of 0 .. count - 1, for counts below 2^32 with a bias below 2^-32.
 

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.compiled import guarded, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.walks.draws import draw, key_of, seed_from
@@ -35,7 +35,7 @@ def drop_edges(forward: Csr, walks: Walks, *, probability: float = 0.5, rng: np.
     if not 0 <= probability <= 1:
         raise InputError(f"edge dropout of {probability} is no probability: choose 0 to 1")
     indptr = np.zeros(int(walks.lengths.sum(dtype=np.int64)) + 1, np.int64)
-    _count(forward.indptr, walks.nodes, walks.lengths, indptr)
+    _count(forward.indptr, len(forward.indices), walks.nodes, walks.lengths, indptr)
     hidden = np.empty(indptr[-1], np.bool_)
     _hide(
         forward.indptr,
@@ -50,17 +50,17 @@ def drop_edges(forward: Csr, walks: Walks, *, probability: float = 0.5, rng: np.
     return Dropout(indptr, hidden)
 
 
-@njit(cache=True, nogil=True)
-def _count(out_indptr: Int64s, nodes: Int32s, lengths: Int32s, indptr: Int64s) -> None:
+@guarded
+def _count(out_indptr: Int64s, size: int, nodes: Int32s, lengths: Int32s, indptr: Int64s) -> None:
     row = 0
     for walk in range(nodes.shape[0]):
-        for step in range(lengths[walk]):
-            node = nodes[walk, step]
-            indptr[row + 1] = indptr[row] + out_indptr[node + 1] - out_indptr[node]
+        for step in range(within(lengths[walk], nodes.shape[1])):
+            first, last = row_of(out_indptr, nodes[walk, step], size)
+            indptr[within(row + 1, indptr.shape[0])] = indptr[row] + last - first
             row += 1
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _hide(
     out_indptr: Int64s,
     out_indices: Int32s,
@@ -71,6 +71,7 @@ def _hide(
     indptr: Int64s,
     hidden: NDArray[np.bool_],
 ) -> None:
+    """Fill the rows that ``_count`` has compared with the links there are."""
     row = 0
     for walk in range(nodes.shape[0]):
         key = key_of(seed, 0, walk)

@@ -1,8 +1,8 @@
 """Random forward trajectories: a uniform start and uniform steps along links (sec. 3.1)."""
 
 import numpy as np
-from numba import njit
 
+from linkwalk.compiled import guarded, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.walks.draws import below, draw, key_of, seed_from
@@ -13,6 +13,7 @@ from linkwalk.walks.sampler import Walks, check_steps, empty_walks, linked_nodes
 #: what is asked for ahead of its use, steps are twice as fast at 10M nodes as without.
 _LANES = 256
 _ATTEMPTS = 1000
+_ONE = np.uint64(1)
 _LENGTH_DRAW, _START_DRAW, _FIRST_STEP_DRAW = 0, 1, 2
 
 
@@ -57,7 +58,7 @@ def walk_uniformly(
     raise InputError(f"walks of {steps} steps keep ending where they began: choose another number of steps")
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _walk(
     indptr: Int64s,
     indices: Int32s,
@@ -74,19 +75,20 @@ def _walk(
     One loop finds every walker's link and asks for the memory that names its target, the next reads the targets
     and asks for their rows. Walkers that have ended leave the arrays at the front.
     """
-    steps = nodes.shape[1] - 1
-    rows, keys = np.empty(_LANES, np.int64), np.empty(_LANES, np.uint64)
-    here, links = np.empty(_LANES, np.int32), np.empty(_LANES, np.int64)
+    steps, size = nodes.shape[1] - 1, indptr.shape[0] - 1
+    # Unsigned, so that nobody has to look whether they count from an array's end: that pays for comparing them.
+    rows, keys = np.empty(_LANES, np.uint64), np.empty(_LANES, np.uint64)
+    here, links = np.empty(_LANES, np.uint64), np.empty(_LANES, np.uint64)
     for begin in range(0, which.shape[0], _LANES):
         lanes = min(_LANES, which.shape[0] - begin)
         for k in range(lanes):
-            rows[k] = which[begin + k]
+            rows[k] = within(which[begin + k], lengths.shape[0])
             keys[k] = key_of(seed, attempt, rows[k])
             links[k] = below(draw(keys[k], _START_DRAW), starts.shape[0])
             prefetch(starts, links[k])
             lengths[rows[k]] = 1 + below(draw(keys[k], _LENGTH_DRAW), steps) if multistep else steps
         for k in range(lanes):
-            here[k] = starts[links[k]]
+            here[k] = within(starts[links[k]], size)
             nodes[rows[k], 0] = here[k]
             prefetch(indptr, here[k])
         walking = lanes
@@ -94,17 +96,18 @@ def _walk(
             found = 0
             for k in range(walking):
                 first = indptr[here[k]]
-                degree = indptr[here[k] + 1] - first
-                if degree == 0:
-                    lengths[rows[k]] = step - 1
+                degree = indptr[here[k] + _ONE] - first
+                if degree <= 0:
+                    lengths[rows[k]] = step - 1 + within(degree, 1)
                     continue
-                links[found] = first + below(draw(keys[k], _FIRST_STEP_DRAW + step), degree)
+                link = first + below(draw(keys[k], _FIRST_STEP_DRAW + step), degree)
+                links[found] = within(link, indices.shape[0])
                 prefetch(indices, links[found])
                 rows[found], keys[found] = rows[k], keys[k]
                 found += 1
             walking = 0
             for k in range(found):
-                node = indices[links[k]]
+                node = within(indices[links[k]], size)
                 nodes[rows[k], step] = node
                 if step < lengths[rows[k]]:
                     prefetch(indptr, node)

@@ -1,8 +1,8 @@
 """Reverse trajectories: a uniform goal and uniform steps back along links (sec. 3.1)."""
 
 import numpy as np
-from numba import njit
 
+from linkwalk.compiled import guarded, within
 from linkwalk.graph.csr import Csr, Int32s
 from linkwalk.walks.forward import walk_uniformly
 from linkwalk.walks.sampler import Walks, check_steps, linked_nodes
@@ -29,10 +29,10 @@ class ReverseWalks:
         return walks
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _turn(nodes: Int32s, lengths: Int32s) -> None:
     """Put every walk the other way round, in place."""
     for walk in range(nodes.shape[0]):
-        last = lengths[walk]
+        last = within(lengths[walk], nodes.shape[1])
         for at in range((last + 1) // 2):
             nodes[walk, at], nodes[walk, last - at] = nodes[walk, last - at], nodes[walk, at]

@@ -5,9 +5,9 @@ shortcut walk costs one look at the rows of the walk's own nodes, whatever the s
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.compiled import guarded, row_of, within
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.walks.forward import ForwardWalks
 from linkwalk.walks.prefetch import prefetch
@@ -40,16 +40,16 @@ def take_shortcuts(forward: Csr, walks: Walks) -> Walks:
     return Walks(nodes, lengths)
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _slot(held: Int32s, shift: np.uint64, node: int) -> np.int64:
-    """Where a node is in the open-addressing table, or the free slot where it would be."""
+    """Where a node is in the open-addressing table, or the free slot where it would be; one is always free."""
     at = np.int64((np.uint64(node) * _SPREAD) >> shift)
     while held[at] != node and held[at] >= 0:
         at = (at + 1) & (held.shape[0] - 1)
     return at
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _cut(
     indptr: Int64s,
     indices: Int32s,
@@ -67,24 +67,28 @@ def _cut(
     """
     held, last = slots[0], slots[1]
     for walk in range(walked.shape[0]):
-        end = steps[walk]
+        end = within(steps[walk], walked.shape[1])
         held[:] = -1
         for at in range(end + 1):
-            slot = _slot(held, shift, walked[walk, at])
-            held[slot] = walked[walk, at]
+            node = within(walked[walk, at], indptr.shape[0] - 1)
+            slot = _slot(held, shift, node)
+            held[slot] = node
             last[slot] = at
-            prefetch(indptr, walked[walk, at])
+            prefetch(indptr, node)
         for at in range(end + 1):  # on a large graph more than twice as fast as waiting for row after row
             prefetch(indices, indptr[walked[walk, at]])
         here = last[_slot(held, shift, walked[walk, 0])]
         length = 0
         nodes[walk, 0] = walked[walk, 0]
         while here < end:
-            node = walked[walk, here]
-            for edge in range(indptr[node], indptr[node + 1]):
+            before = here
+            link, stop = row_of(indptr, walked[walk, here], indices.shape[0])
+            for edge in range(link, stop):
                 slot = _slot(held, shift, indices[edge])
                 if held[slot] >= 0 and last[slot] > here:
                     here = last[slot]
+            if here == before:
+                raise ValueError("the walk does not follow the graph's links")
             length += 1
             nodes[walk, length] = walked[walk, here]
         lengths[walk] = length

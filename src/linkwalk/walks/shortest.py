@@ -3,8 +3,8 @@
 from typing import Literal
 
 import numpy as np
-from numba import njit
 
+from linkwalk.compiled import guarded, kernel, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.graph.paths import ShortestPaths
@@ -84,7 +84,7 @@ class ShortestWalks:
         return walks
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _draw_exact(
     indptr: Int64s,
     indices: Int32s,
@@ -126,20 +126,25 @@ def _draw_exact(
     return 0, epoch
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _level(
     indptr: Int64s, indices: Int32s, goal: int, depth: int, epoch: int, marks: Int32s, queue: Int32s
 ) -> tuple[int, int]:
-    """Search back from the goal; where in the queue the nodes exactly ``depth`` links away are."""
-    queue[0] = goal
+    """Search back from the goal; where in the queue the nodes exactly ``depth`` links away are.
+
+    A node is marked as it enters the queue, and enters it once: there is room for all.
+    """
+    size = min(marks.shape[0], queue.shape[0])
+    queue[0] = within(goal, size)
     marks[goal, 0] = epoch
     begin, end = 0, 1
     for _ in range(depth):
         tail = end
         for at in range(begin, end):
             node = queue[at]
-            for edge in range(indptr[node], indptr[node + 1]):
-                source = indices[edge]
+            first, last = row_of(indptr, node, indices.shape[0])
+            for edge in range(first, last):
+                source = within(indices[edge], size)
                 if marks[source, 0] != epoch:
                     marks[source, 0] = epoch
                     marks[source, 1] = node

@@ -25,9 +25,9 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.compiled import kernel, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.graph.paths import ShortestPaths
@@ -181,22 +181,23 @@ def _log_steps(graph: Csr, walks: Walks) -> Float64s:
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _log_uniform(indptr: Int64s, indices: Int32s, nodes: Int32s, found: Float64s) -> None:
     for walk in range(nodes.shape[0]):
         for step in range(nodes.shape[1] - 1):
-            first, last = indptr[nodes[walk, step]], indptr[nodes[walk, step] + 1]
+            first, last = row_of(indptr, nodes[walk, step], indices.shape[0])
             ways = 0  # a row may name a node more than once
             for edge in range(first, last):
                 ways += indices[edge] == nodes[walk, step + 1]
-            found[walk] += np.log(ways / (last - first))
+            found[walk] += np.log(ways / max(last - first, 1))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_up(indptr: Int64s, target: Int32s, taken: Int64s, likely: Float64s, steps: Float64s) -> None:
     for s in range(taken.shape[0]):
         top, total = likely[taken[s]], 0.0
-        for action in range(indptr[s], indptr[s + 1]):
+        first, last = row_of(indptr, s, target.shape[0])
+        for action in range(first, last):
             if target[action] == target[taken[s]]:
                 total += np.exp(likely[action] - top)
         steps[s] = top + np.log(total)
@@ -222,16 +223,17 @@ def _reach(forward: Csr, starts: Int64s, goals: Int64s, steps: int) -> tuple[Flo
     return hit, reached
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _step_back(indptr: Int64s, indices: Int32s, column: Float64s, further: Float64s) -> None:
     """One product of the transition matrix with columns [N, lanes]; a node without links leads nowhere."""
     for node in range(indptr.shape[0] - 1):
-        degree = indptr[node + 1] - indptr[node]
-        for edge in range(indptr[node], indptr[node + 1]):
+        first, last = row_of(indptr, node, indices.shape[0])
+        for edge in range(first, last):
+            target = within(indices[edge], column.shape[0])
             for lane in range(column.shape[1]):
-                further[node, lane] += column[indices[edge], lane]
+                further[node, lane] += column[target, lane]
         for lane in range(column.shape[1]):
-            further[node, lane] /= max(degree, 1)
+            further[node, lane] /= max(last - first, 1)
 
 
 def _walk_back(reverse: Csr, goals: Int64s, steps: int, rng: np.random.Generator) -> tuple[Walks, Float64s]:
@@ -250,16 +252,16 @@ def _walk_back(reverse: Csr, goals: Int64s, steps: int, rng: np.random.Generator
     return Walks(nodes, np.full(len(goals), steps, np.int32)), left[steps, goals, 0]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _choose_back(indptr: Int64s, indices: Int32s, left: Float64s, seed: np.uint64, nodes: Int32s) -> None:
     steps = nodes.shape[1] - 1
     for walk in range(nodes.shape[0]):
         key = key_of(seed, 0, walk)
         for step in range(steps):
-            first, last = indptr[nodes[walk, step]], indptr[nodes[walk, step] + 1]
+            first, last = row_of(indptr, nodes[walk, step], indices.shape[0])
             total = 0.0
             for edge in range(first, last):
-                total += left[steps - step - 1, indices[edge]]
+                total += left[steps - step - 1, within(indices[edge], left.shape[1])]
             rest = total * np.float64(draw(key, step) >> np.uint64(11)) * _UNIT
             chosen = -1
             for edge in range(first, last):
@@ -269,4 +271,4 @@ def _choose_back(indptr: Int64s, indices: Int32s, left: Float64s, seed: np.uint6
                     if rest < weight:
                         break
                     rest -= weight
-            nodes[walk, step + 1] = indices[chosen]
+            nodes[walk, step + 1] = indices[within(chosen, last)]

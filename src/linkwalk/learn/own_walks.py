@@ -16,9 +16,9 @@ from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.compiled import kernel, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
 from linkwalk.graph.paths import UNREACHABLE, flood
@@ -82,7 +82,7 @@ class OwnWalks:
         current = journeys.nodes[walk, step]
         indptr, target = gather_rows(self.forward.indptr, self.forward.indices, current)
         _, kind = gather_rows(self.forward.indptr, self.kinds, current)
-        visited = visited_targets(journeys.nodes, walk, step, indptr, target)
+        visited = visited_targets(journeys.nodes, walk, step, indptr, target, self.forward.nodes)
         distance = self._distances(goals, indptr, target)
         decisions, kept = _labelled(current, goals[walk], indptr, target, kind, visited, distance)
         return decisions, walk[kept]
@@ -137,7 +137,7 @@ def _labelled(
     return decisions, kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _search_back(
     indptr: Int64s,
     indices: Int32s,
@@ -155,4 +155,4 @@ def _search_back(
         far[:] = UNREACHABLE
         flood(indptr, indices, goals[walk], far, queue)
         for action in range(bounds[walk * PICKS], bounds[(walk + 1) * PICKS]):
-            distance[action] = far[target[action]]
+            distance[action] = far[within(target[action], nodes)]

@@ -15,6 +15,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
+from linkwalk.compiled import OUTSIDE
 from linkwalk.errors import ArtifactError
 from linkwalk.navigate.journeys import Float32s
 
@@ -98,6 +99,8 @@ def _cosine(a: Any, b: Any) -> Callable[..., Any]:
 
 
 def _single(a: Any, b: Any) -> Any:
+    if a.shape[0] != b.shape[0]:
+        raise IndexError(OUTSIDE)
     total = np.float32(0)
     for d in range(a.shape[0]):
         total += a[d] * b[d]
@@ -105,6 +108,8 @@ def _single(a: Any, b: Any) -> Any:
 
 
 def _half(a: Any, b: Any) -> Any:
+    if a.shape[0] != b.shape[0]:
+        raise IndexError(OUTSIDE)
     total, length = np.float32(0), np.float32(0)
     for d in range(a.shape[0]):
         wide = _widen(a[d])
@@ -114,6 +119,8 @@ def _half(a: Any, b: Any) -> Any:
 
 
 def _halves(a: Any, b: Any) -> Any:
+    if a.shape[0] != b.shape[0]:
+        raise IndexError(OUTSIDE)
     total, of_a, of_b = np.float32(0), np.float32(0), np.float32(0)
     for d in range(a.shape[0]):
         x, y = _widen(a[d]), _widen(b[d])

@@ -6,8 +6,8 @@ back to is opened again. No page is entered twice; once the search has nothing l
 """
 
 import numpy as np
-from numba import njit
 
+from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.navigate.chance import below, stream
 from linkwalk.navigate.cosine import cosine
@@ -17,7 +17,7 @@ from linkwalk.navigate.memory import NEVER, blank_memory, last_seen, remember
 NONE = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def depth_first(
     indptr: Int64s,
     indices: Int32s,
@@ -38,18 +38,19 @@ def depth_first(
     for e in range(starts.shape[0]):
         memory = blank_memory(budget)
         state = stream(seed, numbers[e])
-        node, goal, top, step = starts[e], goals[e], 0, 0
+        node, goal, top, step = within(starts[e], indptr.shape[0] - 1), goals[e], 0, 0
         nodes[e, 0] = opened[0] = node
         remember(memory, node, 0)
         while node != goal and step < budget:
             choice, best, unseen = NONE, np.float32(-np.inf), 0
-            for i in range(indptr[node + 1] - indptr[node] if top < depth else 0):
-                target = indices[indptr[node] + i]
+            first, last = row_of(indptr, node, indices.shape[0])
+            for i in range(last - first if top < depth else 0):
+                target = indices[first + i]
                 if last_seen(memory, target) != NEVER:
                     continue
                 unseen += 1
                 if greedy:
-                    score = cosine(vectors[target], queries[e])
+                    score = cosine(vectors[within(target, vectors.shape[0])], queries[e])
                     if score > best:
                         choice, best = i, score
                 else:  # the n-th unseen link replaces the choice with probability 1/n: uniform in one pass
@@ -66,7 +67,7 @@ def depth_first(
             else:
                 choices[e, step] = choice
                 probabilities[e, step] = 1 if greedy else 1 / unseen
-                node = indices[indptr[node] + choice]
+                node = within(indices[first + choice], indptr.shape[0] - 1)
                 top += 1
                 opened[top] = node
             step += 1

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from linkwalk.compiled import kernel
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
 from linkwalk.navigate.journeys import BACK, Bools, Episodes, Float32s, Journeys
@@ -173,7 +173,7 @@ class Learned:
         """The links of pages, one page for each episode of ``row``, and their log-probabilities."""
         indptr, target = gather_rows(self.graph.indptr, self.graph.indices, pages)
         _, kind = gather_rows(self.graph.indptr, self.kinds, pages)
-        visited = visited_targets(journeys.nodes, row, step, indptr, target)
+        visited = visited_targets(journeys.nodes, row, step, indptr, target, self.graph.nodes)
         none = np.zeros(0, np.int64)
         decisions = Decisions(pages, episodes.goals[row], indptr, target, kind, visited, none)
         logits, owner = self.table.logits(self.head, decisions, None if queries is None else queries[row])
@@ -255,7 +255,7 @@ def _best(score: NDArray[np.floating], indptr: Int64s) -> Int64s:
     return first
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _drawn(
     likely: Float32s, allowed: Bools, indptr: Int64s, numbers: Int64s, step: int, seed: np.uint64
 ) -> Int64s:

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from linkwalk.compiled import guarded, kernel, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.navigate.cosine import cosine
@@ -64,9 +64,9 @@ class MapConfig:
         return detour, crowding, likeness, temperature, bool(self.sampled)
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def slot_of(pages: Int32s, node: int) -> Any:
-    """Where a page is in a hash table of pages, or where it would be."""
+    """Where a page is in a hash table of pages, or the free slot where it would be; the mask keeps all within."""
     mask = pages.shape[0] - 1
     at = ((node * 0x9E3779B1) >> 7) & mask
     while pages[at] != EMPTY and pages[at] != node:
@@ -74,13 +74,13 @@ def slot_of(pages: Int32s, node: int) -> Any:
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _likeness(a: Float32s, b: Float32s, above: float) -> np.float32:
     """How far two pages are alike: 0 up to a cosine of ``above``, then linearly up to 1."""
     return max(np.float32(0), (cosine(a, b) - np.float32(above)) / np.float32(1 - above))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mapped(
     indptr: Int64s,
     indices: Int32s,
@@ -113,14 +113,15 @@ def mapped(
         key = key_of(seed, 0, numbers[e])
         direction = directions[e]
         pages[:] = EMPTY
-        node, goal, step, top, known = starts[e], goals[e], 0, 0, 0
+        node, goal, step, top, known = within(starts[e], vectors.shape[0]), goals[e], 0, 0, 0
         nodes[e, 0] = opened[0] = node
         at = slot_of(pages, node)
         pages[at], seen[at], reached[at] = node, 0, -1
         arrived = True  # at a page not seen before: its links go onto the map
         while node != goal and step < budget:
+            begin, last = row_of(indptr, node, indices.shape[0])
+            degree = last - begin
             if arrived:
-                degree = indptr[node + 1] - indptr[node]
                 if 2 * (known + budget + degree + 1) > size:
                     old, old_seen, old_worth, old_crowd = pages, seen, worth, crowd
                     while 2 * (known + budget + degree + 1) > size:
@@ -142,8 +143,8 @@ def mapped(
                         at = frontier[i]
                         if seen[at] == _NOT_SEEN:
                             crowd[at] += _likeness(vectors[pages[at]], vectors[node], likeness)
-                for edge in range(indptr[node], indptr[node + 1]):
-                    target = indices[edge]
+                for edge in range(begin, last):
+                    target = within(indices[edge], vectors.shape[0])
                     at = slot_of(pages, target)
                     if pages[at] == EMPTY:
                         pages[at], seen[at], reached[at] = target, _NOT_SEEN, -1
@@ -157,7 +158,6 @@ def mapped(
                         frontier[known] = at
                         known += 1
             # Search the map from here, nearest pages first. A way's worth is that of the best target it leads to.
-            degree = indptr[node + 1] - indptr[node]
             ways = np.full(degree + 1, -np.inf, np.float32)  # by first move; the last one is the back button
             here = slot_of(pages, node)
             reached[here], first[here] = step, _NOWHERE
@@ -174,13 +174,13 @@ def mapped(
                 while head < end:
                     at = queue[head]
                     head += 1
-                    page = pages[at]
-                    for edge in range(indptr[page], indptr[page + 1]):
+                    link, stop = row_of(indptr, pages[at], indices.shape[0])
+                    for edge in range(link, stop):
                         to = slot_of(pages, indices[edge])
                         if reached[to] == step:
                             continue
                         reached[to] = step
-                        first[to] = edge - indptr[page] if at == here else first[at]
+                        first[to] = edge - link if at == here else first[at]
                         if seen[to] != _NOT_SEEN:
                             queue[tail] = to
                             tail += 1
@@ -205,7 +205,7 @@ def mapped(
                     break
                 oldest = np.iinfo(np.int32).max
                 for way in range(degree):
-                    then = seen[slot_of(pages, indices[indptr[node] + way])]
+                    then = seen[slot_of(pages, indices[begin + way])]
                     if then < oldest:
                         choice, oldest = way, then
             else:
@@ -228,7 +228,7 @@ def mapped(
                 node = opened[top]
                 choices[e, step] = BACK
             else:
-                node = indices[indptr[node] + choice]
+                node = indices[begin + choice]
                 choices[e, step] = choice
                 top += 1
                 opened[top] = node

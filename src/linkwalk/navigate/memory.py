@@ -3,14 +3,14 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from linkwalk.compiled import guarded, kernel
 from linkwalk.graph.csr import Int32s
 
 NEVER = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def blank_memory(budget: int) -> Int32s:
     """Room for ``budget + 1`` pages in a table at most half full: rows (page, step of the last visit)."""
     size = 4
@@ -19,8 +19,9 @@ def blank_memory(budget: int) -> Int32s:
     return np.full((size, 2), NEVER, np.int32)
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _slot(memory: Int32s, node: int) -> Any:
+    """Where a page is in the table, or the free row where it would be; the mask keeps all within."""
     mask = memory.shape[0] - 1
     # Multiplied by an odd constant (Fibonacci hashing), since the blocks of one article are neighbours.
     at = ((node * 0x9E3779B1) >> 11) & mask
@@ -29,13 +30,13 @@ def _slot(memory: Int32s, node: int) -> Any:
     return at
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def last_seen(memory: Int32s, node: int) -> Any:
     """The step at which the page was last stood on, or NEVER."""
     return memory[_slot(memory, node), 1]
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def remember(memory: Int32s, node: int, step: int) -> None:
     """Note that the page is stood on at this step."""
     at = _slot(memory, node)

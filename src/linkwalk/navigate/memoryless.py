@@ -5,8 +5,8 @@ scores it as it does a link. An agent on a page without a link, and without a wa
 """
 
 import numpy as np
-from numba import njit
 
+from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.navigate.chance import below, stream
 from linkwalk.navigate.cosine import cosine
@@ -14,7 +14,7 @@ from linkwalk.navigate.journeys import BACK, Float32s, Journeys
 from linkwalk.navigate.memory import NEVER, blank_memory, last_seen, remember
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def memoryless(
     indptr: Int64s,
     indices: Int32s,
@@ -35,11 +35,12 @@ def memoryless(
     for e in range(starts.shape[0]):
         memory = blank_memory(budget)
         state = stream(seed, numbers[e])
-        node, goal, top, step = starts[e], goals[e], 0, 0
+        node, goal, top, step = within(starts[e], indptr.shape[0] - 1), goals[e], 0, 0
         nodes[e, 0] = opened[0] = node
         remember(memory, node, 0)
         while node != goal and step < budget:
-            first, degree = indptr[node], indptr[node + 1] - indptr[node]
+            first, last = row_of(indptr, node, indices.shape[0])
+            degree = last - first
             actions = degree + 1 if back and top > 0 else degree
             if actions == 0:
                 break
@@ -47,7 +48,7 @@ def memoryless(
                 choice, best = 0, np.float32(-np.inf)
                 for i in range(actions):
                     target = indices[first + i] if i < degree else opened[top - 1]
-                    score = cosine(vectors[target], queries[e])
+                    score = cosine(vectors[within(target, vectors.shape[0])], queries[e])
                     if score > best:
                         choice, best = i, score
                 probabilities[e, step] = 1
@@ -55,7 +56,7 @@ def memoryless(
                 state, choice = below(state, actions)
                 probabilities[e, step] = 1 / actions
             if choice < degree:
-                node = indices[first + choice]
+                node = within(indices[first + choice], indptr.shape[0] - 1)
                 choices[e, step] = choice
                 looped[e] |= last_seen(memory, node) != NEVER
                 top += 1

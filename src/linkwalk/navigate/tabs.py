@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.compiled import kernel, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.graph.store import LINK
@@ -140,7 +140,7 @@ def read_tabs(
     return tabs
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _read(
     indptr: Int64s,
     indices: Int32s,
@@ -162,7 +162,7 @@ def _read(
     size = 1024
     for query in range(start, stop):
         direction = directions[query]
-        first, last = bounds[query], bounds[query + 1]
+        first, last = row_of(bounds, query, hits.shape[0])
         known = 0
         while 4 * (last - first) > size:
             size *= 2
@@ -174,10 +174,11 @@ def _read(
         named = np.zeros(size, np.bool_)  # whether some page's text links there
         heard = np.empty(size // 2, np.int32)  # slots, in the order heard of
         for hit in range(first, last):
-            at = slot_of(pages, hits[hit])
+            page = within(hits[hit], vectors.shape[0])
+            at = slot_of(pages, page)
             if pages[at] == EMPTY:
-                pages[at], parent[at], link[at] = hits[hit], HIT, 0
-                value[at] = cosine(vectors[hits[hit]], direction) + trust * scores[hit]
+                pages[at], parent[at], link[at] = page, HIT, 0
+                value[at] = cosine(vectors[page], direction) + trust * scores[hit]
                 heard[known] = at
                 known += 1
         for place in range(count):
@@ -194,7 +195,8 @@ def _read(
             value[best] = _READ
             if not follow:
                 continue
-            degree = indptr[node + 1] - indptr[node]
+            begin, end = row_of(indptr, node, indices.shape[0])
+            degree = end - begin
             if 2 * (known + degree + 1) > size:
                 old_pages, old_value, old_parent, old_link, old = pages, value, parent, link, heard
                 old_named = named
@@ -211,8 +213,8 @@ def _read(
                     parent[at], link[at] = old_parent[before], old_link[before]
                     named[at] = old_named[before]
                     heard[i] = at
-            for edge in range(indptr[node], indptr[node + 1]):
-                target, text = indices[edge], kinds[edge] >= LINK
+            for edge in range(begin, end):
+                target, text = within(indices[edge], vectors.shape[0]), kinds[edge] >= LINK
                 at = slot_of(pages, target)
                 new = pages[at] == EMPTY
                 if new:
@@ -220,6 +222,6 @@ def _read(
                     heard[known] = at
                     known += 1
                 if new or (text and not named[at] and linked > 0 and value[at] != _READ):
-                    parent[at], link[at], named[at] = place, edge - indptr[node], text
+                    parent[at], link[at], named[at] = place, edge - begin, text
                     if text:
                         value[at] += linked

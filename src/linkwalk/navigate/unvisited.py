@@ -9,8 +9,8 @@ again. Where no link is left, it goes back one page, and from the start to the p
 """
 
 import numpy as np
-from numba import njit
 
+from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.navigate.cosine import cosine
 from linkwalk.navigate.journeys import BACK, Float32s, Journeys
@@ -19,14 +19,15 @@ from linkwalk.navigate.memory import NEVER, blank_memory, last_seen, remember
 NONE = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _best_unseen(
     indptr: Int64s, indices: Int32s, vectors: Float32s, node: int, query: Float32s, memory: Int32s
 ) -> tuple[int, np.float32]:
     """The link to an unseen page that is closest to the goal, the first of equals, and its cosine; or NONE."""
     choice, best = NONE, np.float32(-np.inf)
-    for i in range(indptr[node + 1] - indptr[node]):
-        target = indices[indptr[node] + i]
+    first, last = row_of(indptr, node, indices.shape[0])
+    for i in range(last - first):
+        target = within(indices[first + i], vectors.shape[0])
         if last_seen(memory, target) == NEVER:
             score = cosine(vectors[target], query)
             if score > best:
@@ -34,18 +35,19 @@ def _best_unseen(
     return choice, best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _longest_ago(indptr: Int64s, indices: Int32s, node: int, memory: Int32s) -> int:
     """The link to the page that was last stood on the longest ago, the first of equals; or NONE."""
     choice, oldest = NONE, np.iinfo(np.int32).max
-    for i in range(indptr[node + 1] - indptr[node]):
-        seen = last_seen(memory, indices[indptr[node] + i])
+    first, last = row_of(indptr, node, indices.shape[0])
+    for i in range(last - first):
+        seen = last_seen(memory, indices[first + i])
         if seen < oldest:
             choice, oldest = i, seen
     return choice
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def unvisited(
     indptr: Int64s,
     indices: Int32s,

@@ -7,9 +7,9 @@ Shapes: S decisions, A actions of all of them together. The actions of decision 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.compiled import guarded, row_of, within
 from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
 from linkwalk.walks import Walks
 
@@ -59,37 +59,45 @@ def from_walks(walks: Walks, forward: Csr, kinds: NDArray[np.uint8]) -> Decision
     current = walks.nodes[walk, step]
     indptr, target = gather_rows(forward.indptr, forward.indices, current)
     _, kind = gather_rows(forward.indptr, kinds, current)
-    visited = visited_targets(walks.nodes, walk, step, indptr, target)
+    visited = visited_targets(walks.nodes, walk, step, indptr, target, forward.nodes)
     taken = np.empty(len(current), np.int64)
     _find_taken(indptr, target, walks.nodes[walk, step + 1], taken)
     return Decisions(current, walks.goals[walk], indptr, target, kind, visited, taken)
 
 
-def visited_targets(paths: Int32s, row: Int64s, step: Int64s, indptr: Int64s, target: Int32s) -> Bools:
-    """For each action whether its target is among the nodes of its path up to the step of the decision."""
+def visited_targets(
+    paths: Int32s, row: Int64s, step: Int64s, indptr: Int64s, target: Int32s, nodes: int
+) -> Bools:
+    """For each action whether its target is among the nodes of its path up to the step of the decision.
+
+    A target that is none of the graph's ``nodes`` is an error: what follows looks its embedding up.
+    """
     visited = np.zeros(len(target), np.bool_)
-    _mark_visited(paths, row, step, indptr, target, visited)
+    _mark_visited(paths, row, step, indptr, target, nodes, visited)
     return visited
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _mark_visited(
-    paths: Int32s, row: Int64s, step: Int64s, indptr: Int64s, target: Int32s, visited: Bools
+    paths: Int32s, row: Int64s, step: Int64s, indptr: Int64s, target: Int32s, nodes: int, visited: Bools
 ) -> None:
     for s in range(row.shape[0]):
-        path = paths[row[s], : step[s] + 1]
-        for action in range(indptr[s], indptr[s + 1]):
+        path = paths[within(row[s], paths.shape[0]), : step[s] + 1]
+        first, last = row_of(indptr, s, visited.shape[0])
+        for action in range(first, last):
+            aim = within(target[action], nodes)
             for node in path:
-                if node == target[action]:
+                if node == aim:
                     visited[action] = True
                     break
 
 
-@njit(cache=True, nogil=True)
+@guarded
 def _find_taken(indptr: Int64s, target: Int32s, following: Int32s, taken: Int64s) -> None:
     for s in range(following.shape[0]):
-        taken[s] = indptr[s]
-        for action in range(indptr[s], indptr[s + 1]):
+        first, last = row_of(indptr, s, target.shape[0])
+        taken[s] = first
+        for action in range(first, last):
             if target[action] == following[s]:
                 taken[s] = action
                 break

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.compiled import kernel, row_of
 from linkwalk.graph.columns import Columns, map_array
 from linkwalk.graph.store import Graph, name_key
 from linkwalk.sources.mentions import CLASSES, Bytes, Int32s, Int64s, Keys, hash_spans, hash_strings
@@ -177,7 +177,7 @@ class Anchors:
         return (top < 0.98 * self.links) & (self.links > 0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def context_words(
     text: Bytes, bounds: Int64s, blocks: Int32s, starts: Int32s, ends: Int32s
 ) -> tuple[Keys, Keys]:
@@ -186,7 +186,7 @@ def context_words(
     before = np.empty(blocks.shape[0], np.uint64)
     after = np.empty(blocks.shape[0], np.uint64)
     for i in range(blocks.shape[0]):
-        low, high = bounds[blocks[i]], bounds[blocks[i] + 1]
+        low, high = row_of(bounds, blocks[i], text.shape[0])
         key = offset
         at = low + starts[i] - 1
         if at > low and (text[at] == 32 or text[at] == 45):

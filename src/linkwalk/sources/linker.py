@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.columns import map_array
 from linkwalk.graph.csr import Csr
 from linkwalk.sources.anchors import (
@@ -217,47 +217,49 @@ class Linker:
         return np.where(found, counts, 0).astype(np.float64)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def neighbourhood_norms(indptr: Int64s, indices: Int32s, weight: Floats) -> Floats:
     """Length of every article's vector of neighbours."""
     norms = np.empty(indptr.shape[0] - 1)
     for node in range(indptr.shape[0] - 1):
         total = 0.0
-        for edge in range(indptr[node], indptr[node + 1]):
-            total += weight[indices[edge]]
+        first, last = row_of(indptr, node, indices.shape[0])
+        for edge in range(first, last):
+            total += weight[within(indices[edge], weight.shape[0])]
         norms[node] = max(np.sqrt(total), 1e-9)
     return norms
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _contains(indptr: Int64s, indices: Int32s, rows: Int32s, values: Int32s) -> NDArray[np.bool_]:
     """Whether each value stands in its (sorted) row."""
     found = np.zeros(rows.shape[0], np.bool_)
     for i in range(rows.shape[0]):
-        low, high = indptr[rows[i]], indptr[rows[i] + 1]
+        low, end = row_of(indptr, rows[i], indices.shape[0])
+        high = end
         while low < high:
             middle = (low + high) // 2
             if indices[middle] < values[i]:
                 low = middle + 1
             else:
                 high = middle
-        found[i] = low < indptr[rows[i] + 1] and indices[low] == values[i]
+        found[i] = low < end and indices[low] == values[i]
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _shared_weight(
     indptr: Int64s, indices: Int32s, weight: Floats, norm: Floats, a: Int32s, b: Int32s
 ) -> Floats:
     """Cosine of sorted neighbour rows: the shorter row's entries are searched for in the longer one."""
     result = np.zeros(a.shape[0])
     for i in range(a.shape[0]):
-        x, y = a[i], b[i]
-        if indptr[x + 1] - indptr[x] > indptr[y + 1] - indptr[y]:
-            x, y = y, x
-        at, stop = indptr[y], indptr[y + 1]
+        first, last = row_of(indptr, a[i], indices.shape[0])
+        at, stop = row_of(indptr, b[i], indices.shape[0])
+        if last - first > stop - at:
+            first, last, at, stop = at, stop, first, last
         total = 0.0
-        for j in range(indptr[x], indptr[x + 1]):
+        for j in range(first, last):
             value = indices[j]
             step, high = 1, at
             while high < stop and indices[high] < value:  # gallop, then halve
@@ -274,20 +276,20 @@ def _shared_weight(
             if at >= stop:
                 break
             if indices[at] == value:
-                total += weight[value]
+                total += weight[within(value, weight.shape[0])]
         if total > 0:
-            result[i] = total / (norm[x] * norm[y])
+            result[i] = total / (norm[a[i]] * norm[b[i]])
     return result
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _part_of_name(
     text: Bytes, bounds: Int64s, marks: Bytes, block: Int32s, start: Int32s, end: Int32s
 ) -> Bytes:
     """Whether a capitalised mention stands before ("Atlantic Avenue") or after ("South Australia") another capital."""
     result = np.zeros(block.shape[0], np.uint8)
     for i in range(block.shape[0]):
-        low, high = bounds[block[i]], bounds[block[i] + 1]
+        low, high = row_of(bounds, block[i], text.shape[0])
         at, stop = low + start[i], low + end[i]
         if not 65 <= text[at] <= 90:
             continue
@@ -323,7 +325,7 @@ def mark(
     return marks
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mark_spans(marks: Bytes, starts: Int64s, ends: Int64s) -> None:
     for i in range(starts.shape[0]):
         for at in range(starts[i], ends[i]):

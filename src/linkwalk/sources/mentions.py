@@ -7,8 +7,9 @@ mapped.
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from linkwalk.compiled import inlined, kernel
 
 Bytes = NDArray[np.uint8]
 Int32s = NDArray[np.int32]
@@ -34,7 +35,7 @@ def _classes() -> Bytes:
 CLASSES = _classes()
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _decode(text: Bytes, at: int) -> tuple[np.int64, int]:
     """Code point and length in bytes of the character at ``at`` (the text is valid UTF-8)."""
     byte = np.int64(text[at])
@@ -49,7 +50,7 @@ def _decode(text: Bytes, at: int) -> tuple[np.int64, int]:
     return np.int64(0xFFFF), 4
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def words(text: Bytes, start: int, end: int, classes: Bytes, starts: Int32s, ends: Int32s) -> int:
     """Bounds of the words in ``text[start:end]``; returns how many there are."""
     count, at, inside = 0, start, False
@@ -83,7 +84,7 @@ _FNV_PRIME = np.uint64(0x100000001B3)
 SINGLE_LETTER, SEVERAL_WORDS, NUMBER = np.uint8(1), np.uint8(2), np.uint8(4)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def hash_spans(text: Bytes, starts: Int64s, ends: Int64s, classes: Bytes) -> tuple[Keys, Bytes]:
     """Keys and shapes of stretches of text, each less the separators at its ends; key 0 where nothing is left."""
     keys = np.zeros(starts.shape[0], np.uint64)
@@ -117,7 +118,7 @@ def hash_strings(strings: list[str]) -> tuple[Keys, Bytes]:
     return hash_spans(np.frombuffer(b"".join(encoded) + b"\0", np.uint8), starts, ends, CLASSES)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill(keys: Keys, slots: Int32s) -> None:
     mask = slots.shape[0] - 1
     for i in range(keys.shape[0]):
@@ -134,33 +135,35 @@ def hash_table(keys: Keys) -> Int32s:
     return slots
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _probe(key: np.uint64, keys: Keys, slots: Int32s) -> int:
     """Where a key stands in the table's keys, or -1."""
     mask = slots.shape[0] - 1
     at = np.int64((key ^ (key >> np.uint64(29))) & np.uint64(mask))
-    while slots[at] >= 0 and keys[slots[at]] != key:
+    left = mask  # a table without a free slot was not written by us
+    while slots[at] >= 0 and keys[slots[at]] != key and left > 0:
         at = (at + 1) & mask
-    return int(slots[at])
+        left -= 1
+    return int(slots[at]) if left > 0 else -1
 
 
 #: Marks on the bytes of a text: what no mention may touch (a link), and where a sentence begins.
 BARRIER, SENTENCE = np.uint8(1), np.uint8(2)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _inside_compound(span: Bytes, at: int) -> bool:
     """Whether the word at ``at`` is a later part of a hyphenated word: there is no "like" in "cat-like"."""
     return bool(at > 1 and span[at - 1] == 45 and span[at - 2] != 32)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@inlined
 def _cut_by_hyphen(span: Bytes, stop: int) -> bool:
     """Whether a hyphen ties what ends at ``stop`` to a word that follows."""
     return bool(stop + 1 < span.shape[0] and span[stop] == 45 and span[stop + 1] > 47)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_surfaces(
     text: Bytes, bounds: Int64s, classes: Bytes, keys: Keys, slots: Int32s, seen: Int32s, small: bool = False
 ) -> None:
@@ -193,7 +196,7 @@ def count_surfaces(
                         seen[hit] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_mentions(
     text: Bytes,
     bounds: Int64s,

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
 from linkwalk.artifact import locked, look_at, publish, read_manifest, seal
 from linkwalk.artifact.places import clear, steady
+from linkwalk.compiled import kernel
 from linkwalk.errors import ArtifactError, DamagedError, LinkwalkError
 from linkwalk.graph.columns import Strings, map_array
 from linkwalk.graph.csr import Int32s, Int64s
@@ -320,7 +320,7 @@ def _sort(text: NDArray[np.uint8], starts: Int64s, names: Int64s, weights: Int64
     return Table(starts[order], own, weights[own].astype(np.uint32))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill(text: NDArray[np.uint8], starts: Int64s, keys: NDArray[np.uint64]) -> None:
     """Eight bytes a number, the first byte the highest: numbers are then sorted as the bytes are."""
     for i in range(starts.shape[0]):

@@ -34,7 +34,7 @@ import time
 import traceback
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from multiprocessing.connection import Connection, wait

@@ -311,7 +311,7 @@ def _range_blocks(reader: _Reader, stop: int) -> Blocks:
         if size > MAX_PAGE_BYTES + len(END):
             break
     else:
-        return
+        return  # the file's last bytes: no other range has to do with them
     yield None
 
 
@@ -319,7 +319,9 @@ def _cut_pages(blocks: Blocks, chunk_bytes: int) -> Iterator[Chunk]:
     """Cut a stream of bytes at page tags into chunks, in bounded memory."""
     buffer = bytearray(BEFORE_FILE)
     damage: list[str] = []
-    skipping = False  # after damage, inside of something too large, where a range begins: skip to the next tag
+    skipping = (
+        False  # after damage, inside of something too large, where a range begins: skip to the next tag
+    )
     for block in blocks:
         if not block:
             if block is not None:

@@ -98,14 +98,16 @@ def _page(fields: Fields, damage: Counter[str]) -> Page:
 def _parse_or_mend(raw: bytes, damage: Counter[str]) -> Fields | None:
     """A page's elements, if need be with the bytes replaced that XML forbids; None if that does not help."""
     fields = _parse(raw)
-    if fields is None:
-        try:
-            text, reason = raw.decode(), _MENDED
-        except UnicodeDecodeError:
-            text, reason = raw.decode(errors="replace"), _MENDED_UTF8
-        fields = _parse(_REFERENCE.sub(_checked, _FORBIDDEN.sub("\ufffd", text)).encode())
-        if fields is not None:
-            damage[reason] += 1
+    if fields is not None:
+        return fields
+    try:
+        text, reason = raw.decode(), _MENDED
+    except UnicodeDecodeError:
+        text, reason = raw.decode(errors="replace"), _MENDED_UTF8
+    mended = _REFERENCE.sub(_checked, _FORBIDDEN.sub("\ufffd", text)).encode()
+    fields = _parse(mended) if mended != raw else None
+    if fields is not None:
+        damage[reason] += 1
     return fields
 
 

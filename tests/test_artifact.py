@@ -30,6 +30,7 @@ from linkwalk.artifact import (
     write_piece,
 )
 from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkError
+from tests.killing import is_killed
 
 
 def test_json_has_one_spelling() -> None:
@@ -168,6 +169,22 @@ def test_a_note_that_cannot_be_read_is_none(tmp_path: Path, content: bytes) -> N
     (tmp_path / seen.NOTE).write_bytes(content)
     look_at(folder, manifest, "mend it", structure=lambda: looks.append(1))
     assert looks == [1]
+
+
+def test_a_killed_note_leaves_nothing_for_long(tmp_path: Path) -> None:
+    file = tmp_path / "thing"
+    file.write_text("x")
+    time.sleep(2 * seen._TICK_S)
+    states = seen.states([file])
+    for step in range(1, 100):
+        killed = is_killed(step, tmp_path, lambda: seen.note(tmp_path, "killed", states, 1))
+        seen.note(tmp_path, "whole", states, step)
+        assert seen.recall(tmp_path, "whole", states) == step
+        assert {path.name for path in tmp_path.iterdir()} == {"thing", seen.NOTE}
+        if not killed:
+            break
+    assert seen.recall(tmp_path, "killed", states) == 1
+    assert step > 4
 
 
 def test_an_error_is_explained_by_the_damage_behind_it(

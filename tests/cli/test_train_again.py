@@ -252,7 +252,9 @@ def test_the_same_target_encoder_again_says_so(run: Run, readable: Path) -> None
     folder = readable / "policies" / "mine"
     before = files(folder)
     line = "the target encoder of mine is up to date: the same graph, embeddings, policy and settings made it"
+    (readable / "policies" / "mine+target.partial").mkdir()  # as one does that was killed at its very end
     shown = run(*base)
+    assert names(readable / "policies") == ["mine"]
     assert (shown.status, shown.err) == (0, "")
     assert shown.out.startswith(f"{line} (--force trains it again)\n")
     assert run(*base, "--json").json() == made.json()
@@ -350,7 +352,9 @@ def test_the_same_reranker_again_says_so(run: Run, wiki: Path, tmp_path: Path) -
     made = run(*base, "--json", "-q")
     folder = wiki / "rerankers" / "mine"
     before = files(folder)
+    folder.with_name("mine.partial").mkdir()  # as one does that was killed at its very end
     shown = run(*base)
+    assert names(folder.parent) == ["mine"]
     assert (shown.status, shown.err) == (0, "")
     line = "mine is up to date: the same graph, files and settings made it (--force trains it again)\n"
     assert shown.out.startswith(line)

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 from linkwalk.artifact import faults, locked, read_manifest, seal
-from linkwalk.artifact.seen import note
+from linkwalk.artifact.seen import note, states
 from linkwalk.errors import DamagedError, LinkwalkError
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import Bm25, index
 from linkwalk.retrieve.bm25 import update
+from tests.conftest import shown
 from tests.retrieve.test_bm25 import answers, contents, pages, unseal, write
 
 KILLS = 10
@@ -26,6 +27,7 @@ def flip(path: Path) -> None:
     """Turn one bit over, in the middle of a file."""
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 4
+    path.unlink()  # an index that is still open goes on with the file it has mapped
     path.write_bytes(data)
 
 
@@ -130,7 +132,7 @@ def test_damage_that_no_time_tells_of_is_not_taken_over(tmp_path: Path) -> None:
     index(tmp_path, graph, threads=1)
     flip(the_file(tmp_path, "*.idx"))
     time.sleep(0.2)  # a note of files that have just changed is not taken
-    note(tmp_path, "index", files(tmp_path), "sound")
+    note(tmp_path, "index", states(files(tmp_path)), "sound")
     assert not update(tmp_path, graph).changed, "nothing tells of the damage"
     wiki["Number 1"] = ["zeppelin"]
     newer = write(tmp_path, wiki, name="newer")
@@ -197,10 +199,21 @@ def test_one_at_a_time(tmp_path: Path) -> None:
         pytest.raises(LinkwalkError, match=f"another process is writing {tmp_path / 'index'} at this moment"),
     ):
         update(tmp_path, graph)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["graph"]
+    assert shown(tmp_path) == ["graph"]
     assert update(tmp_path, graph).whole
     with locked(tmp_path / "index"):
         assert not update(tmp_path, graph).changed, "who has nothing to do is in nobody's way"
+
+
+def test_what_a_killed_indexer_left_is_removed(tmp_path: Path) -> None:
+    graph = write(tmp_path, pages(6))
+    index(tmp_path, graph)
+    (tmp_path / "index.partial" / "bm25").mkdir(parents=True)  # as it does when the new one is in its place
+    with locked(tmp_path / "index"):
+        assert not update(tmp_path, graph).changed
+        assert (tmp_path / "index.partial").exists(), "not from under one that is at work"
+    assert not update(tmp_path, graph).changed
+    assert shown(tmp_path) == ["graph", "index"]
 
 
 def test_what_lies_in_the_way_is_cleared(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from linkwalk.artifact.locks import locked
 from linkwalk.artifact.looking import Fault, explain, faults, look_at
 from linkwalk.artifact.manifest import FORMAT, FORMATS, MANIFEST, contents, publish, read_manifest, seal
 from linkwalk.artifact.parsing import in_words, parsing, read_json
-from linkwalk.artifact.places import clear, steady, writing
+from linkwalk.artifact.places import clear, steady, tidy_up, writing
 
 __all__ = [
     "FORMAT",
@@ -50,6 +50,7 @@ __all__ = [
     "seen",
     "steady",
     "sync",
+    "tidy_up",
     "to_json",
     "write_json",
     "write_piece",

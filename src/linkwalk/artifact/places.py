@@ -1,11 +1,13 @@
 """The place of an artefact: cleared before it is written, and opened while another may take it."""
 
+import contextlib
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from linkwalk.artifact.locks import locked
 from linkwalk.artifact.manifest import MANIFEST
 from linkwalk.artifact.parsing import in_words, is_failure
 from linkwalk.errors import ArtifactError, LinkwalkError
@@ -19,6 +21,14 @@ def clear(path: Path) -> None:
         path.unlink()
     else:
         shutil.rmtree(path, ignore_errors=True)
+
+
+def tidy_up(final: Path, *left: Path) -> None:
+    """Remove what a run left that was killed when ``final`` was in its place; not from under one that is at work."""
+    if any(path.exists() for path in left):
+        with contextlib.suppress(LinkwalkError, OSError), locked(final):
+            for path in left:
+                clear(path)
 
 
 @contextmanager

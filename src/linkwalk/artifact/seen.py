@@ -12,6 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from linkwalk.artifact.locks import locked
+from linkwalk.errors import LinkwalkError
+
 NOTE = ".linkwalk-seen.json"
 _PACKAGE = Path(__file__).parents[1]
 """Nothing is written into an installed package; what ships is small, and looked at every time."""
@@ -41,13 +44,13 @@ def recall(place: Path, key: str, files: States | None) -> Any | None:
 
 
 def note(place: Path, key: str, files: States | None, value: Any) -> None:
-    """Note something about files in these states."""
+    """Note something about files in these states; whoever finds another one noting does without."""
     if files is None or _PACKAGE in place.resolve().parents:
         return
     if max((state[2] for state in files), default=0) > time.time_ns() - int(1e9 * _TICK_S):
         return
-    partial = place / f"{NOTE}.{os.getpid()}.partial"
-    with contextlib.suppress(OSError):
+    partial = place / f"{NOTE}.partial"  # one name, so that what a kill leaves is gone with the next note
+    with contextlib.suppress(OSError, LinkwalkError), locked(place / NOTE):
         partial.write_text(json.dumps(_read(place) | {key: {"files": files, "value": value}}))
         os.replace(partial, place / NOTE)
 

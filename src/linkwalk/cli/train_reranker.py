@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from linkwalk.artifact import checksum, digest, locked, publish, read_manifest
+from linkwalk.artifact import checksum, clear, digest, locked, publish, read_manifest
 from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.cli.training import (
     check_name,
@@ -88,6 +88,7 @@ def train_reranker(
     graph, name = Graph.open(wiki), name or NAME
     check_name(name, "reranker")
     final = wiki / "rerankers" / name
+    unfinished = final.with_name(final.name + ".partial")
     config = with_settings(RerankerConfig(), settings)
     encoder = find_model(config.model.encoder).fingerprint  # first: mining takes long
     kinds = [kind_of_file(path) for path in files]
@@ -104,7 +105,7 @@ def train_reranker(
         if made is None:
             lists, data = _gather(wiki, graph, files, kinds, config, choice, Progress(quiet=quiet))
             query = next(one.query for one in lists if _use(one, config) == "used")
-            with scratch(final.with_name(final.name + ".partial")) as partial:
+            with scratch(unfinished) as partial:
                 weights = train_cross(
                     lists,
                     config.model,
@@ -116,8 +117,10 @@ def train_reranker(
                 check_numbers(weights)
                 made = save_cross(partial, weights, config.model, encoder, manifest | {"data": data})
                 publish(partial, final)
-        elif not as_json:
-            print(up_to_date(name, "graph, files and settings"))
+        else:
+            clear(unfinished)  # a training may have been killed just after it had put its reranker here
+            if not as_json:
+                print(up_to_date(name, "graph, files and settings"))
     last = last_row(final / METRICS)
     if as_json:
         told = {key: made[key] for key in ("config", "training", "made_from", "data", "trained_on")}

@@ -32,7 +32,7 @@ def train_target(
 
     It goes into the workspace; ``device`` is resolved.
     """
-    from linkwalk.artifact import locked
+    from linkwalk.artifact import clear, locked
     from linkwalk.embed import Embeddings
     from linkwalk.graph.store import Graph
     from linkwalk.learn.target import TargetConfig, config_to_json
@@ -53,8 +53,11 @@ def train_target(
         manifest = None if force else place.made(job)
         if manifest is None:
             manifest = _train(place, graph, table, config, job, device=device, quiet=quiet)
-        elif not as_json:
-            print(up_to_date(f"the target encoder of {place.name}", "graph, embeddings, policy and settings"))
+        else:
+            clear(place.partial)  # a training may have been killed just after it had put its policy here
+            if not as_json:
+                made_of = "graph, embeddings, policy and settings"
+                print(up_to_date(f"the target encoder of {place.name}", made_of))
     last = last_row(place.final / METRICS)
     if as_json:
         told = {key: manifest[key] for key in _TOLD if key in manifest}

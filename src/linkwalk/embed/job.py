@@ -4,7 +4,6 @@ Shards are plain files in ``NAME.partial`` and do not depend on each other, so t
 brought together. The last one in place, they become one table, which takes its place in one step.
 """
 
-import contextlib
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk import __version__
-from linkwalk.artifact import FORMAT, digest, locked, publish, seal
+from linkwalk.artifact import FORMAT, digest, locked, publish, seal, tidy_up
 from linkwalk.device import choose_device
 from linkwalk.embed.encoder import MAX_TOKENS, open_encoder
 from linkwalk.embed.features import WIDTH, random_features
@@ -23,7 +22,7 @@ from linkwalk.embed.model import find_model
 from linkwalk.embed.shards import Shards
 from linkwalk.embed.store import KIND, Embeddings, folder_of
 from linkwalk.embed.text import node_texts
-from linkwalk.errors import ArtifactError, InputError, LinkwalkError
+from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 
@@ -111,7 +110,7 @@ def embed(
     first, last = _range(only, shards.count)
 
     if not force and (done := _finished(workspace, name, graph, who)) is not None:
-        _tidy_up(shards, final)
+        tidy_up(final, shards.folder)
         return _result(workspace, name, shards, manifest=done)
     with locked(final):
         # Once more: somebody else may have made them meanwhile.
@@ -132,13 +131,6 @@ def embed(
             return _result(workspace, name, shards, made=len(todo), imported=imported, missing=missing)
         manifest = _assemble(shards, _manifest(graph, who), final, empty_width=config.width)
     return _result(workspace, name, shards, made=len(todo), imported=imported, manifest=manifest)
-
-
-def _tidy_up(shards: Shards, final: Path) -> None:
-    """Remove shards that nobody needs any more; not from under a run that is at work."""
-    if shards.folder.exists():
-        with contextlib.suppress(LinkwalkError, OSError), locked(final):
-            shards.remove()
 
 
 def default_name(config: EmbedConfig) -> str:

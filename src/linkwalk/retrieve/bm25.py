@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk.artifact import faults, locked, look_at, parsing, publish, read_manifest, seal, sync
-from linkwalk.artifact.places import clear, steady, writing
+from linkwalk.artifact.places import clear, steady, tidy_up, writing
 from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkError
 from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
@@ -112,6 +112,7 @@ def update(
     recipe = _recipe(final, stem)
     done = Indexed(folder=final, blocks=graph.nodes, added=0, removed=0, whole=False)
     if not force and _is_of(graph, _updatable(final, recipe)):
+        tidy_up(final, _unfinished(final))
         return done
     with locked(final):
         was = None if force else _updatable(final, recipe)
@@ -131,7 +132,7 @@ def _make(
     progress: Progress,
 ) -> Indexed:
     """Make the index beside its place and put it there; what ``was`` there is taken over as far as it holds."""
-    new = final.with_name(f"{KIND}.partial")
+    new = _unfinished(final)
     clear(new)
     (new / "bm25").mkdir(parents=True)
     of_node = block_keys(graph, progress)
@@ -161,6 +162,11 @@ def _make(
     seal(new, manifest)
     publish(new, final)
     return Indexed(folder=final, blocks=graph.nodes, added=int(added), removed=len(gone), whole=not was)
+
+
+def _unfinished(final: Path) -> Path:
+    """Where an index is made."""
+    return final.with_name(f"{KIND}.partial")
 
 
 def _changes(keys: Keys, old: Keys) -> tuple[Bools, UInt64s]:

@@ -12,9 +12,19 @@ from pathlib import Path
 from typing import Any
 
 from linkwalk import __version__
-from linkwalk.artifact import FORMAT, checksum, locked, publish, read_json, read_manifest, seen, write_json
+from linkwalk.artifact import (
+    FORMAT,
+    checksum,
+    locked,
+    publish,
+    read_json,
+    read_manifest,
+    seen,
+    tidy_up,
+    write_json,
+)
 from linkwalk.artifact.locks import lock_of
-from linkwalk.errors import ArtifactError, InputError, LinkwalkError
+from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 from linkwalk.sources.dump import Dump, open_dump
@@ -60,7 +70,7 @@ def build(
     plan = _plan(opened, config, other, workspace, progress)
     final, partial = workspace / "graph", workspace / "graph.partial"
     if present := _present(workspace, plan, force=force, strict=strict):
-        _tidy_up(workspace)
+        tidy_up(final, partial, workspace / "graph.old")
         return present
     with locked(final):
         # Once more: somebody else may have made it meanwhile.
@@ -87,15 +97,6 @@ def build(
         for dump, state, facts in zip(opened, states, plan["inputs"], strict=False):
             seen.note(workspace, _key(dump.path), state, facts["fingerprint"])
     return BuildResult(workspace, manifest, ledger, True)
-
-
-def _tidy_up(workspace: Path) -> None:
-    """Remove what a build left that was killed just after it had finished; not from under one that is at work."""
-    left = [workspace / name for name in ("graph.old", "graph.partial") if (workspace / name).exists()]
-    if left:
-        with contextlib.suppress(LinkwalkError, OSError), locked(workspace / "graph"):
-            for folder in left:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _open_anchors(workspace: Path) -> Graph:

@@ -284,7 +284,7 @@ def test_the_header_may_be_followed_by_damage(tmp_path: Path) -> None:
 
 
 def test_wikitext_that_has_lost_its_head_is_not_taken_for_json(tmp_path: Path) -> None:
-    for text in (b"{{Infobox}}\n", b"{| class=x\n"):
+    for text in (b"{{Infobox}}\n", b"{| class=x\n", b"{1}"):
         with pytest.raises(InputError, match="is not a MediaWiki export"):
             open_dump(pack(text + WHOLE[len(HEADER) :], tmp_path / "x.xml"))
 
@@ -311,6 +311,7 @@ DAMAGED_LINES: dict[str, tuple[bytes, list[str], int]] = {
     "a line break in a line": (b"\n".join(LINES).replace(b", ", b",\n", 1), without(0), 2),
     "a carriage return in a line": (b"\n".join(LINES).replace(b", ", b",\r", 1), TITLES, 0),
     "what are no objects": (b"\n".join([LINES[0], b"7", b"[]", b'"x"', b"null", *LINES[1:]]), TITLES, 4),
+    "the first line is hit": (b"{" + b"\n".join(LINES)[2:], without(0), 1),
     "invalid UTF-8": (b"\n".join(LINES).replace(b"Page 2", b"Page \xff"), without(2), 1),
 }
 

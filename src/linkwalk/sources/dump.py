@@ -29,6 +29,7 @@ _READ_BYTES = 1 << 20
 _HEADER_BYTES = 4 << 20
 _RANGE_BYTES = 512 << 10
 _HEADER_END = re.compile(rb"</siteinfo>|</?page>")
+_JSON_LINE = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*\{[ \t]*\"", re.MULTILINE)
 _MAGIC = ((b"BZh", "bzip2"), (b"\x1f\x8b", "gzip"), (b"\xfd7zXZ\x00", "xz"))
 #: How a stream begins, with a block or (bzip2) with nothing at all.
 _STREAM = {
@@ -132,16 +133,16 @@ def open_dump(path: Path) -> Dump:
             )
     head = bytearray()
     for block in _Reader(path, packing).blocks():
-        known = len(head)
+        new = max(0, len(head) - len(b"</siteinfo>"))
         head += block
-        if not block or len(head) > _HEADER_BYTES or head[:99].lstrip()[:1] == b"{":
+        if not block or len(head) > _HEADER_BYTES:
             break
-        if _HEADER_END.search(head, max(0, known - len(b"</siteinfo>"))):
+        if _HEADER_END.search(head, new) or _JSON_LINE.search(head, new):
             break
     if not head:
         raise InputError(f"{path} cannot be unpacked, although it begins like {packing}: download it again")
     start = bytes(head).lstrip(b"\xef\xbb\xbf \t\r\n")
-    if start[:1] == b"{" and start[:2] not in (b"{{", b"{|"):  # these begin wikitext without its head
+    if start[:1] == b"{" and _JSON_LINE.search(start):  # wikitext may begin with a brace, too
         return Dump(path, size, packing, "jsonl", Site(name=path.name.split(".")[0]))
     header = _header(start)
     if start[:1] != b"<" or b"<mediawiki" not in header:

@@ -26,7 +26,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -364,6 +364,7 @@ def serve(wiki: str) -> None:
                     print(f"error: {found['message']}", file=sys.stderr)
             answers.append(answer.text)
     print(json.dumps(answers))
+    sys.stdout.flush()
     sys.exit(2 if any('"error"' in answer[:20] for answer in answers) else 0)
 
 
@@ -428,7 +429,10 @@ def start(work: Callable[[], object]) -> Started:
         os._exit(code)
 
 
-# One case, in a process of its own.
+Steps = Generator[Started, None, Outcome]
+
+
+# One case.
 
 
 def manifest_of(folder: Path) -> str:
@@ -465,7 +469,11 @@ RELEVANT = {
     "split": ("graph",),
     "diff": ("graph",),
 }
-UNLISTED = ("policies/half.partial/state.safetensors", "policies/half.partial/metrics.jsonl", ".linkwalk-seen.json")
+UNLISTED = (
+    "policies/half.partial/state.safetensors",
+    "policies/half.partial/metrics.jsonl",
+    ".linkwalk-seen.json",
+)
 
 
 def draw(number: int, seed: int, parts: dict[str, list[str]], folder: Path) -> Case:
@@ -525,23 +533,15 @@ def opens(wiki: Path, file: str) -> Iterator[str]:
         yield str(tried(lambda: load_cross(wiki / "rerankers" / "own", device="cpu")))
 
 
-def case_work(case: Case, folder: Path, seed: int) -> Callable[[], object]:
-    wiki = folder / "cases" / str(case.number) / "wiki"
-
-    def work() -> None:
-        if case.verb == "serve":
-            serve(str(wiki))
-        else:
-            run(case.words)
-
-    return work
-
-
-def checked(wiki: Path, file: str) -> bool:
-    """Whether ``linkwalk check`` finds the damage, and names the file."""
+def checked(wiki: Path, case: Case) -> bool:
+    """Whether ``linkwalk check`` finds the damage, and names the file; of a foreign manifest, what it does not fit."""
     from linkwalk.wiki.check import check
 
-    return any(fault.path == wiki / file for one in check(wiki) for fault in one.faults)
+    named = {fault.path for one in check(wiki) for fault in one.faults}
+    foreign = case.damage == "foreign" and Path(case.file).name == manifest_of(wiki / Path(case.file).parent)
+    return wiki / case.file in named or (
+        foreign and any((wiki / case.file).parent in p.parents for p in named)
+    )
 
 
 def judge(case: Case, code: int, said: str, expected: tuple[int, str]) -> str:
@@ -564,7 +564,9 @@ def judge(case: Case, code: int, said: str, expected: tuple[int, str]) -> str:
     return "refused" if named else "unnamed"
 
 
-_VARYING = re.compile(r'(seconds|updates_per_second|questions_per_second|took_ms)\\?": ?[0-9.]+|cases/(expected-)?\d+')
+_VARYING = re.compile(
+    r'(seconds|updates_per_second|questions_per_second|took_ms)\\?": ?[0-9.]+|cases/(expected-)?\d+'
+)
 
 
 def plain(said: str) -> str:
@@ -643,25 +645,71 @@ def cases(
     """Run the cases, some at once."""
     known: dict[tuple[str, ...], tuple[int, str]] = {}
     waiting = iter(numbers)
-    at_work: list[tuple[Case, Started, Started | None]] = []
-    total = len(numbers)
-    with Progress().stage("faults", total, "cases") as stage:
+    at_work: list[tuple[Case, Steps, Started]] = []
+    with Progress().stage("faults", len(numbers), "cases") as stage:
         while True:
             while len(at_work) < jobs and (number := next(waiting, None)) is not None:
                 case = draw(number, seed, parts, folder)
-                prepare(case, folder, seed, parts)
-                expect(case, folder, known)
-                at_work.append((case, start(case_work(case, folder, seed)), None))
+                steps = one(case, folder, seed, parts, known, show=show)
+                at_work.append((case, steps, next(steps)))
             if not at_work:
                 return
-            time.sleep(0.002)
+            time.sleep(0.001)
             for entry in list(at_work):
-                case, main_run, _ = entry
-                if not main_run.ended():
+                case, steps, started = entry
+                if not started.ended():
                     continue
                 at_work.remove(entry)
-                yield case, finish(case, main_run, folder, known[key_of(case, folder)], seed, show=show)
-                stage.advance()
+                try:
+                    at_work.append((case, steps, next(steps)))
+                except StopIteration as end:
+                    yield case, end.value
+                    stage.advance()
+
+
+def one(
+    case: Case,
+    folder: Path,
+    seed: int,
+    parts: dict[str, list[str]],
+    known: dict[tuple[str, ...], tuple[int, str]],
+    *,
+    show: bool,
+) -> Steps:
+    """One case, process after process: damage a copy, run the verb, open everything, check everything."""
+    wiki = folder / "cases" / str(case.number) / "wiki"
+    yield start(lambda: prepare(case, folder, seed, parts))
+    key = tuple(word.replace(str(wiki), "WIKI") for word in case.words)
+    if key not in known:  # what the same command line prints where nothing is damaged
+        place = folder / "cases" / f"expected-{case.number}" / "wiki"
+        copy(folder / "wiki", place)
+        yield (plainly := start(work_of(case.verb, tuple(word.replace("WIKI", str(place)) for word in key))))
+        if plainly.code:
+            raise SystemExit(f"fails without damage: {' '.join(key)}\n{plainly.output}")
+        known[key] = plainly.code, plainly.output
+        shutil.rmtree(place.parent)
+    yield (ran := start(work_of(case.verb, case.words)))
+    if show:
+        print(case, ran.code, ran.output, sep="\n")
+    what, said = judge(case, ran.code, ran.output, known[key]), ran.output
+    again, name = wiki.parent / "again" / "wiki", Path(case.file).name
+    yield (opening := start(lambda: print("\n".join(opens(again, case.file)))))
+    if opening.code:
+        what, said = "traceback" if opening.code > 0 else "crash", opening.output
+    found = opening.output
+    by_opening = (name in found and "is damaged" in found) or (case.damage == "gone" and "run `" in found)
+    by_check: bool | None = None
+    if case.file not in UNLISTED:
+        yield (checking := start(lambda: sys.exit(0 if checked(again, case) else 3)))
+        by_check = checking.code == 0
+        if checking.code not in (0, 3):
+            what, said = "traceback" if checking.code > 0 else "crash", checking.output
+    shutil.rmtree(wiki.parent)
+    return Outcome(what, by_opening, by_check, said_by(what, said, known[key][1]))
+
+
+def work_of(verb: str, words: tuple[str, ...]) -> Callable[[], object]:
+    return lambda: serve(words[1]) if verb == "serve" else run(words)
 
 
 def prepare(case: Case, folder: Path, seed: int, parts: dict[str, list[str]]) -> None:
@@ -673,52 +721,9 @@ def prepare(case: Case, folder: Path, seed: int, parts: dict[str, list[str]]) ->
         flip(data := bytearray((wiki / case.file).read_bytes() or b"x"), rng)
         (wiki / case.file).unlink()
         (wiki / case.file).write_bytes(data)
-    copy(wiki, wiki.parent / "again")
+    copy(wiki, wiki.parent / "again" / "wiki")
     if case.silent:
         hide(wiki, [wiki / part for part in parts])
-
-
-def key_of(case: Case, folder: Path) -> tuple[str, ...]:
-    return tuple(
-        word.replace(str(folder / "cases" / str(case.number) / "wiki"), "WIKI") for word in case.words
-    )
-
-
-def expect(case: Case, folder: Path, known: dict[tuple[str, ...], tuple[int, str]]) -> None:
-    """What the same command line prints where nothing is damaged; known after the first time."""
-    key = key_of(case, folder)
-    if key in known:
-        return
-    place = folder / "cases" / f"expected-{len(known)}" / "wiki"
-    copy(folder / "wiki", place)
-    words = tuple(word.replace("WIKI", str(place)) for word in key)
-    known[key] = in_child(lambda: serve(str(place)) if case.verb == "serve" else run(words))
-    if known[key][0]:
-        raise SystemExit(f"fails without damage: {' '.join(words)}\n{known[key][1]}")
-    shutil.rmtree(place.parent)
-
-
-def finish(
-    case: Case, main_run: Started, folder: Path, expected: tuple[int, str], seed: int, *, show: bool
-) -> Outcome:
-    """Judge a case, and look whether opening and checking find the damage."""
-    again = folder / "cases" / str(case.number) / "again"
-    what = judge(case, main_run.code, main_run.output, expected)
-    if show:
-        print(case, main_run.code, main_run.output, sep="\n")
-    by_check: bool | None = None
-    name = Path(case.file).name
-    code, said = in_child(lambda: print("\n".join(opens(again, case.file))))
-    by_opening = (name in said and "is damaged" in said) or (case.damage == "gone" and "run `" in said)
-    if code:
-        what, main_run.output = "traceback" if code > 0 else "crash", said
-    if case.file not in UNLISTED and not case.file.startswith(UNLISTED[:2]):
-        code, said = in_child(lambda: sys.exit(0 if checked(again, case.file) else 3))
-        by_check = code == 0
-        if code not in (0, 3):
-            what, main_run.output = "traceback" if code > 0 else "crash", said
-    shutil.rmtree(again.parent)
-    return Outcome(what, by_opening, by_check, said_by(what, main_run.output, expected[1]))
 
 
 def said_by(what: str, output: str, expected: str) -> str:

@@ -54,11 +54,7 @@ class Api:
         """Agents must be of this wiki: a path of somebody's choice is nothing to be opened."""
         for agent in agents:
             if agent not in self.wiki.agents:
-                why = self.abilities.missing.get("navigate")
-                why = f" ({why})" if why else ""
-                raise not_found(
-                    f"no agent named {agent[:80]!r}: choose from {', '.join(self.wiki.agents)}{why}"
-                )
+                raise self.wiki.why_no_agent(agent)
         self.bounds(budget)
 
     def bounds(self, budget: int | None, text: str | None = None, field: str = "sentence") -> None:

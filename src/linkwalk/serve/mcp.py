@@ -160,11 +160,8 @@ class Tools:
         """
         if bool(goal.strip()) == bool(sentence.strip()):
             raise InputError("say what to find: goal or sentence, one of the two")
-        agents = self.wiki.agents
-        if agent not in agents:  # and no path to a policy elsewhere on this machine
-            why = self.wiki.missing().get("navigate", "")
-            why = f" (others need embeddings: {why})" if why else ""
-            raise InputError(f"no agent named {agent[:80]!r}: choose from {', '.join(agents)}{why}")
+        if agent not in self.wiki.agents:  # and no path to a policy elsewhere on this machine
+            raise self.wiki.why_no_agent(agent)
         walk = self.wiki.walk(
             start,
             goal if goal.strip() else None,

@@ -17,6 +17,7 @@ from linkwalk.navigate import BASELINES, BLIND, Agent, Baseline, Episodes, click
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s
+from linkwalk.policy.checkpoint import read_policy
 from linkwalk.retrieve import Bm25, Cascade
 from linkwalk.wiki.agents import (
     DEFAULT,
@@ -27,6 +28,8 @@ from linkwalk.wiki.agents import (
     open_table,
     open_vectors,
     policies,
+    policy_folder,
+    policy_names,
     threads,
 )
 from linkwalk.wiki.answers import Answer
@@ -141,6 +144,19 @@ class Wiki:
         except LinkwalkError:
             return tuple(name for name in BASELINES if name in BLIND)
         return (*policies(self.folder, table), *BASELINES)
+
+    def why_no_agent(self, name: str) -> LinkwalkError:
+        """Why nobody of that name walks here; a policy of the workspace that cannot be opened says it itself."""
+        why = self.missing().get("navigate")
+        folder = policy_folder(self.folder, name) if name in policy_names(self.folder) else None
+        if folder is not None and why is None:
+            try:
+                table = open_table(self.folder, self.graph, self.embeddings or DEFAULT, self._shelf)
+                read_policy(folder, table.fingerprint)
+            except LinkwalkError as error:
+                return error
+        others = f" (others need embeddings: {why})" if why else ""
+        return ArtifactError(f"no agent named {name[:80]!r}: choose from {', '.join(self.agents)}{others}")
 
     def walk(
         self,

@@ -29,8 +29,9 @@ from linkwalk.artifact import (
     to_json,
     write_piece,
 )
+from linkwalk.artifact.locks import lock_of
 from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkError
-from tests.killing import is_killed
+from tests.killing import at_touches, is_killed
 
 
 def test_json_has_one_spelling() -> None:
@@ -264,6 +265,20 @@ def test_one_at_a_time(tmp_path: Path) -> None:
     with locked(final):  # however it ended
         (final.parent / "kept").touch()
     assert [path.name for path in final.parent.iterdir()] == ["kept"]
+
+
+def test_a_folder_that_another_takes_away(tmp_path: Path) -> None:
+    """Another one has made the folder, makes nothing in it and removes it, just before it is written to."""
+    child = os.fork()
+    if not child:
+        try:
+            final, once = tmp_path / "new" / "thing", [True]
+            at_touches(lock_of(final), lambda: once and once.pop() and final.parent.rmdir())
+            with locked(final):
+                os._exit(0 if lock_of(final).exists() else 3)
+        finally:
+            os._exit(4)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_many_take_turns(tmp_path: Path) -> None:

@@ -24,7 +24,6 @@ def locked(final: Path) -> Iterator[None]:
     """Keep others from writing the artefact at ``final``; one that is being written already is an error."""
     path = lock_of(final)
     made = _first_missing(path.parent)
-    path.parent.mkdir(parents=True, exist_ok=True)
     number = _take(path)
     if number is None:
         raise LinkwalkError(
@@ -43,7 +42,11 @@ def locked(final: Path) -> Iterator[None]:
 def _take(path: Path) -> int | None:
     """Open and lock the file of that name; None if somebody else holds it."""
     while True:
-        number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        except FileNotFoundError:  # somebody else has made nothing of it, and taken the empty folder away
+            continue
         if fcntl is None:
             return number
         try:

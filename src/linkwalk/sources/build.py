@@ -143,8 +143,9 @@ def _present(workspace: Path, plan: dict[str, Any], *, force: bool, strict: bool
         raise InputError(f"{workspace} is a file: name a folder for the workspace")
     if not workspace.exists() or all(entry.name in _OWN for entry in workspace.iterdir()):
         return None
+    unfinished = (workspace / "graph.partial").exists()  # first: it goes when the graph has come
     if not (workspace / "graph").exists():
-        if (workspace / "graph.partial").exists():
+        if unfinished:
             return None
         raise InputError(f"{workspace} holds something else: name an empty or a new folder with -o")
     if force:

@@ -15,6 +15,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,20 +49,21 @@ def _compiled(function: Function, **options: Any) -> Function:
 
     numba gives up where neither can be written, as in many containers.
     """
-    compiler: Callable[[Function], Function] = njit(cache=True, nogil=True, **options)
-    try:
-        return compiler(function)
-    except RuntimeError:
-        folder = _own_folder()
-    if folder is None:  # compiled anew in every process: seconds, but it works
-        compiler = njit(nogil=True, **options)
-        return compiler(function)
-    settings: Any = config
-    before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
-    try:
-        return compiler(function)
-    finally:
-        settings.CACHE_DIR = before
+    kept: Callable[[Function], Function] = njit(cache=True, nogil=True, **options)
+    with suppress(RuntimeError):
+        return kept(function)
+    if folder := _own_folder():
+        settings: Any = config
+        before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
+        try:
+            with suppress(RuntimeError):
+                return kept(function)
+        finally:
+            settings.CACHE_DIR = before
+    anew: Callable[[Function], Function] = njit(
+        nogil=True, **options
+    )  # in every process: seconds, but it works
+    return anew(function)
 
 
 def _own_folder() -> Path | None:

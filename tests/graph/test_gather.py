@@ -2,10 +2,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkwalk.graph.csr import gather_rows
+from linkwalk.compiled import OUTSIDE
+from linkwalk.graph.csr import Csr, gather_rows, transpose
 from tests.graph.conftest import csr, random_graph
 
 
@@ -36,3 +38,28 @@ def test_strings_are_gathered_and_taken(tmp_path: Path) -> None:
     assert blob.decode() == "".join(expected)
     assert lengths.tolist() == [len(t.encode()) for t in expected]
     assert graph.texts.gather(rows[:0])[0] == b""
+
+
+@pytest.mark.parametrize("row", [-1, 3, 2**40, -(2**63)])
+def test_a_row_that_is_not_there(row: int) -> None:
+    graph = csr(3, [(0, 1), (2, 0)])
+    with pytest.raises(IndexError, match=OUTSIDE):
+        graph.gather(np.array([0, row]))
+
+
+@pytest.mark.parametrize("bound", [-1, 3, 2**40, 2**63 - 1, -(2**63)])
+def test_rows_that_lead_outside(bound: int) -> None:
+    """No sizes are made of such bounds, and nothing is read there."""
+    for place in (1, 2):
+        indptr = np.array([0, 1, 2])
+        indptr[place] = bound
+        with pytest.raises(IndexError, match=OUTSIDE):
+            gather_rows(indptr, np.zeros(2, np.uint8), np.arange(2))
+
+
+@pytest.mark.parametrize("indptr", [[0, 1, 1], [1, 2, 2], [0, 2, 1], [0, 0, 3]])
+def test_a_transpose_is_whole(indptr: list[int]) -> None:
+    """Edges that no row has would stay as they were found in memory."""
+    graph = Csr(np.array(indptr), np.zeros(2, np.int32))
+    with pytest.raises(IndexError, match=OUTSIDE):
+        transpose(graph)

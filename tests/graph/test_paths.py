@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from linkwalk.compiled import OUTSIDE
 from linkwalk.errors import InputError
 from linkwalk.graph import paths
 from linkwalk.graph.csr import Csr, transpose
@@ -109,6 +110,16 @@ def test_epochs_begin_anew_before_they_overflow(monkeypatch: pytest.MonkeyPatch)
     for _ in range(10):
         assert search.path(0, 3) == (3, pytest.approx([0, 1, 2, 3]))
         assert search.distance(3, 0) == -1
+
+
+def test_a_search_that_fails_leaves_no_marks() -> None:
+    sound = csr(8, [(0, 1), (1, 2), (2, 3), (4, 1), (4, 5), (5, 3), (6, 3), (7, 3)])
+    targets = sound.indices.copy()
+    targets[sound.indptr[4] + 1] = 8
+    search = ShortestPaths(read_only(Csr(sound.indptr, targets)), read_only(transpose(sound)))
+    with pytest.raises(IndexError, match=OUTSIDE):
+        search.path(4, 3)
+    assert search.path(0, 3) == (3, pytest.approx([0, 1, 2, 3]))
 
 
 def test_pairs_must_be_pairs_of_nodes() -> None:

@@ -100,7 +100,7 @@ def _number_roots(parents: Int32s) -> int:
     return count
 
 
-@kernel
+@guarded
 def _find_strong(
     indptr: Int64s, indices: Int32s, label: Int32s, stack: Int32s, cursor: Int64s, root: NDArray[np.bool_]
 ) -> None:
@@ -108,7 +108,7 @@ def _find_strong(
 
     ``label`` is 0 before a visit, then the smallest visiting number reachable, in the end the component's,
     counted down from N - 1. A node is either on the way down (``stack`` from its left end) or waiting for its
-    component's root (from its right end), never both: one array holds the two stacks.
+    component's root (from its right end), never both: one array holds the two stacks, and has room for all nodes.
     """
     n = indptr.shape[0] - 1
     visiting, component = 1, n - 1

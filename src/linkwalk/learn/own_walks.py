@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from linkwalk.compiled import kernel, within
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
+from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.graph.paths import UNREACHABLE, flood
 from linkwalk.navigate import Episodes
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s, Journeys
-from linkwalk.policy.decisions import Bools, Decisions, visited_targets
+from linkwalk.policy.decisions import Bools, Decisions, actions_at, visited_targets
 from linkwalk.policy.heads import Compass
 from linkwalk.walks import ForwardWalks
 
@@ -80,9 +80,8 @@ class OwnWalks:
         walk = np.repeat(np.arange(len(goals)), PICKS)
         step = (rng.random(len(walk)) * journeys.steps[walk]).astype(np.int64)
         current = journeys.nodes[walk, step]
-        indptr, target = gather_rows(self.forward.indptr, self.forward.indices, current)
-        _, kind = gather_rows(self.forward.indptr, self.kinds, current)
-        visited = visited_targets(journeys.nodes, walk, step, indptr, target, self.forward.nodes)
+        indptr, target, kind = actions_at(self.forward, self.kinds, current)
+        visited = visited_targets(journeys.nodes, walk, step, indptr, target)
         distance = self._distances(goals, indptr, target)
         decisions, kept = _labelled(current, goals[walk], indptr, target, kind, visited, distance)
         return decisions, walk[kept]

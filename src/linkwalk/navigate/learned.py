@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from linkwalk.compiled import kernel
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
+from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.navigate.journeys import BACK, Bools, Episodes, Float32s, Journeys
-from linkwalk.policy.decisions import Decisions, visited_targets
+from linkwalk.policy.decisions import Decisions, actions_at, visited_targets
 from linkwalk.policy.heads import Table, log_softmax
 from linkwalk.walks.draws import draw, key_of
 
@@ -171,9 +171,8 @@ class Learned:
         step: Int64s,
     ) -> tuple[Decisions, Float32s]:
         """The links of pages, one page for each episode of ``row``, and their log-probabilities."""
-        indptr, target = gather_rows(self.graph.indptr, self.graph.indices, pages)
-        _, kind = gather_rows(self.graph.indptr, self.kinds, pages)
-        visited = visited_targets(journeys.nodes, row, step, indptr, target, self.graph.nodes)
+        indptr, target, kind = actions_at(self.graph, self.kinds, pages)
+        visited = visited_targets(journeys.nodes, row, step, indptr, target)
         none = np.zeros(0, np.int64)
         decisions = Decisions(pages, episodes.goals[row], indptr, target, kind, visited, none)
         logits, owner = self.table.logits(self.head, decisions, None if queries is None else queries[row])

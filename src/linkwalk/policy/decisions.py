@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.compiled import guarded, row_of, within
+from linkwalk.compiled import OUTSIDE, guarded, row_of, within
 from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
+from linkwalk.graph.store import KINDS
 from linkwalk.walks import Walks
 
 Bools = NDArray[np.bool_]
@@ -57,37 +58,41 @@ def from_walks(walks: Walks, forward: Csr, kinds: NDArray[np.uint8]) -> Decision
     steps = np.arange(walks.nodes.shape[1] - 1)[None, :] < walks.lengths[:, None]
     walk, step = np.nonzero(steps)
     current = walks.nodes[walk, step]
-    indptr, target = gather_rows(forward.indptr, forward.indices, current)
-    _, kind = gather_rows(forward.indptr, kinds, current)
-    visited = visited_targets(walks.nodes, walk, step, indptr, target, forward.nodes)
+    indptr, target, kind = actions_at(forward, kinds, current)
+    visited = visited_targets(walks.nodes, walk, step, indptr, target)
     taken = np.empty(len(current), np.int64)
     _find_taken(indptr, target, walks.nodes[walk, step + 1], taken)
     return Decisions(current, walks.goals[walk], indptr, target, kind, visited, taken)
 
 
-def visited_targets(
-    paths: Int32s, row: Int64s, step: Int64s, indptr: Int64s, target: Int32s, nodes: int
-) -> Bools:
-    """For each action whether its target is among the nodes of its path up to the step of the decision.
+def actions_at(
+    graph: Csr, kinds: NDArray[np.uint8], nodes: NDArray[np.integer]
+) -> tuple[Int64s, Int32s, NDArray[np.uint8]]:
+    """The links of some nodes: their bounds, targets and kinds, which policies look up, so that they must be there."""
+    indptr, target = gather_rows(graph.indptr, graph.indices, nodes)
+    _, kind = gather_rows(graph.indptr, kinds, nodes)
+    if len(target) and (target.min() < 0 or target.max() >= graph.nodes or kind.max() >= len(KINDS)):
+        raise IndexError(OUTSIDE)
+    return indptr, target, kind
 
-    A target that is none of the graph's ``nodes`` is an error: what follows looks its embedding up.
-    """
+
+def visited_targets(paths: Int32s, row: Int64s, step: Int64s, indptr: Int64s, target: Int32s) -> Bools:
+    """For each action whether its target is among the nodes of its path up to the step of the decision."""
     visited = np.zeros(len(target), np.bool_)
-    _mark_visited(paths, row, step, indptr, target, nodes, visited)
+    _mark_visited(paths, row, step, indptr, target, visited)
     return visited
 
 
 @guarded
 def _mark_visited(
-    paths: Int32s, row: Int64s, step: Int64s, indptr: Int64s, target: Int32s, nodes: int, visited: Bools
+    paths: Int32s, row: Int64s, step: Int64s, indptr: Int64s, target: Int32s, visited: Bools
 ) -> None:
     for s in range(row.shape[0]):
         path = paths[within(row[s], paths.shape[0]), : step[s] + 1]
         first, last = row_of(indptr, s, visited.shape[0])
         for action in range(first, last):
-            aim = within(target[action], nodes)
             for node in path:
-                if node == aim:
+                if node == target[action]:
                     visited[action] = True
                     break
 

@@ -9,7 +9,7 @@ mapped.
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.compiled import inlined, kernel
+from linkwalk.compiled import inlined, kernel, row_of
 
 Bytes = NDArray[np.uint8]
 Int32s = NDArray[np.int32]
@@ -92,6 +92,7 @@ def hash_spans(text: Bytes, starts: Int64s, ends: Int64s, classes: Bytes) -> tup
     longest = 0
     for i in range(starts.shape[0]):
         longest = max(longest, ends[i] - starts[i])
+    longest = min(longest, text.shape[0])
     first, last = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
     for i in range(starts.shape[0]):
         span = text[starts[i] : ends[i]]
@@ -164,6 +165,16 @@ def _cut_by_hyphen(span: Bytes, stop: int) -> bool:
 
 
 @kernel
+def _longest(bounds: Int64s, size: int) -> int:
+    """Bytes of the longest block."""
+    longest = 0
+    for block in range(bounds.shape[0] - 1):
+        first, last = row_of(bounds, block, size)
+        longest = max(longest, last - first)
+    return longest
+
+
+@kernel
 def count_surfaces(
     text: Bytes, bounds: Int64s, classes: Bytes, keys: Keys, slots: Int32s, seen: Int32s, small: bool = False
 ) -> None:
@@ -171,9 +182,7 @@ def count_surfaces(
 
     ``small`` counts the places where it stands with its capital made small instead.
     """
-    longest = 0
-    for block in range(bounds.shape[0] - 1):
-        longest = max(longest, bounds[block + 1] - bounds[block])
+    longest = _longest(bounds, text.shape[0])
     first, last = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
     for block in range(bounds.shape[0] - 1):
         span = text[bounds[block] : bounds[block + 1]]
@@ -210,9 +219,7 @@ def find_mentions(
     ``bounds`` are the blocks' byte offsets into ``text``, ``marks`` its bytes' ``BARRIER`` and ``SENTENCE`` bits.
     Positions are relative to the block. The first word of a sentence is tried without its capital, too.
     """
-    longest = 0
-    for block in range(bounds.shape[0] - 1):
-        longest = max(longest, bounds[block + 1] - bounds[block])
+    longest = _longest(bounds, text.shape[0])
     first, last = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
     found, mentions = 0, np.empty((4, 1024), np.int32)
     for block in range(bounds.shape[0] - 1):
@@ -248,9 +255,8 @@ def find_mentions(
                     if hit >= 0:
                         best, best_word = hit, reach
             if best >= 0:
-                if (
-                    found == mentions.shape[1]
-                ):  # every word may be one, and nobody knows how many words there are
+                # Every word may be a mention, and nobody knows how many words there are.
+                if found == mentions.shape[1]:
                     longer = np.empty((4, 2 * found), np.int32)
                     longer[:, :found] = mentions
                     mentions = longer

@@ -51,7 +51,7 @@ class ShortestWalks:
             # The number of the search that reached a node, and the node it came from, in one cache line.
             self._marks = np.zeros((forward.nodes, 2), np.int32)
             self._queue = np.empty(forward.nodes, np.int32)
-            self._epoch = 0
+            self._epoch = np.zeros(1, np.int64)
 
     def sample(self, count: int, rng: np.random.Generator) -> Walks:
         """Draw walks."""
@@ -64,7 +64,7 @@ class ShortestWalks:
 
     def _sample_exact(self, count: int, rng: np.random.Generator) -> Walks:
         walks = empty_walks(count, self.steps)
-        failed, self._epoch = _draw_exact(
+        failed = _draw_exact(
             self.reverse.indptr,
             self.reverse.indices,
             self._goals,
@@ -92,13 +92,16 @@ def _draw_exact(
     seed: np.uint64,
     multistep: bool,
     redraws: int,
-    epoch: int,
+    epoch: Int64s,
     marks: Int32s,
     queue: Int32s,
     nodes: Int32s,
     lengths: Int32s,
-) -> tuple[int, int]:
-    """Fill the walks over the transposed graph; returns the length that was not to be had, or 0, and the epoch."""
+) -> int:
+    """Fill the walks over the transposed graph; returns the length that was not to be had, or 0.
+
+    Every search counts the epoch up where it stands: marks of one that ends in an error are no other search's.
+    """
     steps = nodes.shape[1] - 1
     for walk in range(nodes.shape[0]):
         key = key_of(seed, 0, walk)
@@ -106,24 +109,24 @@ def _draw_exact(
         length = lengths[walk]
         number, found = _FIRST_GOAL_DRAW, 0
         for _ in range(redraws):
-            if epoch == _MAX_EPOCH:
+            if epoch[0] == _MAX_EPOCH:
                 marks[:] = 0
-                epoch = 0
-            epoch += 1
+                epoch[0] = 0
+            epoch[0] += 1
             goal = goals[below(draw(key, number), goals.shape[0])]
-            begin, end = _level(indptr, indices, goal, length, epoch, marks, queue)
+            begin, end = _level(indptr, indices, goal, length, epoch[0], marks, queue)
             found = end - begin
             if found:
                 node = queue[begin + below(draw(key, number + 1), found)]
                 break
             number += 2
         if not found:
-            return length, epoch
+            return int(length)
         for at in range(length + 1):
             nodes[walk, at] = node
             node = marks[node, 1]
         nodes[walk, length + 1 :] = -1
-    return 0, epoch
+    return 0
 
 
 @guarded

@@ -565,7 +565,7 @@ def judge(case: Case, code: int, said: str, expected: tuple[int, str]) -> str:
 
 
 _VARYING = re.compile(
-    r'(seconds|updates_per_second|questions_per_second|took_ms)\\?": ?[0-9.]+|cases/(expected-)?\d+'
+    r'(seconds|updates_per_second|questions_per_second|took_ms)\\?": ?[0-9.]+|"resumed_at": \w+|cases/(expected-)?\d+'
 )
 
 

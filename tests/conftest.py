@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 import pytest
 from hypothesis import settings
 
+from linkwalk.artifact import looking
 from linkwalk.graph.store import Graph
 from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.shard import ExtractConfig
@@ -160,6 +161,12 @@ def world(articles: int = 40, seed: int = 7) -> list[P]:
         P("Ring 2", "#REDIRECT [[Ring]]", redirect="Ring"),
     ]
     return pages
+
+
+@pytest.fixture(autouse=True)
+def nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test is not told of the damage that another one has done to what it had open."""
+    monkeypatch.setattr(looking, "_OPENED", {})
 
 
 def graph_files(workspace: Path) -> dict[str, bytes]:

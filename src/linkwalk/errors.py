@@ -3,7 +3,8 @@
 LinkwalkError            anything below: the command line prints its one line and exits with status 2
 ├── InputError           a file, a folder or an option that cannot be used
 └── ArtifactError        a workspace artefact that is missing, stale or of another format
-    └── DamagedError     a file of it is not as it was written
+    ├── DamagedError     a file of it is not as it was written
+    └── SuspectError     it holds what it should not: perhaps a file of it is damaged
 """
 
 from pathlib import Path
@@ -28,3 +29,7 @@ class DamagedError(ArtifactError):
         """``what`` is wrong with the file at ``path``, and ``remedy`` mends it: "run `linkwalk index WIKI --force`"."""
         super().__init__(f"{path} is damaged ({what}): {remedy}")
         self.path, self.what, self.remedy = path, what, remedy
+
+
+class SuspectError(ArtifactError):
+    """An artefact holds what it should not; whoever shows this first looks for damage (``artifact.explain``)."""

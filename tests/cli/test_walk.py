@@ -1,3 +1,4 @@
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -5,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from linkwalk.artifact import looking, seen
 from linkwalk.embed import Embeddings
 from linkwalk.graph.store import ENTITY, LINK, Graph
 from linkwalk.navigate import unit_rows
@@ -171,3 +173,37 @@ def test_sentences_that_cannot_be_looked_for(run: Run, world: Path, args: list[s
     assert (ran.status, ran.out) == (2, "")
     assert ran.err.count("\n") == 1
     assert message in ran.err
+
+
+def test_embeddings_that_are_no_numbers_are_named_by_their_file(
+    world: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = world / "embeddings" / "random" / "vectors.npy"
+    vectors = np.load(path)
+    vectors[2, 3] = np.nan
+    np.save(path, vectors)
+    monkeypatch.setattr(
+        looking, "SMALL", 0
+    )  # as of a large file, whose checksum is not compared when it is opened
+    words = ("--from", "Alpha", "--to", "Gamma", "--agent", "greedy-unvisited", "--embeddings", "random")
+    done = run("walk", world, *words)
+    assert (done.status, done.err.count("\n")) == (2, 1)
+    assert done.err.startswith(f"error: {path} is damaged (its checksum")
+
+
+def test_a_block_without_links_is_believed_once_the_columns_are_looked_at(world: Path, run: Run) -> None:
+    words = ("--from", "Echo", "--to", "Gamma", "--agent", "random")
+    assert "Echo (0) has no links" in run("walk", world, *words).err
+    path = world / "graph" / "out_indptr.npy"
+    whole = path.read_bytes()
+    column = np.load(path)
+    column[[1, 4]] = 0
+    path.write_bytes(whole[: -column.nbytes] + column.tobytes())
+    folder, before = path.parent, seen._TICK_S
+    seen._TICK_S = 0.0  # a note that all has been looked at, as where a disk loses bits
+    files = json.loads((folder / "manifest.json").read_bytes())["files"]
+    seen.note(world, "graph", seen.states(folder / name for name in files), "sound")
+    seen._TICK_S = before
+    done = run("walk", world, "--from", "Alpha", "--to", "Gamma", "--agent", "random")
+    assert done.status == 2
+    assert "out_indptr.npy is damaged" in done.err

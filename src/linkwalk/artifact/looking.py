@@ -16,7 +16,7 @@ from linkwalk.artifact import seen
 from linkwalk.artifact.files import checksum
 from linkwalk.artifact.manifest import MANIFEST, is_spelt_right, read_manifest
 from linkwalk.artifact.parsing import in_words, is_failure
-from linkwalk.errors import ArtifactError, DamagedError, LinkwalkError
+from linkwalk.errors import ArtifactError, DamagedError, LinkwalkError, SuspectError
 
 SMALL = 1 << 20
 """Bytes up to which a file is read whole when it is first opened."""
@@ -111,12 +111,13 @@ def faults(
 
 def explain(error: BaseException) -> LinkwalkError | None:
     """The damage behind an error that nobody expected, if an artefact that is open has any; all of it is read."""
-    if isinstance(error, LinkwalkError):
-        return error
+    known = error if isinstance(error, LinkwalkError) else None
+    if known is not None and not isinstance(known, SuspectError):
+        return known
     if not is_failure(error) or isinstance(error, ImportError):
         return None
     looks = [look for look in list(_OPENED.values()) if look.folder.exists()]
-    return next((found for look in looks if (found := look.error()) is not None), None)
+    return next((found for look in looks if (found := look.error()) is not None), known)
 
 
 def _wrong_size(path: Path, facts: dict[str, Any]) -> str | None:

@@ -33,7 +33,7 @@ def main(args: list[str] | None = None) -> NoReturn:
         command = context.command_path if context is not None else "linkwalk"
         _fail(f"{error.format_message()} (see `{command} --help`)")  # type: ignore[attr-defined]
     except LinkwalkError as error:
-        _fail(str(error))
+        _fail(str(_explained(error)))
     except MemoryError:
         _fail("out of memory: use fewer --workers, or a machine with more")
     except BrokenPipeError:  # the reader of our output has left, as `head` does

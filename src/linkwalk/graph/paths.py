@@ -53,6 +53,7 @@ def no_way_out(graph: Graph, start: int) -> str | None:
     """One line on a block that nothing can be reached from; None if it has links."""
     if len(graph.forward.row(start)):
         return None
+    graph.check()  # before anybody is told so: can the columns be right?
     return f"{graph.name(start)} has no links, so no path leads anywhere: start elsewhere"
 
 
@@ -60,6 +61,7 @@ def why_no_path(graph: Graph, start: int, goal: int) -> str:
     """One line on why no path leads from a block to another."""
     if stuck := no_way_out(graph, start):
         return stuck
+    graph.check()
     a, b = graph.name(start), graph.name(goal)
     if not len(graph.reverse.row(goal)):
         return f"nothing links to {b}, so no path leads there: choose another goal"

@@ -16,7 +16,7 @@ from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from linkwalk.compiled import OUTSIDE
-from linkwalk.errors import ArtifactError
+from linkwalk.errors import SuspectError
 from linkwalk.navigate.journeys import Float32s
 
 MAPPED = 1 << 30
@@ -32,7 +32,7 @@ def unit_rows(vectors: NDArray[Any]) -> Float32s:
         lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows))
         if not np.isfinite(lengths).all():
             node = at + int(np.argmin(np.isfinite(lengths)))
-            raise ArtifactError(
+            raise SuspectError(
                 f"the embedding of node {node} is not a number: run `linkwalk embed WIKI` again"
             )
         lengths[lengths == 0] = 1

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from threading import Lock
 
 from linkwalk.artifact import explain
-from linkwalk.errors import LinkwalkError
+from linkwalk.errors import LinkwalkError, SuspectError
 from linkwalk.serve.errors import ApiError
 
 _LOG = logging.getLogger(__name__)
@@ -27,6 +27,10 @@ class Damage:
         """Raise the damage behind an error in its place; work that may take long, not for an event loop."""
         try:
             yield
+        except SuspectError as error:
+            if (found := self._behind(error)) is not None:
+                raise found from None
+            raise
         except (LinkwalkError, ApiError):
             raise
         except BaseException as error:
@@ -40,7 +44,8 @@ class Damage:
     def _behind(self, error: BaseException) -> LinkwalkError | None:
         with self._lock:
             if time.monotonic() >= self._until:
-                self._found = explain(error)
+                found = explain(error)
+                self._found = None if found is error else found
                 self._until = time.monotonic() + _EVERY
                 if self._found is not None:
                     _LOG.error("%s", self._found)

@@ -205,7 +205,7 @@ def open_vectors(
     wiki: Path, graph: "Graph", agents: list[str], name: str | None, shelf: Shelf | None = None
 ) -> "Units | None":
     """Embeddings of unit length; None if there are none, and neither an agent nor the user wants them."""
-    from linkwalk.errors import ArtifactError
+    from linkwalk.errors import ArtifactError, DamagedError, SuspectError
     from linkwalk.navigate import BLIND
 
     try:
@@ -215,6 +215,8 @@ def open_vectors(
             raise
         if BLIND.issuperset(agents):
             return None
+        if isinstance(error, DamagedError | SuspectError):
+            raise
         raise ArtifactError(f"{error}, or name an agent that needs none, such as random") from None
 
 

@@ -31,7 +31,8 @@ from bz2 import compress
 from bz2 import open as open_bz2
 from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,11 +42,10 @@ sys.path.insert(1, str(Path(__file__).parents[1]))
 import numpy as np
 from tests.killing import at_touches, kill_at
 
-from faults import Started, copy, in_child, run, sentence_of, share_encoder, start
+from faults import LIMIT_S, Started, copy, in_child, run, sentence_of, share_encoder, start
 from linkwalk.progress import Progress
 from report import report
 
-Rng = np.random.Generator
 Look = Callable[[Path], str]
 State = list[str | None]
 """What is at the places of what a verb makes; None where there is nothing."""
@@ -111,8 +111,8 @@ class Work(NamedTuple):
     """What there is before: its place, and where it was made."""
     words: str
     look: Look
-    places: tuple[str, ...]
-    """Of what it makes."""
+    places: str
+    """Of what it makes: one, or several in a line."""
 
 
 class Pair(NamedTuple):
@@ -151,43 +151,38 @@ OTHER = {"wiki/graph": "second/graph"}
 BEHIND = OTHER | {"wiki/index": "first/index"}
 SPLIT = GRAPH | {"halves": "halves"}
 
-_GRAPH, _INDEX, _DENSE = ("wiki/graph",), ("wiki/index",), ("wiki/index/dense",)
-_RANDOM, _TABLE = ("wiki/embeddings/random",), ("wiki/embeddings/minilm",)
-_OURS, _OWN, _HALVES = (
-    ("wiki/policies/ours",),
-    ("wiki/rerankers/own",),
-    ("halves/train/graph", "halves/eval/graph"),
-)
 _build = "build {first} -o {wiki} --workers 1"
 _random = "embed {wiki} --encoder random"
 _embed = "embed {wiki} --max-tokens 12 --device cpu"
 _dense = "index {wiki} --dense --embeddings random"
 _train = f"train {{wiki}} --name ours {LEARN}"
 _target = f"train {{wiki}} --target ours {READ}"
+_ours, _own = "wiki/policies/ours", "wiki/rerankers/own"
+_halves = "halves/train/graph halves/eval/graph"
 _reranker = f"train {{wiki}} --reranker {{lists}} --name own {RANK}"
 
 WORKS = {
     work.name: work
     for work in (
-        Work("build", {}, _build, content, _GRAPH),
-        Work("build, 2 workers", {}, "build {streams} -o {wiki} --workers 2", content, _GRAPH),
-        Work("build --force", OTHER, f"{_build} --force", content, _GRAPH),
-        Work("embed random", GRAPH, _random, content, _RANDOM),
-        Work("embed", GRAPH, _embed, content, _TABLE),
-        Work("embed --force", TABLE, f"{_embed} --tanh --force", content, _TABLE),
-        Work("index", GRAPH, "index {wiki}", answers, _INDEX),
-        Work("index, update", GRAPH | {"wiki/index": "second/index"}, "index {wiki}", answers, _INDEX),
-        Work("index --force", INDEX, "index {wiki} --force", answers, _INDEX),
-        Work("index --dense", RANDOM, _dense, neighbours, _DENSE),
-        Work("index --dense --force", INDEX, f"{_dense} --force", neighbours, _DENSE),
-        Work("train", TABLE, _train, weights, _OURS),
-        Work("train --force", POLICY, f"{_train} --set seed=1 --force", weights, _OURS),
-        Work("train --target", POLICY, _target, weights, _OURS),
-        Work("train --target --force", READER, f"{_target} --set seed=1 --force", weights, _OURS),
-        Work("train --reranker", GRAPH, _reranker, weights, _OWN),
-        Work("train --reranker --force", RERANKER, f"{_reranker} --set seed=1 --force", weights, _OWN),
-        Work("split", GRAPH, "split {wiki} -o {halves}", content, _HALVES),
-        Work("split again", SPLIT, "split {wiki} -o {halves} --by node", content, _HALVES),
+        Work("build", {}, _build, content, "wiki/graph"),
+        Work("build, 2 workers", {}, "build {streams} -o {wiki} --workers 2", content, "wiki/graph"),
+        Work("build --force", OTHER, f"{_build} --force", content, "wiki/graph"),
+        Work("embed random", GRAPH, _random, content, "wiki/embeddings/random"),
+        Work("embed", GRAPH, _embed, content, "wiki/embeddings/minilm"),
+        Work("embed --force", TABLE, f"{_embed} --tanh --force", content, "wiki/embeddings/minilm"),
+        Work("index", GRAPH, "index {wiki}", answers, "wiki/index"),
+        Work("index, update", GRAPH | {"wiki/index": "second/index"}, "index {wiki}", answers, "wiki/index"),
+        Work("index --force", INDEX, "index {wiki} --force", answers, "wiki/index"),
+        Work("index --dense", RANDOM, _dense, neighbours, "wiki/index/dense"),
+        Work("index --dense --force", INDEX, f"{_dense} --force", neighbours, "wiki/index/dense"),
+        Work("train", TABLE, _train, weights, _ours),
+        Work("train --force", POLICY, f"{_train} --set seed=1 --force", weights, _ours),
+        Work("train --target", POLICY, _target, weights, _ours),
+        Work("train --target --force", READER, f"{_target} --set seed=1 --force", weights, _ours),
+        Work("train --reranker", GRAPH, _reranker, weights, _own),
+        Work("train --reranker --force", RERANKER, f"{_reranker} --set seed=1 --force", weights, _own),
+        Work("split", GRAPH, "split {wiki} -o {halves}", content, _halves),
+        Work("split again", SPLIT, "split {wiki} -o {halves} --by node", content, _halves),
     )
 }
 
@@ -292,10 +287,13 @@ def in_small_pieces() -> None:
 
 def warm(folder: Path) -> None:
     """Load what every process would load first of all, here once: each is forked from this one."""
-    import linkwalk.cli.train_reranker
-    import linkwalk.learn.target
-    import linkwalk.retrieve.dense  # noqa: F401
-
+    for name in (
+        "linkwalk.cli.train_reranker",
+        "linkwalk.learn.target",
+        "linkwalk.retrieve.dense",
+        "torch.utils.tensorboard",
+    ):
+        import_module(name)
     first, place = folder / "made" / "first", folder / "warm"
     start, goal = ends(folder)
     for words in (
@@ -310,6 +308,7 @@ def warm(folder: Path) -> None:
     share_encoder()
 
 
+@lru_cache
 def ends(folder: Path) -> tuple[str, str]:
     """Two articles to walk between."""
     from linkwalk.graph.store import Graph
@@ -389,9 +388,9 @@ class Place:
         }
         return [word.format(**names) for word in words.split()]
 
-    def run(self, words: str) -> None:
+    def run(self, words: str, before: Callable[[], object] = lambda: None) -> None:
         """Run something to its end, which must be a good one."""
-        started = begin(self.words(words))
+        started = begin(self.words(words), before)
         wait(started)
         if started.code:
             raise Failure(f"status {started.code} of {words}: {started.output}")
@@ -416,7 +415,7 @@ class Place:
                 faults += [
                     f"{fault.path}: {fault.what}" for one in check(self.root / name) for fault in one.faults
                 ]
-        places = [self.root / place for place in work.places]
+        places = [self.root / place for place in work.places.split()]
         state = [work.look(place) if place.exists() else None for place in places] if not faults else []
         print(json.dumps({"faults": faults, "state": state}))
 
@@ -446,18 +445,18 @@ def is_held(lock: Path) -> bool:
 
 
 def know(work: Work, folder: Path) -> Known:
-    """Run a verb alone, twice: how long it takes, what comes of it, and how often it touches files."""
-    place, began = Place(folder, "known", work.start), time.monotonic()
-    place.run(work.words)
-    seconds, new = time.monotonic() - began, place.see(work)
-    place = Place(folder, "known", work.start)
-    touches = folder / "touches"
-    file = os.open(touches, os.O_CREAT | os.O_WRONLY | os.O_TRUNC)
-    wait(begin(place.words(work.words), lambda: at_touches(place.root, lambda: os.write(file, b"."))))
-    os.close(file)
-    known = Known(seconds, touches.stat().st_size, new)
-    place.finish(work, known)
-    return known
+    """Run a verb alone, twice: how long it takes, how often it touches files, and what comes of it."""
+    seconds, states, touches = [], [], folder / "touches"
+    for _ in range(2):
+        place, began = Place(folder, "known", work.start), time.monotonic()
+        with touches.open("wb", buffering=0) as file:
+            count = partial(at_touches, place.root, partial(os.write, file.fileno(), b"."))
+            place.run(work.words, count)
+        seconds.append(time.monotonic() - began)
+        states.append(place.see(work))
+    if states[0] != states[1] or place.left_over():
+        raise SystemExit(f"{work.name} makes {states}, and leaves {place.left_over()}")
+    return Known(min(seconds), touches.stat().st_size, states[0])
 
 
 # The cases.
@@ -482,8 +481,9 @@ def killed(number: int, seed: int, folder: Path, known: dict[str, Known]) -> Out
     found: list[str] = []
     try:
         old = place.see(work)
-        for _ in range(int(rng.choice([1, 1, 1, 2, 3]))):
-            late = not kill_once(place.words(work.words), place.root, known[work.name], rng)
+        for before in range(int(rng.choice([1, 1, 1, 2, 3]))):
+            share = rng.random() / (1 + before)  # less is to be done each time
+            late = not kill_once(place, work, share, known[work.name], by_clock=rng.random() < 0.5)
             state = place.see(work)
             found.append("too late" if late else which(state, old, known[work.name].new))
         place.run(work.words)
@@ -494,23 +494,23 @@ def killed(number: int, seed: int, folder: Path, known: dict[str, Known]) -> Out
     return Outcome(f"k{number}", work.name, found)
 
 
-def kill_once(words: list[str], root: Path, known: Known, rng: Rng) -> bool:
-    """Begin a verb and kill it, by the clock or when it touches a file; False if it was faster."""
-    share = rng.random()
-    if rng.random() < 0.5:
-        started = begin(words, partial(kill_at, 1 + int(share * known.touches), root))
-        wait(started)
-    else:
+def kill_once(place: Place, work: Work, share: float, known: Known, *, by_clock: bool) -> bool:
+    """Begin a verb and kill it at a share of its work, by the clock or as it touches a file; False if it was faster."""
+    words = place.words(work.words)
+    if by_clock:
         started = begin(words)
-        if not wait(started, time.monotonic() + 1.1 * share * known.seconds):
+        if not wait(started, time.monotonic() + share * known.seconds):
             kill(started)
-    if started.code not in (0, -signal.SIGKILL):
+    else:
+        started = begin(words, partial(kill_at, 1 + int(share * known.touches), place.root))
+        wait(started)
+    if started.code not in (0, -signal.SIGKILL) or time.monotonic() - started.began > LIMIT_S:
         raise Failure(f"status {started.code} of a verb that was to be killed: {started.output}")
     return started.code != 0
 
 
 def which(state: State, old: State, new: State) -> str:
-    """Whether every artefact is the old one or the new one; "both" where a verb that makes two has replaced one."""
+    """Whether what a verb makes is the old one or the new one; of two one may be this, the other that."""
     kinds = set()
     for is_now, was, will in zip(state, old, new, strict=True):
         if is_now not in (was, will):
@@ -617,7 +617,10 @@ def cases(
         todo = [(killed if only[0] == "k" else paired, only)]
     with Progress().stage("kills", len(todo), "cases") as stage:
         for case, name in todo:
-            yield case(int(name[1:]), seed, folder, known)
+            outcome = case(int(name[1:]), seed, folder, known)
+            if outcome.failure:
+                print(f"{name}, {outcome.name}: {outcome.failure}", file=sys.stderr, flush=True)
+            yield outcome
             stage.advance()
 
 

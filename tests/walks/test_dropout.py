@@ -3,6 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from linkwalk.compiled import OUTSIDE
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.walks import Dropout, ForwardWalks, Walks, drop_edges
@@ -80,3 +81,10 @@ def test_no_walks_hide_nothing(graph: Csr, walks: Walks) -> None:
 def test_what_is_no_probability_is_refused(graph: Csr, walks: Walks, probability: float) -> None:
     with pytest.raises(InputError, match="choose 0 to 1"):
         drop_edges(graph, walks, probability=probability, rng=np.random.default_rng(1))
+
+
+@pytest.mark.parametrize("lengths", [[3, 0], [-1, 2], [2, -2]])
+def test_walks_longer_than_they_are_are_refused(graph: Csr, lengths: list[int]) -> None:
+    walks = Walks(np.zeros((2, 3), np.int32), np.array(lengths, np.int32))
+    with pytest.raises(IndexError, match=OUTSIDE):
+        drop_edges(graph, walks, rng=np.random.default_rng(0))

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,6 +47,12 @@ def test_a_walk_that_comes_back_has_no_steps_left() -> None:
     graph = csr(2, [(0, 1), (1, 0), (0, 0)])
     walks = Walks(np.array([[0, 1, 0, 0]], np.int32), np.array([3], np.int32))
     assert as_lists(take_shortcuts(graph, walks)) == [[0]]
+
+
+def test_a_walk_that_no_link_leads_along_is_refused() -> None:
+    walks = Walks(np.array([[0, 1, 2]], np.int32), np.array([2], np.int32))
+    with pytest.raises(ValueError, match="does not follow"):
+        take_shortcuts(csr(3, [(0, 1), (2, 0)]), walks)
 
 
 def test_the_sampler_cuts_forward_walks_whose_ends_differ() -> None:

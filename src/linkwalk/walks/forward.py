@@ -98,7 +98,7 @@ def _walk(
                 first = indptr[here[k]]
                 degree = indptr[here[k] + _ONE] - first
                 if degree <= 0:
-                    lengths[rows[k]] = step - 1 + within(degree, 1)
+                    lengths[rows[k]] = step - 1 + within(degree, 1)  # no row ends before it begins
                     continue
                 link = first + below(draw(keys[k], _FIRST_STEP_DRAW + step), degree)
                 links[found] = within(link, indices.shape[0])

@@ -1,6 +1,5 @@
 """Whatever one asks ``walk``, ``eval`` and ``train`` for: one line that says what to do and status 2, no traceback."""
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from linkwalk.policy.heads import HeadConfig, build_head
 from tests.cli.conftest import Ran
 from tests.cli.test_bad_input import assert_refused
 from tests.graph.conftest import Page, write_graph
+from tests.older import unseal
 
 Run = Callable[..., Ran]
 TRAIN = ("--set", "updates=3", "--set", "batch=4", "--set", "steps=4", "-q")
@@ -195,7 +195,9 @@ def spoil(folder: Path, *, nan: bool) -> None:
 def test_weights_that_are_not_numbers(run: Run, wiki: Path, agent: str, nan: bool) -> None:
     folder = wiki / "policies" / agent
     spoil(folder, nan=nan)
-    message = f"{folder} " + ("holds weights that are not numbers" if nan else "is damaged")
+    unseal(folder)  # else a checksum tells
+    why = "weights that are not numbers" if nan else ""
+    message = f"{folder / 'weights.safetensors'} is damaged ({why}"
     for name in (agent, folder):
         for options in ((), ("--back",)):
             assert_refused(walk(run, wiki, "Iron", "Copper", "--agent", name, *options), message)
@@ -206,16 +208,19 @@ def test_weights_that_are_not_numbers(run: Run, wiki: Path, agent: str, nan: boo
 @pytest.mark.parametrize("agent", POLICIES)
 def test_a_policy_that_is_none(run: Run, wiki: Path, agent: str) -> None:
     path = wiki / "policies" / agent / "manifest.json"
-    manifest = json.loads(path.read_bytes())
+    whole = path.read_bytes()
     unknown = "has a head that this version does not know"
     for change, message in (
         ({"artifact": "embeddings"}, "policy"),
         ({"format": 99}, "format 99"),
+        ({"format": 2}, "it is not as it was written"),
         ({"head": {"head": "deep", "width": 8}}, unknown),
-        ({"head": None}, unknown),
+        ({"head": None}, "no `head`"),
         (None, ""),
     ):
-        path.write_text("{broken" if change is None else json.dumps(manifest | change))
+        path.write_bytes(b"{broken" if change is None else whole)
+        if change is not None:
+            unseal(path.parent, **change)
         for ran in (
             walk(run, wiki, "Iron", "Copper", "--agent", agent),
             evaluate(run, wiki, "--agent", agent),
@@ -229,6 +234,7 @@ def test_embeddings_that_are_not_numbers(run: Run, wiki: Path, agent: str) -> No
     vectors = np.lib.format.open_memmap(wiki / "embeddings" / "random" / "vectors.npy", "r+")
     vectors[2, 5] = np.nan
     vectors.flush()
+    unseal(wiki / "embeddings" / "random")  # else a checksum tells
     message = "the embedding of node 2 is not a number: run `linkwalk embed WIKI` again"
     assert_refused(walk(run, wiki, "Iron", "Copper", "--agent", agent), message)
     assert_refused(evaluate(run, wiki, "--agent", agent), message)

@@ -35,8 +35,6 @@ __all__ = [
     "digest",
     "explain",
     "faults",
-    "fingerprint_file",
-    "finish",
     "in_words",
     "is_whole",
     "locked",
@@ -56,14 +54,3 @@ __all__ = [
     "write_piece",
     "writing",
 ]
-
-
-# The names of before, until their last callers are gone.
-from pathlib import Path as _Path
-
-from linkwalk.artifact.files import exchange as finish
-
-
-def fingerprint_file(path: _Path) -> str:
-    """Fingerprint of a file: all of its bytes."""
-    return checksum(path)

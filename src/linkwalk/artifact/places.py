@@ -46,28 +46,28 @@ def writing(path: Path) -> Iterator[None]:
         ) from None
 
 
-def steady(folder: Path, opening: Callable[[], Opened]) -> Opened:
+def steady(folder: Path, opening: Callable[[], Opened], *, name: str = MANIFEST) -> Opened:
     """What ``opening`` opens of an artefact, from one version of it: again if another took its place meanwhile.
 
     An artefact's place is taken in one step, but its files are opened one by one: the first may be of the old one, the
     next of the new one.
     """
     while True:
-        version = _version(folder)
+        version = _version(folder / name)
         try:
             opened = opening()
         except ArtifactError:
-            if _version(folder) == version:
+            if _version(folder / name) == version:
                 raise
         else:
-            if _version(folder) == version:
+            if _version(folder / name) == version:
                 return opened
 
 
-def _version(folder: Path) -> tuple[int, int, int] | None:
+def _version(manifest: Path) -> tuple[int, int, int] | None:
     """Which manifest stands there; None where there is none."""
     try:
-        state = (folder / MANIFEST).stat()
+        state = manifest.stat()
     except OSError:
         return None
     return state.st_ino, state.st_mtime_ns, state.st_size

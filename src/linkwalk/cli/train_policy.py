@@ -94,7 +94,7 @@ class _Training:
 
     def made(self) -> _Trained | None:
         """The policy that is there, if the same training made it; another one is an error."""
-        from linkwalk.artifact.places import clear
+        from linkwalk.artifact import clear
         from linkwalk.errors import InputError
         from linkwalk.learn.metrics import read_rows
         from linkwalk.learn.state import differences, read_state

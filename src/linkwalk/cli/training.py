@@ -37,7 +37,7 @@ def new_folder(wiki: Path, name: str) -> Path:
 @contextmanager
 def scratch(partial: Path) -> Iterator[Path]:
     """An empty folder to train in, for trainings that begin anew: nothing goes on from what a stopped one leaves."""
-    from linkwalk.artifact.places import clear
+    from linkwalk.artifact import clear
 
     clear(partial)
     partial.mkdir(parents=True)

@@ -14,8 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from linkwalk.artifact import parsing
-from linkwalk.artifact.places import clear
+from linkwalk.artifact import clear, parsing
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.learn.imitation import Batches, cloning_loss, sampler

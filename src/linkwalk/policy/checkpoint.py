@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwalk.artifact import MANIFEST, look_at, parsing, publish, read_manifest, seal
-from linkwalk.artifact.places import clear, steady
+from linkwalk.artifact import MANIFEST, clear, look_at, parsing, publish, read_manifest, seal, steady
 from linkwalk.errors import ArtifactError, InputError
 
 if TYPE_CHECKING:

@@ -19,9 +19,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from linkwalk.artifact import FORMAT, FORMATS, parsing, read_json, write_json
+from linkwalk.artifact import FORMAT, FORMATS, parsing, read_json, steady, write_json
 from linkwalk.artifact import MANIFEST as OF_POLICY
-from linkwalk.artifact.places import steady
 from linkwalk.embed import Embeddings
 from linkwalk.embed.encoder import TransformerEncoder, forward
 from linkwalk.errors import ArtifactError

@@ -26,8 +26,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.artifact import faults, locked, look_at, parsing, publish, read_manifest, seal, sync
-from linkwalk.artifact.places import clear, steady, tidy_up, writing
+from linkwalk.artifact import (
+    clear,
+    faults,
+    locked,
+    look_at,
+    parsing,
+    publish,
+    read_manifest,
+    seal,
+    steady,
+    sync,
+    tidy_up,
+    writing,
+)
 from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkError
 from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from linkwalk.artifact import parsing, read_manifest, seal
+from linkwalk.artifact import parsing, read_manifest, seal, steady
 from linkwalk.device import choose_device, compute_dtype
 from linkwalk.embed.batches import by_length, pad
 from linkwalk.embed.encoder import FROM_DISK, TransformerEncoder, open_encoder, refuse_code, silence
@@ -272,7 +272,7 @@ def load_cross(folder: Path, *, device: str = "auto") -> "CrossEncoder | Classif
         raise InputError(
             f"{folder} holds no reranker: give a folder with {MANIFEST} or a sequence classifier's {_HUB}"
         )
-    manifest, config, weights = read_cross(folder)
+    manifest, config, weights = steady(folder, lambda: read_cross(folder), name=MANIFEST)
     plain = open_encoder(config.encoder, device=device)
     if find_model(config.encoder).fingerprint != manifest["model"]:
         raise ArtifactError(

@@ -15,6 +15,7 @@ import numpy as np
 
 from linkwalk.artifact import (
     checksum,
+    clear,
     digest,
     locked,
     look_at,
@@ -23,10 +24,11 @@ from linkwalk.artifact import (
     read_json,
     read_manifest,
     seal,
+    steady,
     sync,
     write_json,
+    writing,
 )
-from linkwalk.artifact.places import clear, steady, writing
 from linkwalk.embed.store import Embeddings
 from linkwalk.errors import ArtifactError, DamagedError, InputError
 from linkwalk.graph.csr import Int32s

@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from linkwalk.artifact import locked, look_at, publish, read_manifest, seal
-from linkwalk.artifact.places import clear, steady
+from linkwalk.artifact import clear, locked, look_at, publish, read_manifest, seal, steady
 from linkwalk.compiled import kernel
 from linkwalk.errors import ArtifactError, DamagedError, LinkwalkError
 from linkwalk.graph.columns import Strings, map_array

@@ -559,6 +559,8 @@ def judge(case: Case, code: int, said: str, expected: tuple[int, str]) -> str:
     lines = [line for line in said.splitlines() if line.startswith("error: ")]
     folder, name = Path(case.file).parent, Path(case.file).name
     named = [line for line in lines if name in line or f"/{folder}" in line or case.damage == "gone"]
+    if case.damage == "foreign":  # a manifest that is whole, of another graph
+        named += [line for line in lines if "another graph" in line or "older than the graph" in line]
     if code != 2 or not lines or (case.verb != "serve" and len(lines) != 1):
         return "traceback" if code not in (1, 2) else "unnamed"
     return "refused" if named else "unnamed"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 
+from linkwalk.artifact import seal
 from linkwalk.embed import Embeddings
 from linkwalk.evaluate import paper
 from linkwalk.graph.store import Graph
@@ -142,8 +143,8 @@ def test_a_folder_of_halves_is_taken_as_it_is(run: Run, wiki: Path, tmp_path: Pa
 
 def test_halves_take_their_embeddings_from_the_whole(run: Run, wiki: Path) -> None:
     assert run("embed", wiki, "--encoder", "random", "--name", "toy", "-q").status == 0
-    manifest = wiki / "embeddings" / "toy" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace('"encoder": "random"', '"encoder": "toy"'))
+    folder = wiki / "embeddings" / "toy"
+    seal(folder, json.loads((folder / "manifest.json").read_bytes()) | {"encoder": "toy"})
     options = [option if option != "random" else "toy" for option in TINY]
     assert run("reproduce", "table7", wiki, *options, "--rows", "greedy").status == 0
     for half in ("train", "eval"):

@@ -10,11 +10,9 @@ import numpy as np
 from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.navigate.chance import below, stream
-from linkwalk.navigate.cosine import cosine
 from linkwalk.navigate.journeys import BACK, Float32s, Journeys
 from linkwalk.navigate.memory import NEVER, blank_memory, last_seen, remember
-
-NONE = -1
+from linkwalk.navigate.unvisited import NONE, best_unseen
 
 
 @kernel
@@ -42,21 +40,18 @@ def depth_first(
         nodes[e, 0] = opened[0] = node
         remember(memory, node, 0)
         while node != goal and step < budget:
-            choice, best, unseen = NONE, np.float32(-np.inf), 0
+            choice, unseen = NONE, 0
             first, last = row_of(indptr, node, indices.shape[0])
-            for i in range(last - first if top < depth else 0):
-                target = indices[first + i]
-                if last_seen(memory, target) != NEVER:
-                    continue
-                unseen += 1
-                if greedy:
-                    score = cosine(vectors[within(target, vectors.shape[0])], queries[e])
-                    if score > best:
-                        choice, best = i, score
-                else:  # the n-th unseen link replaces the choice with probability 1/n: uniform in one pass
-                    state, draw = below(state, unseen)
-                    if draw == 0:
-                        choice = i
+            if top < depth and greedy:
+                choice = best_unseen(indptr, indices, vectors, node, queries[e], memory)[0]
+            elif top < depth:
+                # The n-th unseen link replaces the choice with probability 1/n: uniform in one pass.
+                for i in range(last - first):
+                    if last_seen(memory, indices[first + i]) == NEVER:
+                        unseen += 1
+                        state, draw = below(state, unseen)
+                        if draw == 0:
+                            choice = i
             if choice == NONE:
                 if top == 0:
                     break

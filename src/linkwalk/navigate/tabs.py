@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.compiled import kernel, row_of, within
+from linkwalk.compiled import guarded, kernel, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.graph.store import LINK
@@ -140,6 +140,17 @@ def read_tabs(
     return tabs
 
 
+@guarded
+def _best(value: Float32s, heard: Int32s) -> int:
+    """Of the slots heard of the one that is worth most and has not been read, the first of equals; or -1."""
+    best = -1
+    for i in range(heard.shape[0]):
+        at = heard[i]
+        if value[at] != _READ and (best < 0 or value[at] > value[best]):
+            best = at
+    return best
+
+
 @kernel
 def _read(
     indptr: Int64s,
@@ -182,11 +193,7 @@ def _read(
                 heard[known] = at
                 known += 1
         for place in range(count):
-            best = -1
-            for i in range(known):
-                at = heard[i]
-                if value[at] != _READ and (best < 0 or value[at] > value[best]):
-                    best = at
+            best = _best(value, heard[:known])
             if best < 0:
                 break
             node = pages[best]

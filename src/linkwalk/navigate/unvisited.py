@@ -20,7 +20,7 @@ NONE = -1
 
 
 @kernel
-def _best_unseen(
+def best_unseen(
     indptr: Int64s, indices: Int32s, vectors: Float32s, node: int, query: Float32s, memory: Int32s
 ) -> tuple[int, np.float32]:
     """The link to an unseen page that is closest to the goal, the first of equals, and its cosine; or NONE."""
@@ -72,7 +72,7 @@ def unvisited(
         node, goal, top, step = starts[e], goals[e], 0, 0
         nodes[e, 0] = opened[0] = node
         remember(memory, node, 0)
-        links[0], scores[0] = _best_unseen(indptr, indices, vectors, node, query, memory)
+        links[0], scores[0] = best_unseen(indptr, indices, vectors, node, query, memory)
         page = (
             NONE  # where in ``opened`` the best link is; once chosen, the agent goes all the way back to it
         )
@@ -82,7 +82,7 @@ def unvisited(
                 if links[at] == NONE:
                     continue
                 if last_seen(memory, indices[indptr[opened[at]] + links[at]]) != NEVER:
-                    links[at], scores[at] = _best_unseen(indptr, indices, vectors, opened[at], query, memory)
+                    links[at], scores[at] = best_unseen(indptr, indices, vectors, opened[at], query, memory)
                 if links[at] != NONE and scores[at] > score:
                     page, score = at, scores[at]
             if page == NONE:
@@ -110,6 +110,6 @@ def unvisited(
             nodes[e, step] = node
             remember(memory, node, step)
             if not go_back:
-                links[top], scores[top] = _best_unseen(indptr, indices, vectors, node, query, memory)
+                links[top], scores[top] = best_unseen(indptr, indices, vectors, node, query, memory)
         steps[e] = step
         success[e] = node == goal

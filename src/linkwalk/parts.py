@@ -1,0 +1,47 @@
+"""Parts of one's own, named as ``package.module:Name``.
+
+Importing a module runs it. So such a name is taken from whoever runs the program, on the command line and in Python,
+and from nobody else: never from a manifest, over HTTP or MCP (``tests/test_parts.py``).
+"""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from linkwalk.errors import InputError
+
+
+def is_part(name: object) -> bool:
+    """Whether a name says where in Python the thing is: ``package.module:Name``."""
+    if not isinstance(name, str):
+        return False
+    module, colon, rest = name.partition(":")
+    return bool(colon) and all(word.isidentifier() for word in (*module.split("."), *rest.split(".")))
+
+
+def import_part(name: str, what: str) -> Any:
+    """The thing of that name; modules in the current folder are found as well, as with ``python -m``."""
+    if not is_part(name):
+        raise InputError(f"{name!r} names no {what}: write package.module:Name")
+    module, _, rest = name.partition(":")
+    here = str(Path.cwd())
+    beside = here not in sys.path and "" not in sys.path
+    if beside:
+        sys.path.insert(0, here)
+    try:
+        found: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
+            raise InputError(f"{module} needs {error.name}, which is not installed") from None
+        raise InputError(
+            f"no module named {error.name!r}, so no {what} {name!r}: install it, or go to its folder"
+        ) from None
+    finally:
+        if beside:
+            sys.path.remove(here)
+    for word in rest.split("."):
+        if not hasattr(found, word):
+            raise InputError(f"{module} has no {rest}, so there is no {what} {name!r}")
+        found = getattr(found, word)
+    return found

@@ -228,11 +228,8 @@ def make(tmp_path: Path) -> Maker:
 @pytest.fixture(scope="session")
 def embedded_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace of twenty blocks, embedded by MiniLM; only to be read."""
-    import torch
-
     from linkwalk.embed import embed
 
-    torch.set_num_threads(1)  # texts this short gain nothing from more
     folder = tmp_path_factory.mktemp("embedded")
     build([write_dump(folder / "dump.xml", world(6))], folder / "wiki", BuildConfig())
     embed(folder / "wiki", device="cpu")

@@ -262,7 +262,6 @@ cuts = st.just({}) | st.dictionaries(links | names, st.integers(1, _REACH), max_
 
 def main(examples: int) -> None:
     """Run everything on the sound graph, then on so many damaged ones."""
-    torch.set_num_threads(1)
     refused = set()
     for run in OPERATIONS.values():
         run(sound())

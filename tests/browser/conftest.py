@@ -68,8 +68,7 @@ def served(wiki: Path, *options: str) -> Iterator[Site]:
     """``linkwalk serve`` on a free port, in a process of its own."""
     games = wiki.parent / f"{wiki.name}-games.jsonl"
     command = [sys.executable, "-m", "linkwalk", "serve", str(wiki), "--port", "0", "--runs", str(games)]
-    alone = os.environ | {"OMP_NUM_THREADS": "1"}  # the browser needs a core, too
-    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True, env=alone) as server:
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
             said = []
@@ -89,9 +88,6 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Some of the bundled encyclopedia, embedded and indexed; or all of it, where a ready one is named."""
     if ready := os.environ.get("LINKWALK_PAGE_WIKI"):
         return Path(ready)
-    import torch
-
-    torch.set_num_threads(1)
     folder, dump = tmp_path_factory.mktemp("browser"), demo.dump_path("demo")
     assert dump is not None
     build([dump], folder / "whole")

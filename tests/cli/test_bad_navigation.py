@@ -1,6 +1,6 @@
 """Whatever one asks ``walk``, ``eval`` and ``train`` for: one line that says what to do and status 2, no traceback."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,15 +28,6 @@ PAGES = {
     "End": [Page("of the road")],
     "Way": [Page("to the end", [("End", 0, LINK)])],
 }
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Batches this small gain nothing from more threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def embedded(run: Run, wiki: Path, pages: dict[str, list[Page]]) -> Path:

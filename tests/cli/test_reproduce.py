@@ -1,12 +1,11 @@
 """``linkwalk reproduce`` on a tiny wiki, end to end."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from linkwalk.artifact import seal
 from linkwalk.embed import Embeddings
@@ -31,15 +30,6 @@ TINY = (
     "cpu",
     "-q",
 )
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Batches this small gain nothing from more threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def trained(wiki: Path) -> dict[str, float]:

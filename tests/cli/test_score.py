@@ -2,12 +2,11 @@
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from linkwalk import demo
 from linkwalk.downstream.fever import read_claims
@@ -21,15 +20,6 @@ Run = Callable[..., Ran]
 FEVER = Path(__file__).parents[1] / "downstream" / "fixtures" / "fever"
 CLAIMS, PAGES = FEVER / "claims.jsonl", FEVER / "wiki-pages"
 PLAIN = ("--no-navigation", "--rerank", "tfidf", "-q")
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Texts this short gain nothing from more threads."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

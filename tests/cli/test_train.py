@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,15 +20,6 @@ from tests.older import unseal
 
 Run = Callable[..., Ran]
 QUICK = ("--set", "updates=20", "--set", "batch=16", "--set", "steps=5", "--embeddings", "random", "-q")
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Batches this small are slower on several threads, and a resumed run is compared to the last bit."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def policies(wiki: Path) -> list[str]:

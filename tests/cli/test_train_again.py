@@ -1,14 +1,13 @@
 """A training that is run again: after it has ended, after it was killed, and while another one runs."""
 
 import json
-import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +35,6 @@ ROOT = Path(__file__).parents[2]
 QUICK = ("--set", "updates=20", "--set", "batch=16", "--set", "steps=5", "--embeddings", "random")
 LONG = (*QUICK, "--set", "updates=200", "--checkpoint-every", "40")
 UP_TO_DATE = "is up to date: the same graph, embeddings and settings made it (--force trains it again)"
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Batches this small are slower on several threads, and a resumed run is compared to the last bit."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture
@@ -142,10 +132,7 @@ def test_damaged_metrics_of_version_0_1(run: Run, embedded: Path) -> None:
 def start(step: int, folder: Path, *args: object) -> subprocess.Popen[str]:
     """A command of its own, killed when it touches ``folder`` for the ``step``-th time; 0: never."""
     command = [sys.executable, "-m", "tests.killing", str(step), str(folder), *map(str, args)]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    return subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def test_a_killed_training_goes_on_to_the_same_weights(run: Run, embedded: Path) -> None:

@@ -22,7 +22,6 @@ MARK = "vellum"
 
 @pytest.fixture(scope="module")
 def config(tmp_path_factory: pytest.TempPathFactory) -> CrossConfig:
-    torch.set_num_threads(1)  # models this small gain nothing from more
     folder = tiny_bert(tmp_path_factory.mktemp("train") / "tiny", initializer_range=0.2)
     return CrossConfig(encoder=str(folder), rank=2)
 

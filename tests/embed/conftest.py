@@ -62,7 +62,4 @@ def graph(tmp_path: Path) -> Graph:
 
 @pytest.fixture(scope="session")
 def minilm() -> TransformerEncoder:
-    torch.set_num_threads(
-        1
-    )  # texts this short gain nothing from more, and threads that wait for a core lose much
     return open_encoder("minilm", device="cpu")

@@ -1,11 +1,9 @@
 """A world small enough to train in, whose embeddings tell how far apart two nodes are."""
 
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 import pytest
-import torch
 
 from linkwalk.graph.csr import Csr, transpose
 from tests.graph.conftest import csr
@@ -31,12 +29,3 @@ def world() -> World:
     waves = [np.stack((np.cos(k * angle), np.sin(k * angle)), 1) / k for k in range(1, WIDTH // 2 + 1)]
     vectors = np.concatenate(waves, 1).astype(np.float32)
     return World(graph, transpose(graph), np.full(len(graph.indices), 2, np.uint8), vectors)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Batches this small are slower on several threads, far slower beside other work."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)

@@ -1,7 +1,5 @@
 """A learned policy as an agent: what it is shown, its back button, links drawn by their probability."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
@@ -19,15 +17,6 @@ from tests.navigate.test_agents import check, random_csr
 from tests.walks.conftest import assert_fits, unsorted_graph
 
 WIDTH = 6
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Batches this small are slower on several threads, far slower beside other work."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def policy(name: str, seed: int = 0, spread: float = 1.5) -> torch.nn.Module:

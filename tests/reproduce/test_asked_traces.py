@@ -12,11 +12,8 @@ from tests.conftest import Maker, P
 
 @pytest.fixture
 def finder(make: Maker) -> Finder:
-    import torch
-
     from linkwalk.embed import embed
 
-    torch.set_num_threads(1)
     pages = [
         P("Bronze", "Bronze is an alloy for bells and swords, made with [[Copper]] since antiquity."),
         P("Copper", "This reddish metal conducts electricity well and comes from [[Cyprus]] by name."),

@@ -38,7 +38,6 @@ SENTENCES = [TEXTS, ["Copper conducts heat."], TEXTS[:7]]
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    torch.set_num_threads(1)  # models this small gain nothing from more
     return tiny_bert(tmp_path_factory.mktemp("cross") / "tiny")
 
 

@@ -50,9 +50,6 @@ def pages() -> list[P]:
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with everything: graph, embeddings, index; only to be read."""
-    import torch
-
-    torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("serve")
     build(
         [write_dump(folder / "dump.xml", pages())],
@@ -142,7 +139,6 @@ def process(*args: object, error: str = "") -> Iterator[Served]:
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},  # texts this short gain nothing from more
     )
     said = ""
     assert started.stdout is not None

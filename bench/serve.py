@@ -201,10 +201,10 @@ def questions(wiki: Path, address: tuple[str, int], rng: np.random.Generator) ->
         typed = graph.titles[article][: 1 + i % 8]
         if i % 5 == 4 and len(typed) > 3:
             typed = typed[:2] + "q" + typed[3:]
-        words.append(get(f"/api/titles?q={urllib.parse.quote(typed)}"))
+        words.append(get(f"/api/v1/titles?q={urllib.parse.quote(typed)}"))
     pairs = []
     for seed in range(512):
-        with urllib.request.urlopen(f"http://{address[0]}:{address[1]}/api/pair?seed={seed}") as answer:
+        with urllib.request.urlopen(f"http://{address[0]}:{address[1]}/api/v1/pair?seed={seed}") as answer:
             pair = json.load(answer)
         pairs.append({"start": pair["start"]["node"], "goal": pair["goal"]["node"], "budget": 100})
     sentences: list[str] = []
@@ -213,17 +213,17 @@ def questions(wiki: Path, address: tuple[str, int], rng: np.random.Generator) ->
         sentences += found[:1]
 
     def find(**options: Any) -> list[bytes]:
-        return [post("/api/find", {"query": query, **options}) for query in sentences[:512]]
+        return [post("/api/v1/find", {"query": query, **options}) for query in sentences[:512]]
 
-    blocks = [get(f"/api/block/{node}") for node in nodes]
-    walks = [post("/api/walk", pair) for pair in pairs]
+    blocks = [get(f"/api/v1/block/{node}") for node in nodes]
+    walks = [post("/api/v1/walk", pair) for pair in pairs]
     return [
         Asked("a block", blocks, CLIENTS),
         Asked("a block, beside 8 walkers", blocks, (1, 8), walks),
         Asked("titles as one types", words, CLIENTS),
         Asked("titles, beside 8 walkers", words, (1, 8), walks),
         Asked("a walk", walks, CLIENTS),
-        Asked("a walk, random agent", [post("/api/walk", p | {"agent": "random"}) for p in pairs], (1, 8)),
+        Asked("a walk, random agent", [post("/api/v1/walk", p | {"agent": "random"}) for p in pairs], (1, 8)),
         Asked("find, TF-IDF, search alone", find(navigation="none", rerank="tfidf"), (1, 8)),
         Asked("find, TF-IDF", find(rerank="tfidf"), (1, 8)),
         Asked("find, cross-encoder", find(rerank="cross"), (1, 8)),

@@ -56,7 +56,7 @@ class Site:
 
     def ask(self, path: str, /, body: Any = None, **query: object) -> Any:
         """The API's own answer, to hold the page to."""
-        address = f"{self.url}/api/{path}" + (f"?{urlencode(query)}" if query else "")
+        address = f"{self.url}/api/v1/{path}" + (f"?{urlencode(query)}" if query else "")
         data = None if body is None else json.dumps(body).encode()
         request = Request(address, data=data, headers={"content-type": "application/json"})
         with urlopen(request, timeout=60) as answer:

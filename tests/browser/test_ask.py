@@ -17,7 +17,7 @@ def answer(site: Site) -> dict[str, Any]:
     """An answer of which some sentences were found by clicking."""
     for seed in range(1, 30):
         goal = site.ask("pair", seed=seed)["goal"]["title"]
-        answer: dict[str, Any] = site.ask("find", {"query": f"What is {goal} known for?", "count": 6})
+        answer: dict[str, Any] = site.ask("find", {"query": f"What is {goal} known for?", "limit": 6})
         if any(evidence["path"] for evidence in answer["evidence"]):
             return answer
     raise AssertionError("nothing was found by clicking: ask about more")

@@ -25,7 +25,7 @@ def form(page: "Page", trip: Walk) -> Any:
 def away(page: "Page", *paths: str) -> None:
     """The server cannot be reached at these paths."""
     for path in paths:
-        page.route(f"**/api/{path}", lambda route: route.abort("connectionrefused"))
+        page.route(f"**/api/v1/{path}", lambda route: route.abort("connectionrefused"))
 
 
 def playing(trip: Walk, **more: object) -> str:
@@ -42,7 +42,7 @@ def test_a_walk_that_breaks_off_keeps_what_has_come(visit: Visit, watch: Watch, 
         start, first, _ = whole.text().split("\n\n", 2)
         route.fulfill(response=whole, body=f"{start}\n\n{first}\n\n")
 
-    page.route("**/api/walk/events*", cut)
+    page.route("**/api/v1/walk/events*", cut)
     form(page, trip).click()
     expect(page.get_by_role("alert")).to_contain_text("not the whole walk")
     expect(page.locator(".card").get_by_role("heading")).to_have_text(named(trip["start"]))
@@ -95,7 +95,7 @@ def test_a_walk_stands_still_where_a_page_is_missing(visit: Visit, watch: Watch,
 def test_a_page_that_is_slow_is_waited_for(visit: Visit, trip: Walk) -> None:
     page = visit()
     held: list[Route] = []
-    page.route(f"**/api/block/{trip['steps'][0]['to']['node']}", lambda route: held.append(route))
+    page.route(f"**/api/v1/block/{trip['steps'][0]['to']['node']}", lambda route: held.append(route))
     form(page, trip).click()
     page.get_by_label("Speed").select_option("4")
     expect(page.locator(".page.late")).to_be_visible()
@@ -109,7 +109,7 @@ def test_a_page_that_is_slow_is_waited_for(visit: Visit, trip: Walk) -> None:
 
 def test_who_does_not_want_to_wait_cancels(visit: Visit, trip: Walk) -> None:
     page = visit()
-    page.route("**/api/walk/events*", lambda route: None)
+    page.route("**/api/v1/walk/events*", lambda route: None)
     walk = form(page, trip)
     walk.click()
     page.get_by_role("button", name="Cancel").click()
@@ -121,7 +121,7 @@ def test_who_does_not_want_to_wait_cancels(visit: Visit, trip: Walk) -> None:
     expect(page.locator(".card")).to_be_visible()
 
     page.get_by_role("link", name="Ask").click()
-    page.route("**/api/find", lambda route: None)
+    page.route("**/api/v1/find", lambda route: None)
     field = page.get_by_label("A claim or a question")
     field.fill("What is water?")
     field.press("Enter")
@@ -136,7 +136,7 @@ def test_who_does_not_want_to_wait_cancels(visit: Visit, trip: Walk) -> None:
 def test_a_double_click_is_one(visit: Visit, trip: Walk) -> None:
     page = visit(address(trip, step=0))
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url.partition("/api/")[2].partition("?")[0]))
+    page.on("request", lambda request: asked.append(request.url.partition("/api/v1/")[2].partition("?")[0]))
     expect(page.locator(".card")).to_be_visible()
     page.get_by_role("button", name="Walk", exact=True).dblclick(delay=100)
     expect(page.get_by_role("button", name="Pause")).to_be_visible()

@@ -50,7 +50,7 @@ def test_titles_are_suggested_as_one_types(visit: Visit, site: Site) -> None:
     typed.press_sequentially("p")
     options = page.locator("[role=option]")
     expect(options.first).to_be_visible()
-    wanted = [place["title"] for place in site.ask("titles", q="p", count=8)["titles"]]
+    wanted = [place["title"] for place in site.ask("titles", q="p", limit=8)["titles"]]
     assert len(wanted) > 2
     assert [option.locator("bdi").inner_text() for option in options.all()] == wanted
     expect(typed).to_have_attribute("aria-expanded", "true")

@@ -59,7 +59,7 @@ def test_a_second_run_serves_elsewhere_if_the_port_is_taken(demo_run: DemoRun) -
                 match for line in process.stdout if (match := re.match(r"http://127\.0\.0\.1:(\d+) ", line))
             )
             assert int(found[1]) != port
-            with urllib.request.urlopen(f"http://127.0.0.1:{found[1]}/api/health", timeout=60) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{found[1]}/api/v1/health", timeout=60) as answer:
                 assert b"Linkwalk Encyclopedia" in answer.read()
         finally:
             process.send_signal(signal.SIGINT)

@@ -52,9 +52,9 @@ def test_ctrl_c_again_and_again_is_no_error(wiki: Path, workers: int, pause: flo
     """Still reading models, answering, and told to stop three times: ``process`` wants silence and status 0."""
     with process(wiki, "--workers", workers) as served, contextlib.ExitStack() as open_:
         if pause:  # without, the server has hardly begun
-            httpx.get(f"{served.url}/api/health", timeout=60)
+            httpx.get(f"{served.url}/api/v1/health", timeout=60)
             walk = {"start": 0, "goal": 1, "agent": "random", "budget": 1000}
-            events = httpx.stream("GET", f"{served.url}/api/walk/events", params=walk, timeout=60)
+            events = httpx.stream("GET", f"{served.url}/api/v1/walk/events", params=walk, timeout=60)
             next(open_.enter_context(events).iter_lines())
         for _ in range(2):
             os.killpg(served.process.pid, signal.SIGINT)
@@ -89,7 +89,7 @@ def test_it_says_what_is_there_and_what_is_missing(
         assert f"linkwalk embed {wiki}" in served.said
         assert str(runs) in served.said
         with httpx.Client(base_url=served.url) as client:
-            assert client.get("/api/health").json()["budget"] == 9
+            assert client.get("/api/v1/health").json()["budget"] == 9
             assert client.get("/").status_code == 200
         while not (opened.exists() and opened.read_text().strip()):
             time.sleep(0.05)

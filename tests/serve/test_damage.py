@@ -59,13 +59,13 @@ def ask_all(client: httpx.Client) -> Iterator[httpx.Response]:
     pair = {"start": "Star", "goal": "Sun"}
     game = {"who": "Ada", "start": 0, "goal": 1, "steps": [1], "seconds": 1, "won": True}
     for path in ("graph", "block/0", "block?name=Star", "titles?q=st", "titles?q=oecan", "pair"):
-        yield client.get(f"/api/{path}")
-    yield client.get("/api/walk/events", params=pair)
-    yield client.post("/api/walk", json=pair)
-    yield client.post("/api/walk", json={"start": 0, "sentence": "water"})
-    yield client.post("/api/compare", json={"start": 0, "goal": 5, "agents": ["random", "greedy-dfs"]})
-    yield client.post("/api/find", json={"query": "water and stars", "rerank": "tfidf"})
-    yield client.post("/api/runs", json=game)
+        yield client.get(f"/api/v1/{path}")
+    yield client.get("/api/v1/walk/events", params=pair)
+    yield client.post("/api/v1/walk", json=pair)
+    yield client.post("/api/v1/walk", json={"start": 0, "sentence": "water"})
+    yield client.post("/api/v1/compare", json={"start": 0, "goal": 5, "agents": ["random", "greedy-dfs"]})
+    yield client.post("/api/v1/find", json={"query": "water and stars", "rerank": "tfidf"})
+    yield client.post("/api/v1/runs", json=game)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -76,7 +76,7 @@ def test_whatever_is_damaged_the_server_answers(copied: Path, name: str) -> None
             if answer.status_code != 200:
                 bad(answer, answer.status_code, answer.json()["error"]["type"])
             assert '"internal"' not in answer.text
-        good(client.get("/api/health"))
+        good(client.get("/api/v1/health"))
         assert client.get("/openapi.json").status_code == 200
 
 
@@ -86,9 +86,11 @@ def test_an_answer_names_the_damaged_file_and_what_mends_it(
     wiki, text = Wiki.open(copied), copied / "graph" / "text.bin"
     with serving(create_app(wiki)) as client:
         with damaged(text):
-            said = bad(client.get("/api/block/0"), 500, "damaged", f"{text} is damaged (", "linkwalk build")
-            assert bad(client.get("/api/block/1"), 500, "damaged") == said
-        good(client.get("/api/block/0"))  # mended, under an open server
+            said = bad(
+                client.get("/api/v1/block/0"), 500, "damaged", f"{text} is damaged (", "linkwalk build"
+            )
+            assert bad(client.get("/api/v1/block/1"), 500, "damaged") == said
+        good(client.get("/api/v1/block/0"))  # mended, under an open server
     assert caplog.messages == [said], "all files are read for it, and not for every request"
 
 

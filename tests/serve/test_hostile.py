@@ -23,7 +23,7 @@ MEGABYTE = 1 << 20
 def asked(server: Served) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=server.url, timeout=60) as client:
         yield client
-        good(client.get("/api/health"))  # it still answers, whatever was done to it
+        good(client.get("/api/v1/health"))  # it still answers, whatever was done to it
 
 
 @contextlib.contextmanager
@@ -56,11 +56,11 @@ def test_bodies_that_are_too_large(server: Served, asked: httpx.Client) -> None:
     before = server.memory()
     large = b'{"query": "' + b"x" * 40 * MEGABYTE + b'"}'
     kind = {"content-type": "application/json"}
-    bad(asked.post("/api/find", content=b"x" * 65537, headers=kind), 413, "too_large", "65,536")
-    claimed = request("POST", "/api/find", "content-type: application/json", "content-length: 99999999999")
+    bad(asked.post("/api/v1/find", content=b"x" * 65537, headers=kind), 413, "too_large", "65,536")
+    claimed = request("POST", "/api/v1/find", "content-type: application/json", "content-length: 99999999999")
     typed(send(server, claimed), 413, "too_large")
     chunks = b"".join(b"10000\r\n" + large[at : at + 65536] + b"\r\n" for at in range(0, len(large), 65536))
-    head = request("POST", "/api/find", "content-type: application/json", "transfer-encoding: chunked")
+    head = request("POST", "/api/v1/find", "content-type: application/json", "transfer-encoding: chunked")
     answer = send(server, head + chunks)  # of no stated length
     assert answer == b"" or answer.startswith(b"HTTP/1.1 413 ")
     assert server.memory() - before < 30 * MEGABYTE
@@ -71,24 +71,24 @@ def test_a_chunked_body_is_refused_by_its_size(server: Served, asked: httpx.Clie
         for _ in range(3):
             yield b" " * 30_000
 
-    answer = asked.post("/api/find", content=parts(), headers={"content-type": "application/json"})
+    answer = asked.post("/api/v1/find", content=parts(), headers={"content-type": "application/json"})
     bad(answer, 413, "too_large")
 
 
 def test_two_lengths_are_no_request(server: Served, asked: httpx.Client) -> None:
     """What one server takes for a body another takes for a request: neither is let in."""
-    both = request("POST", "/api/walk", "content-length: 5", "content-length: 6", body=b"123456")
+    both = request("POST", "/api/v1/walk", "content-length: 5", "content-length: 6", body=b"123456")
     typed(send(server, both), 400, "bad_input")
-    garbled = request("POST", "/api/walk", "transfer-encoding: chunked", body=b"zz\r\nabc\r\n0\r\n\r\n")
+    garbled = request("POST", "/api/v1/walk", "transfer-encoding: chunked", body=b"zz\r\nabc\r\n0\r\n\r\n")
     assert send(server, garbled).startswith(b"HTTP/1.1 4")
 
 
 @pytest.mark.parametrize("budget", ["-1", "0", "1001", "9" * 30, "9" * 5000, "1e3000", "NaN", '"1"', "[]"])
 def test_step_counts_that_nobody_can_walk(asked: httpx.Client, budget: str) -> None:
     body = '{"start": "Star", "goal": "Sun", "budget": %s}' % budget  # noqa: UP031
-    answer = asked.post("/api/walk", content=body, headers={"content-type": "application/json"})
+    answer = asked.post("/api/v1/walk", content=body, headers={"content-type": "application/json"})
     bad(answer, 422, "bad_input")
-    answer = asked.get("/api/walk/events", params={"start": "Star", "goal": "Sun", "budget": budget})
+    answer = asked.get("/api/v1/walk/events", params={"start": "Star", "goal": "Sun", "budget": budget})
     assert answer.status_code == 422 or '"bad_input"' in answer.text
 
 
@@ -111,8 +111,8 @@ def test_step_counts_that_nobody_can_walk(asked: httpx.Client, budget: str) -> N
         "/static",
         "//etc/passwd",
         "/..",
-        "/api/block/..%2f..%2fgraph",
-        "/api/block/0/../../../etc/passwd",
+        "/api/v1/block/..%2f..%2fgraph",
+        "/api/v1/block/0/../../../etc/passwd",
     ],
 )
 def test_paths_that_lead_elsewhere(server: Served, asked: httpx.Client, path: str) -> None:
@@ -145,7 +145,7 @@ def test_headers_without_end(server: Served, asked: httpx.Client) -> None:
     before = server.memory()
     many = b"".join(b"x-%d: %b\r\n" % (i, b"y" * 100) for i in range(50_000))
     for head in (many, b"x: " + b"y" * 8 * MEGABYTE):
-        answer = send(server, b"GET /api/health HTTP/1.1\r\nhost: localhost\r\n" + head + b"\r\n")
+        answer = send(server, b"GET /api/v1/health HTTP/1.1\r\nhost: localhost\r\n" + head + b"\r\n")
         if answer:  # where the answer overtakes what was still being sent, it is lost
             typed(answer, 400, "bad_input")
     assert server.memory() - before < 20 * MEGABYTE
@@ -153,12 +153,12 @@ def test_headers_without_end(server: Served, asked: httpx.Client) -> None:
 
 @pytest.mark.parametrize("query", ["q=%ff", "q=%c0%80", "q=%ed%a0%80", "%ff=1"])
 def test_words_that_are_not_utf_8(server: Served, asked: httpx.Client, query: str) -> None:
-    typed(send(server, request("GET", f"/api/titles?{query}")), 422, "bad_input")
+    typed(send(server, request("GET", f"/api/v1/titles?{query}")), 422, "bad_input")
 
 
 def test_half_a_conversation(server: Served, asked: httpx.Client) -> None:
-    whole = request("GET", "/api/walk/events?start=Star&goal=Sun&agent=random")
-    for data in (b"", whole[:20], whole, request("POST", "/api/walk", "content-length: 50", body=b"{")):
+    whole = request("GET", "/api/v1/walk/events?start=Star&goal=Sun&agent=random")
+    for data in (b"", whole[:20], whole, request("POST", "/api/v1/walk", "content-length: 50", body=b"{")):
         with connection(server) as made:
             made.sendall(data)
             made.shutdown(socket.SHUT_WR)
@@ -171,17 +171,19 @@ def test_half_a_conversation(server: Served, asked: httpx.Client) -> None:
 def test_slow_headers_do_not_keep_others_out(server: Served, asked: httpx.Client) -> None:
     with contextlib.ExitStack() as held:
         for _ in range(200):
-            held.enter_context(connection(server)).sendall(b"GET /api/health HTTP/1.1\r\nx: ")
-        good(asked.get("/api/health"))
-        good(asked.post("/api/walk", json={"start": "Star", "goal": "Sun"}))
+            held.enter_context(connection(server)).sendall(b"GET /api/v1/health HTTP/1.1\r\nx: ")
+        good(asked.get("/api/v1/health"))
+        good(asked.post("/api/v1/walk", json={"start": "Star", "goal": "Sun"}))
 
 
 def test_five_hundred_at_once(server: Served, asked: httpx.Client) -> None:
-    good(asked.post("/api/walk", json={"start": "Star", "goal": "Water", "budget": 500, "agent": "random"}))
+    good(
+        asked.post("/api/v1/walk", json={"start": "Star", "goal": "Water", "budget": 500, "agent": "random"})
+    )
     before = server.memory()
     body = json.dumps({"start": "Star", "goal": "Water (1)", "budget": 500, "agent": "random"}).encode()
     data = request(
-        "POST", "/api/walk", "content-type: application/json", f"content-length: {len(body)}", body=body
+        "POST", "/api/v1/walk", "content-type: application/json", f"content-length: {len(body)}", body=body
     )
 
     async def one(ready: asyncio.Event) -> tuple[int, str]:
@@ -216,10 +218,10 @@ def test_several_workers_count_together_and_leave_quietly(small: object) -> None
         answers = 0
         for _ in range(30):  # a connection each, so that both get some
             with httpx.Client(base_url=served.url, timeout=60) as client:
-                good(client.get("/api/block/0"))
+                good(client.get("/api/v1/block/0"))
                 answers += 1
         with httpx.Client(base_url=served.url, timeout=60) as client:
             text = client.get("/metrics").text
-        line = 'linkwalk_requests_total{method="GET",route="/api/block/{node}",status="200"} '
+        line = 'linkwalk_requests_total{method="GET",route="/api/v1/block/{node}",status="200"} '
         (count,) = [row.removeprefix(line) for row in text.splitlines() if row.startswith(line)]
         assert float(count) == answers

@@ -233,15 +233,15 @@ def test_a_body_has_to_come_in_time() -> None:
 
 def test_the_limits_of_a_server_are_its_own(wiki: Wiki) -> None:
     with serving(create_app(wiki, Limits(body=200, budget=7, query=11))) as client:
-        bad(client.post("/api/walk", json=WALK | {"budget": 8}), 422, "bad_input", "at most 7")
-        good(client.post("/api/walk", json=WALK | {"budget": 7}))
-        bad(client.post("/api/find", json={"query": "twelve signs"}), 422, "bad_input", "at most 11")
-        bad(client.post("/api/find", json={"query": "x" * 300}), 413, "too_large", "200 bytes")
+        bad(client.post("/api/v1/walk", json=WALK | {"budget": 8}), 422, "bad_input", "at most 7")
+        good(client.post("/api/v1/walk", json=WALK | {"budget": 7}))
+        bad(client.post("/api/v1/find", json={"query": "twelve signs"}), 422, "bad_input", "at most 11")
+        bad(client.post("/api/v1/find", json={"query": "x" * 300}), 413, "too_large", "200 bytes")
         said = client.get("/openapi.json").json()
         budget = said["components"]["schemas"]["WalkRequest"]["properties"]["budget"]
         assert budget["anyOf"][0]["maximum"] == 7
         assert said["components"]["schemas"]["FindRequest"]["properties"]["query"]["maxLength"] == 11
-        assert client.get("/api/health").json()["budget"] == 7
+        assert client.get("/api/v1/health").json()["budget"] == 7
 
 
 def test_a_server_that_is_busy_says_so_and_goes_on(wiki: Wiki, gate: Gate) -> None:
@@ -250,13 +250,16 @@ def test_a_server_that_is_busy_says_so_and_goes_on(wiki: Wiki, gate: Gate) -> No
     with serving(app) as client, ThreadPoolExecutor(4) as asking:
         for _ in range(1):
             lanes.walks.start(gate.work)
-        waiting = [asking.submit(client.post, "/api/walk", json=WALK) for _ in range(2)]
+        waiting = [asking.submit(client.post, "/api/v1/walk", json=WALK) for _ in range(2)]
         while lanes.walks.taken < 2:
             time.sleep(0.001)
-        for answer in (client.post("/api/walk", json=WALK), client.get("/api/walk/events", params=WALK)):
+        for answer in (
+            client.post("/api/v1/walk", json=WALK),
+            client.get("/api/v1/walk/events", params=WALK),
+        ):
             bad(answer, 503, "busy")
             assert answer.headers["retry-after"] == "1"
-        good(client.get("/api/health"))  # needs no thread
+        good(client.get("/api/v1/health"))  # needs no thread
         gate.opened.set()
         for done in waiting:
             good(done.result())
@@ -266,9 +269,9 @@ def test_too_slow_is_an_answer(wiki: Wiki, gate: Gate) -> None:
     app = create_app(wiki, Limits(at_once=1, seconds=0.2))
     with serving(app) as client:
         app.state.api.lanes.walks.start(gate.work)
-        bad(client.post("/api/walk", json=WALK), 504, "timeout", "0.2 seconds")
+        bad(client.post("/api/v1/walk", json=WALK), 504, "timeout", "0.2 seconds")
         gate.opened.set()
-        good(client.post("/api/walk", json=WALK))
+        good(client.post("/api/v1/walk", json=WALK))
 
 
 def connect(client: httpx.Client) -> socket.socket:
@@ -287,28 +290,28 @@ def drained(connection: socket.socket) -> bytes:
 
 def test_headers_have_to_come_in_time(wiki: Wiki) -> None:
     with serving(create_app(wiki, Limits(reading=0.3, idle=1))) as client:
-        for begun in (b"", b"GET /api/he", b"GET /api/health HTTP/1.1\r\nhost: x\r\n"):
+        for begun in (b"", b"GET /api/v1/he", b"GET /api/v1/health HTTP/1.1\r\nhost: x\r\n"):
             with connect(client) as slow:
                 slow.sendall(begun)
                 said = drained(slow)
                 assert said.startswith(b"HTTP/1.1 408 "), begun
                 assert b'"type": "timeout"' in said
         with connect(client) as idle:  # a second request that never becomes whole
-            idle.sendall(b"GET /api/health HTTP/1.1\r\nhost: x\r\n\r\n")
+            idle.sendall(b"GET /api/v1/health HTTP/1.1\r\nhost: x\r\n\r\n")
             idle.recv(1)
             idle.sendall(b"GET ")
             assert b"HTTP/1.1 408 " in drained(idle)
         with connect(client) as idle:  # and none at all
-            idle.sendall(b"GET /api/health HTTP/1.1\r\nhost: x\r\n\r\n")
+            idle.sendall(b"GET /api/v1/health HTTP/1.1\r\nhost: x\r\n\r\n")
             assert drained(idle).count(b"HTTP/1.1 ") == 1
-        good(client.get("/api/health"))
+        good(client.get("/api/v1/health"))
 
 
 def test_a_slow_answer_is_no_slow_request(wiki: Wiki, gate: Gate) -> None:
     app = create_app(wiki, Limits(at_once=1, reading=0.1))
     with serving(app) as client, ThreadPoolExecutor(1) as asking:
         app.state.api.lanes.walks.start(gate.work)
-        waiting = asking.submit(client.post, "/api/walk", json=WALK)
+        waiting = asking.submit(client.post, "/api/v1/walk", json=WALK)
         time.sleep(0.3)
         gate.opened.set()
         good(waiting.result())
@@ -317,13 +320,13 @@ def test_a_slow_answer_is_no_slow_request(wiki: Wiki, gate: Gate) -> None:
 def test_so_many_connections(wiki: Wiki) -> None:
     with serving(create_app(wiki, Limits(connections=3))) as client:
         held = [connect(client) for _ in range(3)]
-        answer = client.get("/api/health")
+        answer = client.get("/api/v1/health")
         bad(answer, 503, "busy", "connections")
         assert answer.headers["retry-after"] == "5"
         for connection in held:
             connection.close()
         for _ in range(100):
-            if (answer := client.get("/api/health")).status_code == 200:
+            if (answer := client.get("/api/v1/health")).status_code == 200:
                 break
             time.sleep(0.02)
         good(answer)
@@ -331,11 +334,11 @@ def test_so_many_connections(wiki: Wiki) -> None:
 
 def test_a_server_answers_to_its_own_name(wiki: Wiki) -> None:
     with serving(create_app(wiki, names=("localhost", "127.0.0.1", "::1"))) as client:
-        good(client.get("/api/health"))
+        good(client.get("/api/v1/health"))
         for host in ("localhost", "LOCALHOST:8000", "127.0.0.1:1", "[::1]:8000"):
-            good(client.get("/api/health", headers={"host": host}))
+            good(client.get("/api/v1/health", headers={"host": host}))
         for host in ("evil.example", "evil.example:8000", "localhost.evil.example", "[::2]", ""):
-            bad(client.get("/api/health", headers={"host": host}), 421, "bad_input", "another server")
+            bad(client.get("/api/v1/health", headers={"host": host}), 421, "bad_input", "another server")
     assert own_names("127.0.0.1", None) == ("localhost", "127.0.0.1", "::1", "127.0.0.1")
     assert own_names("0.0.0.0", None) == ()
     assert own_names("0.0.0.0", ["wiki.example"])[0] == "wiki.example"

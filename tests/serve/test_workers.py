@@ -41,7 +41,7 @@ def made(workspace: Path, word: str) -> Path:
 
 def title(served: Served) -> str:
     """The first word of the first page: which wiki a server answers from; a connection each, so that all get some."""
-    answer = httpx.get(f"{served.url}/api/block/0", timeout=60)
+    answer = httpx.get(f"{served.url}/api/v1/block/0", timeout=60)
     assert answer.status_code == 200, answer.text
     return str(answer.json()["place"]["title"]).split()[0]
 
@@ -169,7 +169,7 @@ def test_told_to_stop_while_all_are_replaced(wiki: Path, told: signal.Signals) -
         before = opened(served)
         title(served)
         with socket.create_connection(served.address) as slow:
-            slow.sendall(b"POST /api/walk HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{")
+            slow.sendall(b"POST /api/v1/walk HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{")
             os.kill(served.process.pid, signal.SIGHUP)
             until(lambda: len(served.workers() & before) == 1)
             os.killpg(served.process.pid, told)
@@ -182,14 +182,20 @@ def test_a_server_that_is_open_does_not_mix_two_wikis(wiki: Path) -> None:
         made(wiki, "New")
         embed(wiki, device="cpu")
         index(wiki, Graph.open(wiki))
-        assert good(client.get("/api/block/0"))["place"]["title"] == "Old 0"
-        assert good(client.get("/api/titles", params={"q": "new"}))["titles"] == []
+        assert good(client.get("/api/v1/block/0"))["place"]["title"] == "Old 0"
+        assert good(client.get("/api/v1/titles", params={"q": "new"}))["titles"] == []
         asked = {"start": 0, "sentence": "a word", "agent": "random"}
-        bad(client.post("/api/walk", json=asked), 404, "not_found", "are of another graph", "linkwalk embed")
-        bad(client.post("/api/find", json={"query": "a word"}), 404, "not_found", "linkwalk index")
+        bad(
+            client.post("/api/v1/walk", json=asked),
+            404,
+            "not_found",
+            "are of another graph",
+            "linkwalk embed",
+        )
+        bad(client.post("/api/v1/find", json={"query": "a word"}), 404, "not_found", "linkwalk index")
     with serving(create_app(Wiki.open(wiki))) as client:
-        assert good(client.get("/api/block/0"))["place"]["title"] == "New 0"
-        good(client.post("/api/walk", json=asked))
+        assert good(client.get("/api/v1/block/0"))["place"]["title"] == "New 0"
+        good(client.post("/api/v1/walk", json=asked))
 
 
 def test_what_was_made_of_an_older_wiki_is_not_used(wiki: Path) -> None:
@@ -197,8 +203,8 @@ def test_what_was_made_of_an_older_wiki_is_not_used(wiki: Path) -> None:
     index(wiki, Graph.open(wiki))
     made(wiki, "New")
     with serving(create_app(Wiki.open(wiki))) as client:
-        missing = good(client.get("/api/health"))["missing"]
+        missing = good(client.get("/api/v1/health"))["missing"]
         assert f"linkwalk embed {wiki}" in missing["navigate"]
         assert f"linkwalk index {wiki}" in missing["find"]
-        bad(client.post("/api/find", json={"query": "a word"}), 404, "not_found", "linkwalk index")
-        bad(client.post("/api/walk", json={"start": 0, "goal": 1}), 404, "not_found", "linkwalk embed")
+        bad(client.post("/api/v1/find", json={"query": "a word"}), 404, "not_found", "linkwalk index")
+        bad(client.post("/api/v1/walk", json={"start": 0, "goal": 1}), 404, "not_found", "linkwalk embed")

@@ -21,7 +21,7 @@ _WITHOUT = {"navigate": "agents walk by chance only", "find": "Ask is off"}
 
 @dataclass(frozen=True, kw_only=True)
 class Abilities:
-    """What ``/api/health`` says of a wiki."""
+    """What ``/api/v1/health`` says of a wiki."""
 
     wiki: dict[str, Any]
     agents: list[dict[str, str]]

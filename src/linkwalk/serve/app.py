@@ -6,16 +6,16 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, Depends, FastAPI
 
 from linkwalk import __version__
 from linkwalk.serve.api import Api
-from linkwalk.serve.errors import Caught, add_handlers
+from linkwalk.serve.errors import Caught, add_handlers, only_known
 from linkwalk.serve.examples import add_examples
 from linkwalk.serve.limits import BodyLimit, Limits, OwnNames, Utf8Only
 from linkwalk.serve.metrics import Measured
 from linkwalk.serve.pages import Headers, add_pages
-from linkwalk.serve.reading import add_reading
+from linkwalk.serve.reading import add_metrics, add_reading
 from linkwalk.serve.stopping import Stopped
 from linkwalk.serve.walking import add_finding, add_walking
 from linkwalk.serve.warm import warm_up
@@ -60,8 +60,11 @@ def create_app(
         generate_unique_id_function=lambda route: route.name,
     )
     app.state.api = api
+    router = APIRouter(prefix="/api/v1", dependencies=[Depends(only_known)])
     for add in (add_reading, add_walking, add_finding):
-        add(app.router, api)
+        add(router, api)
+    app.include_router(router)
+    add_metrics(app.router, api)
     add_pages(app)
     add_handlers(app)
     # The last added is the outermost.
@@ -94,7 +97,7 @@ def _bound(description: dict[str, Any], limits: Limits) -> None:
         _set(schemas[name]["properties"]["budget"], "integer", "maximum", limits.budget)
     _set(schemas["WalkRequest"]["properties"]["sentence"], "string", "maxLength", limits.query)
     _set(schemas["FindRequest"]["properties"]["query"], "string", "maxLength", limits.query)
-    for parameter in description["paths"]["/api/walk/events"]["get"]["parameters"]:
+    for parameter in description["paths"]["/api/v1/walk/events"]["get"]["parameters"]:
         if parameter["name"] == "budget":
             _set(parameter["schema"], "integer", "maximum", limits.budget)
         if parameter["name"] == "sentence":

@@ -10,7 +10,7 @@ _WHAT = {
         "not_found",
         "no article named 'Stra': did you mean 'Star'?",
     ),
-    405: ("Another method.", "method_not_allowed", "/api/walk is for POST"),
+    405: ("Another method.", "method_not_allowed", "/api/v1/walk is for POST"),
     408: ("The body did not arrive in time.", "timeout", "the body did not arrive within 10 seconds"),
     413: ("The body is too large.", "too_large", "a request's body has at most 65,536 bytes"),
     422: (
@@ -52,7 +52,7 @@ def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
 EVENT = {
     "type": "object",
     "properties": {
-        "event": {"type": "string", "enum": ["start", "click", "end", "error"]},
+        "event": {"type": "string", "enum": ["start", "click", "end", "failure"]},
         "data": {"type": "string", "contentMediaType": "application/json"},
     },
     "required": ["event", "data"],

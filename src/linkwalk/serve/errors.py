@@ -78,6 +78,15 @@ def as_api_error(error: Exception) -> ApiError:
     return ApiError("internal", "something went wrong here: the server's log says what")
 
 
+async def only_known(request: Request) -> None:
+    """Refuse parameters of an address that its endpoint does not have, as unknown fields of a body are refused."""
+    known = [field.alias for field in request.scope["route"].dependant.query_params]
+    for name in request.query_params:
+        if name not in known:
+            there = f"there are {', '.join(known)}" if known else "there are none"
+            raise ApiError("bad_input", f"{_shown(name)}: no such parameter, {there}")
+
+
 def add_handlers(app: FastAPI) -> None:
     """Let every error an application can raise leave it in our shape."""
 

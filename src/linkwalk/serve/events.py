@@ -1,4 +1,4 @@
-"""A walk as server-sent events: ``start``, then ``click`` by ``click``, then ``end``; or ``error``."""
+"""A walk as server-sent events: ``start``, then ``click`` by ``click``, then ``end``; or ``failure``."""
 
 import asyncio
 import logging
@@ -38,6 +38,7 @@ def stream(lane: Lane, begin: Callable[[], Events]) -> StreamingResponse:
             told = as_api_error(error)
             if told.kind == "internal":
                 _LOG.exception("events")
-            yield event("error", told.to_json())
+            # Not `error`: that is what a browser calls a connection that broke.
+            yield event("failure", told.to_json())
 
     return StreamingResponse(events(), media_type="text/event-stream", headers=_HEADERS)

@@ -14,9 +14,8 @@ def add_examples(description: dict[str, Any], wiki: Wiki, health: dict[str, Any]
     except LinkwalkError:  # a wiki with nowhere to go keeps the examples of the bundled one
         return
     here, there = start.to_json(), goal.to_json()
-    walked = walk.to_json() | {"took_ms": 1.2}
+    walked = walk.to_json()
     optimum = walk.optimum or ()
-    compared = walk.to_json(optimum=False) | {"took_ms": 1.2}
     evidence = {
         "score": 0.93,
         "sentence": wiki.graph.block(goal.node).sentences[0],
@@ -33,28 +32,22 @@ def add_examples(description: dict[str, Any], wiki: Wiki, health: dict[str, Any]
         "seconds": 42.5,
         "won": True,
     }
-    asked = {"query": evidence["sentence"], "count": 3}
+    asked = {"query": evidence["sentence"], "limit": 3}
     pair = {"start": start.name, "goal": goal.name}
     for path, wanted, answer in (
-        ("/api/health", None, health),
-        ("/api/titles", None, {"query": start.title[:3], "titles": [here]}),
-        ("/api/block/{node}", None, wiki.block(start.node).to_json()),
-        ("/api/block", None, wiki.block(start.node).to_json()),
-        ("/api/pair", None, {"start": here, "goal": there, "distance": distance, "seed": 0}),
-        ("/api/walk", pair | {"agent": wiki.agents[0], "budget": 100}, walked),
+        ("/api/v1/health", None, health),
+        ("/api/v1/titles", None, {"query": start.title[:3], "titles": [here]}),
+        ("/api/v1/block/{node}", None, wiki.block(start.node).to_json()),
+        ("/api/v1/block", None, wiki.block(start.node).to_json()),
+        ("/api/v1/pair", None, {"start": here, "goal": there, "distance": distance, "seed": 0}),
+        ("/api/v1/walk", pair | {"agent": wiki.agents[0], "budget": 100}, walked),
         (
-            "/api/compare",
+            "/api/v1/compare",
             pair | {"agents": wiki.agents[:3]},
-            {
-                "start": here,
-                "goal": there,
-                "distance": distance,
-                "optimum": walked["optimum"],
-                "walks": [compared],
-            },
+            {"walks": [walked]},
         ),
         (
-            "/api/find",
+            "/api/v1/find",
             asked,
             {
                 "query": asked["query"],
@@ -64,11 +57,10 @@ def add_examples(description: dict[str, Any], wiki: Wiki, health: dict[str, Any]
                 "agent": wiki.agents[0],
                 "blocks": 20,
                 "evidence": [evidence],
-                "took_ms": 150.0,
             },
         ),
         (
-            "/api/runs",
+            "/api/v1/runs",
             game,
             game
             | {

@@ -15,20 +15,8 @@ from linkwalk.serve.graph_view import graph_view
 from linkwalk.serve.metrics import CONTENT_TYPE
 
 
-def add_reading(router: APIRouter, api: Api) -> None:
-    """What is read."""
-    wiki, lanes = api.wiki, api.lanes
-
-    @router.get(
-        "/api/health",
-        summary="What is here",
-        response_model=schema.Health,
-        responses=errors(),
-        tags=["server"],
-    )
-    async def health() -> Response:
-        """Whether the server answers, which wiki it has, who can walk it, and what is missing."""
-        return as_json(api.health())
+def add_metrics(router: APIRouter, api: Api) -> None:
+    """What happened, in numbers."""
 
     @router.get(
         "/metrics",
@@ -44,8 +32,24 @@ def add_reading(router: APIRouter, api: Api) -> None:
         """Counters and times in Prometheus's text format, of all workers together."""
         return Response(api.metrics.text(), media_type=CONTENT_TYPE, headers={"cache-control": "no-store"})
 
+
+def add_reading(router: APIRouter, api: Api) -> None:
+    """What is read."""
+    wiki, lanes = api.wiki, api.lanes
+
     @router.get(
-        "/api/titles",
+        "/health",
+        summary="What is here",
+        response_model=schema.Health,
+        responses=errors(),
+        tags=["server"],
+    )
+    async def health() -> Response:
+        """Whether the server answers, which wiki it has, who can walk it, and what is missing."""
+        return as_json(api.health())
+
+    @router.get(
+        "/titles",
         summary="Titles as one types",
         response_model=schema.Titles,
         responses=READ,
@@ -60,11 +64,17 @@ def add_reading(router: APIRouter, api: Api) -> None:
                 examples=["cor"],
             ),
         ] = "",
-        count: Annotated[int, Query(ge=1, le=50, description="How many.")] = 8,
+        limit: Annotated[int, Query(ge=1, le=50, description="How many.")] = 8,
+        offset: Annotated[int, Query(ge=0, le=1000, description="How many to leave out before.")] = 0,
     ) -> Response:
         """Titles as one types: exact, then by their beginning, then by a word's, then what looks alike."""
         return await lanes.reads.run(
-            lambda: as_json({"query": q, "titles": [place.to_json() for place in wiki.titles(q, count)]})
+            lambda: as_json(
+                {
+                    "query": q,
+                    "titles": [place.to_json() for place in wiki.titles(q, offset + limit)[offset:]],
+                }
+            )
         )
 
     async def block_of(name: str | int, known: str | None) -> Response:
@@ -82,7 +92,7 @@ def add_reading(router: APIRouter, api: Api) -> None:
     Known = Annotated[str | None, Header(alias="If-None-Match", include_in_schema=False)]
 
     @router.get(
-        "/api/block/{node}",
+        "/block/{node}",
         summary="A block by number",
         response_model=schema.Block,
         responses=block_answers,
@@ -98,7 +108,7 @@ def add_reading(router: APIRouter, api: Api) -> None:
         return await block_of(node, known)
 
     @router.get(
-        "/api/block",
+        "/block",
         summary="A block by name",
         response_model=schema.Block,
         responses=block_answers,
@@ -115,7 +125,7 @@ def add_reading(router: APIRouter, api: Api) -> None:
         return await block_of(name, known)
 
     @router.get(
-        "/api/pair",
+        "/pair",
         summary="Two articles for a game",
         response_model=schema.Pair,
         responses=READ,
@@ -140,7 +150,7 @@ def add_reading(router: APIRouter, api: Api) -> None:
         return await lanes.reads.run(draw)
 
     @router.get(
-        "/api/graph",
+        "/graph",
         summary="The graph in numbers",
         response_model=schema.GraphStatistics,
         responses=READ,

@@ -177,7 +177,6 @@ class WalkEnd(_Answer):
     best: Place | None = Field(description="Of the pages seen, the one closest to the sentence.")
     budget: int
     seed: int
-    took_ms: float
 
 
 class Walk(WalkEnd):
@@ -186,30 +185,10 @@ class Walk(WalkEnd):
     steps: list[Click]
 
 
-class ComparedWalk(_Answer):
-    """One of several walks between the same pages."""
-
-    agent: str
-    start: Place
-    goal: Place | None
-    sentence: str | None
-    success: bool | None
-    distance: int | None
-    steps: list[Click]
-    best: Place | None
-    budget: int
-    seed: int
-    took_ms: float
-
-
 class Comparison(_Answer):
     """Agents side by side."""
 
-    start: Place
-    goal: Place
-    distance: int
-    optimum: list[Click]
-    walks: list[ComparedWalk]
+    walks: list[Walk]
 
 
 class Evidence(_Answer):
@@ -232,7 +211,6 @@ class Answer(_Answer):
     agent: str | None
     blocks: int = Field(description="How many blocks were read.")
     evidence: list[Evidence]
-    took_ms: float
 
 
 class Titles(_Answer):
@@ -349,7 +327,7 @@ class WalkRequest(_Request):
     sentence: str | None = Field(
         default=None, description="What to find, in words of your own.", json_schema_extra=_HAS_WORDS
     )
-    agent: str = Field(default=POLICY, max_length=100, description="Who walks: /api/health lists them.")
+    agent: str = Field(default=POLICY, max_length=100, description="Who walks: /api/v1/health lists them.")
     budget: int | None = Field(default=None, ge=1, description="Steps. [100; towards a sentence: 20]")
     back: bool = Field(default=False, description="Give the agent a back button.")
     seed: Seed = 0
@@ -375,11 +353,12 @@ class FindRequest(_Request):
     """A claim or a question."""
 
     model_config = ConfigDict(
-        json_schema_extra={"examples": [{"query": "Who wrote the first computer program?", "count": 3}]}
+        json_schema_extra={"examples": [{"query": "Who wrote the first computer program?", "limit": 3}]}
     )
 
     query: str = Field(min_length=1, description="In words.", json_schema_extra=_HAS_WORDS)
-    count: int = Field(default=5, ge=1, le=20, description="Sentences to answer with.")
+    limit: int = Field(default=5, ge=1, le=20, description="Sentences to answer with.")
+    offset: int = Field(default=0, ge=0, le=100, description="Better ones to leave out.")
     candidates: int = Field(default=20, ge=1, le=100, description="Blocks to read.")
     navigation: Navigation = Field(default="tabs", description="How to go on from the search results.")
     rerank: Rerank | None = Field(default=None, description="Who ranks the sentences. [the best there is]")

@@ -1,7 +1,7 @@
 """The endpoints for what is done: walks, whole and click by click, agents side by side, games, evidence."""
 
-import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -18,19 +18,19 @@ from linkwalk.wiki.walks import Walk
 def add_walking(router: APIRouter, api: Api) -> None:
     """Agents and people who walk."""
 
-    @router.post("/api/walk", summary="A walk", response_model=schema.Walk, responses=POST, tags=["walk"])
+    @router.post("/walk", summary="A walk", response_model=schema.Walk, responses=POST, tags=["walk"])
     async def walk(asked: schema.WalkRequest) -> Response:
         """Let an agent click its way from a block to another, or towards what a sentence says."""
         api.check_walk(asked)
         return await api.lane(asked.sentence).run(timed(lambda: api.walk(asked).to_json()))
 
     @router.get(
-        "/api/walk/events",
+        "/walk/events",
         summary="A walk, click by click",
         response_class=Response,
         responses={
             200: {
-                "description": "Events: `start`, `click` by `click`, `end`; or `error`, as every error.",
+                "description": "Events: `start`, `click` by `click`, `end`; or `failure`, with what every error has.",
                 "content": {
                     "text/event-stream": {
                         "schema": EVENT,
@@ -58,7 +58,7 @@ def add_walking(router: APIRouter, api: Api) -> None:
         ] = None,
         sentence: Annotated[str | None, Query(description="words of your own, one of the two.")] = None,
         agent: Annotated[
-            str, Query(max_length=100, description="Who walks: /api/health lists them.")
+            str, Query(max_length=100, description="Who walks: /api/v1/health lists them.")
         ] = POLICY,
         budget: Annotated[int | None, Query(ge=1, description="Steps. [100; towards words: 20]")] = None,
         back: Annotated[bool, Query(description="Give the agent a back button.")] = False,
@@ -72,15 +72,12 @@ def add_walking(router: APIRouter, api: Api) -> None:
 
         def begin() -> Iterator[tuple[str, Any]]:
             api.check_walk(asked)
-            began = time.perf_counter()
-            done = api.walk(asked)
-            took = round((time.perf_counter() - began) * 1e3, 3)
-            return _told(done, took)
+            return _told(api.walk(asked))
 
         return events.stream(api.lane(sentence), begin)
 
     @router.post(
-        "/api/compare",
+        "/compare",
         summary="Agents side by side",
         response_model=schema.Comparison,
         responses=POST,
@@ -90,32 +87,22 @@ def add_walking(router: APIRouter, api: Api) -> None:
         """Let several agents walk between the same blocks, each with its own steps."""
         api.check(asked.agents, asked.budget)
 
-        def walked() -> Response:
+        def walked() -> dict[str, Any]:
             start, goal = api.node(asked.start), api.node(asked.goal)
-            walks = []
-            for agent in dict.fromkeys(asked.agents):
-                began = time.perf_counter()
-                one = schema.WalkRequest(
-                    start=start, goal=goal, agent=agent, budget=asked.budget, seed=asked.seed
+            walks = [
+                api.walk(
+                    schema.WalkRequest(
+                        start=start, goal=goal, agent=agent, budget=asked.budget, seed=asked.seed
+                    )
                 )
-                walk = api.walk(one)
-                walks.append((walk, round((time.perf_counter() - began) * 1e3, 3)))
-            first = walks[0][0]
-            assert first.goal is not None
-            return as_json(
-                {
-                    "start": first.start.to_json(),
-                    "goal": first.goal.to_json(),
-                    "distance": first.distance,
-                    "optimum": [click.to_json() for click in first.optimum or ()],
-                    "walks": [walk.to_json(optimum=False) | {"took_ms": took} for walk, took in walks],
-                }
-            )
+                for agent in dict.fromkeys(asked.agents)
+            ]
+            return {"walks": [walk.to_json() for walk in walks]}
 
-        return await api.lanes.walks.run(walked)
+        return await api.lanes.walks.run(timed(walked))
 
     @router.post(
-        "/api/runs",
+        "/runs",
         summary="A finished game",
         response_model=schema.StoredRun,
         responses=POST,
@@ -134,9 +121,9 @@ def add_walking(router: APIRouter, api: Api) -> None:
         return await api.lanes.walks.run(keep)
 
 
-def _told(walk: Walk, took_ms: float) -> Iterator[tuple[str, Any]]:
+def _told(walk: Walk) -> Iterator[tuple[str, Any]]:
     """A walk as events."""
-    end = walk.to_json(steps=False) | {"took_ms": took_ms}
+    end = walk.to_json(steps=False)
     yield "start", {name: end[name] for name in ("agent", "start", "goal", "sentence", "budget")}
     for click in walk.steps:
         yield "click", click.to_json()
@@ -146,7 +133,7 @@ def _told(walk: Walk, took_ms: float) -> Iterator[tuple[str, Any]]:
 def add_finding(router: APIRouter, api: Api) -> None:
     """Questions."""
 
-    @router.post("/api/find", summary="Evidence", response_model=schema.Answer, responses=POST, tags=["find"])
+    @router.post("/find", summary="Evidence", response_model=schema.Answer, responses=POST, tags=["find"])
     async def find(asked: schema.FindRequest) -> Response:
         """Find the sentences that answer a question or bear on a claim, each with the clicks that led to it."""
         api.words("query", asked.query)
@@ -156,7 +143,7 @@ def add_finding(router: APIRouter, api: Api) -> None:
         def found() -> dict[str, Any]:
             answer = api.wiki.find(
                 asked.query,
-                asked.count,
+                asked.offset + asked.limit,
                 candidates=asked.candidates,
                 rerank=asked.rerank,
                 navigation=asked.navigation,
@@ -164,6 +151,7 @@ def add_finding(router: APIRouter, api: Api) -> None:
             api.metrics.evidence.inc(len(answer.evidence))
             # A reranker of the server's own may be a folder, whose path is nobody's business.
             own = {} if asked.rerank else {"rerank": api.abilities.rerank}
+            answer = replace(answer, evidence=answer.evidence[asked.offset :])
             return answer.to_json() | own
 
         # Search results alone, ranked by TF-IDF, need no torch and need not wait for those that do.

@@ -17,7 +17,7 @@ async function call(path, { body, signal } = {}) {
   let response, answer;
   try {
     response = await fetch(
-      `api/${path}`,
+      `api/v1/${path}`,
       body === undefined
         ? { signal }
         : {
@@ -39,6 +39,7 @@ async function call(path, { body, signal } = {}) {
     const { type = "internal", message = `The server answered ${response.status}.` } = answer?.error ?? {};
     throw new ApiError(type, message);
   }
+  answer.took = Number(/dur=([\d.]+)/.exec(response.headers.get("server-timing"))?.[1] ?? 0); // ms of the server
   return answer;
 }
 
@@ -48,7 +49,7 @@ const query = (values) =>
   ).toString();
 
 export const health = () => call("health");
-export const titles = (words, signal) => call(`titles?${query({ q: words, count: 8 })}`, { signal });
+export const titles = (words, signal) => call(`titles?${query({ q: words, limit: 8 })}`, { signal });
 export const pair = (seed, least = 2) => call(`pair?${query({ seed, least })}`);
 export const walk = (asked, signal) => call("walk", { body: asked, signal });
 export const compare = (asked, signal) => call("compare", { body: asked, signal });
@@ -75,7 +76,7 @@ export function block(which) {
 
 /** Follow a walk click by click: `on.start`, `on.click`, `on.end`, `on.error`. Returns a function that stops it. */
 export function follow(asked, on) {
-  const source = new EventSource(`api/walk/events?${query(asked)}`);
+  const source = new EventSource(`api/v1/walk/events?${query(asked)}`);
   const asking = new AbortController();
   let begun = false;
   const stop = () => {
@@ -89,14 +90,14 @@ export function follow(asked, on) {
       on[name](JSON.parse(event.data));
     });
   }
-  source.addEventListener("error", async (event) => {
+  source.addEventListener("failure", (event) => {
+    stop();
+    const { type, message } = JSON.parse(event.data).error;
+    on.error(new ApiError(type, message));
+  });
+  source.addEventListener("error", async () => {
     if (asking.signal.aborted) return;
     source.close(); // an EventSource would ask again for ever
-    if (event.data) {
-      const { type, message } = JSON.parse(event.data).error;
-      on.error(new ApiError(type, message));
-      return;
-    }
     if (begun) {
       on.error(new ApiError("unreachable", "The connection broke off: this is not the whole walk."));
       return;

@@ -16,7 +16,7 @@ const QUESTIONS = [
   "Stars are made mainly of hydrogen and helium.",
 ];
 const SEEDS = [5, 6, 7];
-const COUNT = 6; // sentences
+const LIMIT = 6; // sentences
 const answers = new Map(); // so that going back does not ask again
 
 export function enter(root, { server, go, say, title }) {
@@ -108,7 +108,7 @@ export function enter(root, { server, go, say, title }) {
     const mine = (asking = new AbortController());
     found.replaceChildren(waiting("Searching, reading, following links …", cancel));
     try {
-      const answer = answers.get(q) ?? (await api.find({ query: q, count: COUNT }, mine.signal));
+      const answer = answers.get(q) ?? (await api.find({ query: q, limit: LIMIT }, mine.signal));
       if (mine.signal.aborted) return;
       answers.set(q, answer);
       found.replaceChildren(...show(answer));
@@ -164,7 +164,7 @@ export function enter(root, { server, go, say, title }) {
 
 function show(answer) {
   const took =
-    answer.took_ms < 1000 ? `${Math.round(answer.took_ms)} ms` : `${(answer.took_ms / 1000).toFixed(1)} s`;
+    answer.took < 1000 ? `${Math.round(answer.took)} ms` : `${(answer.took / 1000).toFixed(1)} s`;
   const walked = answer.evidence.filter((evidence) => evidence.path.length).length;
   const summary = h(
     "p",

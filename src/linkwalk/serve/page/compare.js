@@ -40,10 +40,12 @@ export function comparison({ agents, say, onpick }) {
     wanted = false;
     try {
       const { start, goal, budget, seed } = asked;
-      const found = await api.compare({ start, goal, agents: chosen, budget: budget ?? 100, seed });
+      const { walks } = await api.compare({ start, goal, agents: chosen, budget: budget ?? 100, seed });
       if (shown !== key) return;
-      const { optimum, walks } = found;
-      result.replaceChildren(lanes(found.start, [ofOptimum(optimum), ...walks.map(ofAgent)], optimum));
+      const [first] = walks; // all begin at the same page, and the shortest path is the same
+      result.replaceChildren(
+        lanes(first.start, [ofOptimum(first.optimum), ...walks.map(ofAgent)], first.optimum),
+      );
       say(walks.map(told).join(". "));
     } catch (error) {
       const again = () => compare(asked, chosen, key);

@@ -15,7 +15,7 @@ from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress, Stage
 from linkwalk.retrieve import Bm25, index
-from linkwalk.retrieve.bm25 import K1, TITLE_WEIGHT, B, update
+from linkwalk.retrieve.bm25 import K1, MOST_TIED, TITLE_WEIGHT, B, update
 from linkwalk.retrieve.keys import Keys, block_keys
 from tests.graph.conftest import Page, write_graph
 
@@ -82,6 +82,19 @@ def test_ties_go_by_number_whatever_the_threads(tmp_path: Path) -> None:
         index(folder, graph, threads=threads)
         found.append(Bm25.open(folder, graph).search("words here", 40)[0].tolist())
     assert found == [list(range(40))] * 2
+
+
+def test_thousands_of_ties_are_not_all_fetched(tmp_path: Path) -> None:
+    """Every block has the word once among as many others: all tie, and a search looks at a bounded number of them."""
+    tied = {f"Number {number}": [f"stone {number}"] for number in range(3 * MOST_TIED)}
+    graph = write(tmp_path, tied | {"Quarry": ["stone stone"]})
+    index(tmp_path, graph, stem="none", threads=1)
+    bm25 = Bm25.open(tmp_path, graph)
+    nodes, scores = bm25.search("stone", 10)
+    assert nodes.tolist() == [graph.find("Quarry"), *range(9)]
+    assert scores[0] > scores[1] == scores[9]
+    assert len(bm25._hits(bm25._query(Counter(["stone"])), 10)) == 10 + MOST_TIED
+    assert bm25.search("stone 17", 1)[0].tolist() == [17]
 
 
 def test_blocks_that_say_the_same_are_all_found(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ The index knows blocks by what they say (``keys``), so after a wiki has been bui
 are indexed anew. Blocks that went still count in how rare words are until the engine merges their segment, so scores
 after an update differ a little from those of a whole index; beyond ``MOST_STALE`` of them the index is made whole.
 
-Equal scores are ranked by block number, so a ranking depends on neither threads nor segments.
+Equal scores are ranked by block number, so a ranking depends on neither threads nor segments; where more than
+``MOST_TIED`` blocks tie with the last one asked for, those of them that the engine has first.
 """
 
 import os
@@ -58,6 +59,8 @@ K1, B = 1.2, 0.75
 TITLE_WEIGHT = 2.0
 MOST_STALE = 0.25
 """Share of blocks that came or went since the index was whole; more, and it is made whole again."""
+MOST_TIED = 4096
+"""Blocks that are looked at beyond those asked for, to rank what ties by number."""
 _HEAP = 128 << 20
 _BLOCKS = 4096
 _WORD = re.compile(r"\w")
@@ -390,10 +393,11 @@ class Bm25:
         return query.boolean_query(terms)
 
     def _hits(self, query: Any, count: int) -> list[tuple[float, Any]]:
-        """The best texts, and all that tie with the last of them."""
-        limit = count + _EXTRA
+        """The best texts, and those that tie with the last of them, up to ``MOST_TIED``."""
+        limit, most = count + _EXTRA, count + MOST_TIED
         while True:
             hits: list[tuple[float, Any]] = self._searcher.search(query, limit, count=False).hits
-            if len(hits) < limit or hits[-1][0] < hits[count - 1][0] - 2 * 10**-_DIGITS:
+            told_apart = len(hits) < limit or hits[-1][0] < hits[count - 1][0] - 2 * 10**-_DIGITS
+            if told_apart or limit == most:
                 return hits
-            limit *= 4
+            limit = min(4 * limit, most)

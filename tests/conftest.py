@@ -6,6 +6,7 @@ import json
 import lzma
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -15,10 +16,13 @@ from typing import Any, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 import pytest
+from filelock import FileLock
 from hypothesis import settings
 
+from linkwalk import demo
 from linkwalk.artifact import looking
 from linkwalk.graph.store import Graph
+from linkwalk.retrieve import index
 from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.shard import ExtractConfig
 
@@ -225,29 +229,80 @@ def make(tmp_path: Path) -> Maker:
     return make
 
 
-@pytest.fixture(scope="session")
-def embedded_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A workspace of twenty blocks, embedded by MiniLM; only to be read."""
-    from linkwalk.embed import embed
+Once = Callable[[str, Callable[[Path], object]], Path]
 
-    folder = tmp_path_factory.mktemp("embedded")
-    build([write_dump(folder / "dump.xml", world(6))], folder / "wiki", BuildConfig())
-    embed(folder / "wiki", device="cpu")
-    return folder / "wiki"
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Makes a folder once in a run, however many workers it has: ``once("world", make)``, each with its own copy.
+
+    A copy, since whoever reads a workspace leaves notes in it, and another may be copying it.
+    """
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+    def once(name: str, make: Callable[[Path], object]) -> Path:
+        made, partial = shared / f"once-{name}", shared / f"once-{name}.partial"
+        with FileLock(shared / f"once-{name}.lock"):
+            if not made.exists():
+                make(partial)
+                partial.rename(made)
+        return Path(shutil.copytree(made, tmp_path_factory.mktemp("once") / name))
+
+    return once
+
+
+@pytest.fixture(scope="session")
+def encyclopedia(once: Once) -> Path:
+    """The bundled encyclopedia, indexed, without embeddings; only to be read."""
+
+    def make(folder: Path) -> None:
+        dump = demo.dump_path("demo")
+        assert dump is not None
+        build([dump], folder)
+        index(folder, Graph.open(folder))
+
+    return once("encyclopedia", make)
+
+
+@pytest.fixture(scope="session")
+def embedded_world(once: Once, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace of twenty blocks, embedded by MiniLM; only to be read."""
+
+    def make(folder: Path) -> None:
+        from linkwalk.embed import embed
+
+        build([write_dump(tmp_path_factory.mktemp("dump") / "dump.xml", world(6))], folder, BuildConfig())
+        embed(folder, device="cpu")
+
+    return once("world", make)
+
+
+@pytest.fixture(scope="session")
+def indexed_world(embedded_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same, indexed; only to be read."""
+    folder = Path(shutil.copytree(embedded_world, tmp_path_factory.mktemp("indexed") / "world"))
+    index(folder, Graph.open(folder))
+    return folder
 
 
 class DemoRun(NamedTuple):
-    """What `linkwalk demo --no-serve` made and printed."""
+    """What `linkwalk demo -o wiki --no-serve` made and printed."""
 
     wiki: Path
     out: str
 
 
 @pytest.fixture(scope="session")
-def demo_run(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
+def demo_run(once: Once) -> DemoRun:
     """The whole bundled encyclopedia, embedded and indexed by the demo itself: half a minute; only to be read."""
-    folder = tmp_path_factory.mktemp("demo") / "wiki"
-    command = [sys.executable, "-m", "linkwalk", "demo", "-o", str(folder), "--no-serve"]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    return DemoRun(folder, ran.stdout)
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        command = [sys.executable, "-m", "linkwalk", "demo", "-o", "wiki", "--no-serve"]
+        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+        (folder / "out.txt").write_text(ran.stdout, encoding="utf-8")
+
+    made = once("demo", make)
+    return DemoRun(made / "wiki", (made / "out.txt").read_text(encoding="utf-8"))

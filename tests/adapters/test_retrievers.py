@@ -15,9 +15,9 @@ from linkwalk import Wiki
 from linkwalk.adapters import langchain, llamaindex
 from linkwalk.adapters.passages import Passages
 from linkwalk.errors import ArtifactError, InputError
-from tests.wiki.conftest import encyclopedia, hostile, known, walked, world
+from tests.wiki.conftest import hostile, known, walked, world
 
-__all__ = ["encyclopedia", "hostile", "known", "walked", "world"]  # fixtures
+__all__ = ["hostile", "known", "walked", "world"]  # fixtures
 
 ROOT = Path(__file__).parents[2]
 QUESTION = "How many hearts has an octopus?"

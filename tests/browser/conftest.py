@@ -19,12 +19,11 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from linkwalk import demo
 from linkwalk.embed import embed
 from linkwalk.graph.split import split
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import index
-from linkwalk.sources.build import build
+from tests.conftest import Once
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page
@@ -84,18 +83,17 @@ def served(wiki: Path, *options: str) -> Iterator[Site]:
 
 
 @pytest.fixture(scope="package")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def workspace(encyclopedia: Path, once: Once) -> Path:
     """Some of the bundled encyclopedia, embedded and indexed; or all of it, where a ready one is named."""
     if ready := os.environ.get("LINKWALK_PAGE_WIKI"):
         return Path(ready)
-    folder, dump = tmp_path_factory.mktemp("browser"), demo.dump_path("demo")
-    assert dump is not None
-    build([dump], folder / "whole")
-    split(Graph.open(folder / "whole"), folder / "halves", by="article", nodes=BLOCKS)
-    wiki = folder / "halves" / "train"
-    embed(wiki, device="cpu")
-    index(wiki, Graph.open(wiki))
-    return wiki
+
+    def make(folder: Path) -> None:
+        split(Graph.open(encyclopedia), folder, by="article", nodes=BLOCKS)
+        embed(folder / "train", device="cpu")
+        index(folder / "train", Graph.open(folder / "train"))
+
+    return once("browser", make) / "train"
 
 
 @pytest.fixture(scope="package")

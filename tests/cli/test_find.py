@@ -22,21 +22,9 @@ TFIDF = ("--rerank", "tfidf")
 
 
 @pytest.fixture(scope="module")
-def encyclopedia(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Indexed, without embeddings; only to be read."""
-    wiki = tmp_path_factory.mktemp("find") / "demo"
-    build([demo.dump_path("demo")], wiki)
-    index(wiki, Graph.open(wiki))
-    return wiki
-
-
-@pytest.fixture(scope="module")
-def world(embedded_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def world(indexed_world: Path) -> Path:
     """Twenty blocks, indexed and embedded; only to be read."""
-    wiki = tmp_path_factory.mktemp("find") / "world"
-    shutil.copytree(embedded_world, wiki, ignore=shutil.ignore_patterns("index"))
-    index(wiki, Graph.open(wiki))
-    return wiki
+    return indexed_world
 
 
 @pytest.fixture(scope="module")

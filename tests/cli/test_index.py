@@ -18,9 +18,14 @@ from tests.cli.conftest import Ran
 from tests.retrieve.test_damaged_index import flip
 
 
-def test_a_newer_edition_is_indexed_where_it_differs(tmp_path: Path, run: Callable[..., Ran]) -> None:
-    wiki = tmp_path / "demo"
-    build([demo.dump_path("demo")], wiki)
+@pytest.fixture
+def edition(encyclopedia: Path, tmp_path: Path) -> Path:
+    """The bundled encyclopedia, not indexed yet."""
+    return Path(shutil.copytree(encyclopedia, tmp_path / "demo", ignore=shutil.ignore_patterns("index")))
+
+
+def test_a_newer_edition_is_indexed_where_it_differs(edition: Path, run: Callable[..., Ran]) -> None:
+    wiki = edition
     first = run("index", wiki, "--json", "-q").json()
     assert (first["whole"], first["added"], first["blocks"]) == (True, 801, 801)
     same = run("index", wiki)
@@ -93,9 +98,8 @@ def test_a_damaged_index(wiki: Path, run: Callable[..., Ran]) -> None:
     assert run("index", wiki, "--json", "-q").json()["whole"], "what cannot be opened is made anew"
 
 
-def test_two_at_once(tmp_path: Path) -> None:
-    wiki = tmp_path / "demo"
-    build([demo.dump_path("demo")], wiki)
+def test_two_at_once(edition: Path) -> None:
+    wiki = edition
     command = [sys.executable, "-m", "linkwalk", "index", str(wiki), "--force", "-q"]
     graph, statuses = Graph.open(wiki), []
     for number in range(5):

@@ -2,6 +2,7 @@
 
 import json
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,6 @@ from linkwalk import demo
 from linkwalk.downstream.fever import read_claims
 from linkwalk.downstream.fever_score import read_predictions, score
 from linkwalk.graph.store import Graph
-from linkwalk.retrieve import index
 from linkwalk.sources.build import build
 from tests.cli.conftest import Ran
 
@@ -23,19 +23,9 @@ PLAIN = ("--no-navigation", "--rerank", "tfidf", "-q")
 
 
 @pytest.fixture(scope="module")
-def encyclopedia(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundled encyclopedia, indexed and not embedded; only to be read."""
-    folder = tmp_path_factory.mktemp("score") / "demo"
-    build([demo.dump_path("demo")], folder)
-    index(folder, Graph.open(folder))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def tiny(embedded_world: Path) -> Path:
-    """Twenty blocks, embedded and indexed."""
-    index(embedded_world, Graph.open(embedded_world))
-    return embedded_world
+def tiny(indexed_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty blocks, embedded and indexed, with a place for results."""
+    return Path(shutil.copytree(indexed_world, tmp_path_factory.mktemp("score") / "wiki"))
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:

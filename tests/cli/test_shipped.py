@@ -17,9 +17,9 @@ from linkwalk.graph.store import LINK, Graph
 from linkwalk.navigate import BASELINES, unit_rows
 from linkwalk.policy.checkpoint import load_direction, save_policy
 from linkwalk.policy.heads import Compass, HeadConfig, build_head
-from linkwalk.sources.build import build
 from linkwalk.wiki import Wiki
 from tests.cli.conftest import Ran
+from tests.conftest import Once
 from tests.graph.conftest import Page, write_graph
 from tests.older import unseal
 
@@ -27,18 +27,17 @@ Run = Callable[..., Ran]
 
 
 @pytest.fixture(scope="module")
-def read_only(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def read_only(encyclopedia: Path, once: Once) -> Path:
     """Sixty blocks of the bundled encyclopedia, embedded by MiniLM."""
     from linkwalk.cli import main
 
-    folder, dump = tmp_path_factory.mktemp("shipped"), demo.dump_path("demo")
-    assert dump is not None
-    build([dump], folder / "demo")
-    with pytest.raises(SystemExit) as leave:
-        main(["split", str(folder / "demo"), "-o", str(folder / "halves"), "--by", "node", "--nodes", "60"])
-    assert not leave.value.code
-    embed(folder / "halves" / "train", device="cpu")
-    return folder / "halves" / "train"
+    def make(folder: Path) -> None:
+        with pytest.raises(SystemExit) as leave:
+            main(["split", str(encyclopedia), "-o", str(folder), "--by", "node", "--nodes", "60"])
+        assert not leave.value.code
+        embed(folder / "train", device="cpu")
+
+    return once("shipped", make) / "train"
 
 
 @pytest.fixture

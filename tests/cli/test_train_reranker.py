@@ -15,22 +15,11 @@ from linkwalk.embed.text import goal_sentences
 from linkwalk.graph.store import Graph
 from linkwalk.policy.checkpoint import save_policy
 from linkwalk.policy.heads import HeadConfig, build_head
-from linkwalk.retrieve import index
 from linkwalk.retrieve.cross import CrossEncoder, load_cross
-from linkwalk.sources.build import build
 from tests.cli.conftest import Ran
 from tests.embed.conftest import tiny_bert
 
 Run = Callable[..., Ran]
-
-
-@pytest.fixture(scope="module")
-def encyclopedia(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundled encyclopedia, indexed and not embedded; copied before it is written to."""
-    folder = tmp_path_factory.mktemp("reranker") / "demo"
-    build([demo.dump_path("demo")], folder)
-    index(folder, Graph.open(folder))
-    return folder
 
 
 @pytest.fixture
@@ -249,12 +238,9 @@ TUNE = [
 
 
 @pytest.fixture
-def world(embedded_world: Path, tmp_path: Path) -> Path:
+def world(indexed_world: Path, tmp_path: Path) -> Path:
     """Twenty blocks, embedded by MiniLM and indexed, to be written to."""
-    folder = tmp_path / "world"
-    shutil.copytree(embedded_world, folder, ignore=shutil.ignore_patterns("index"))
-    index(folder, Graph.open(folder))
-    return folder
+    return Path(shutil.copytree(indexed_world, tmp_path / "world"))
 
 
 def asked(wiki: Path, path: Path) -> Path:

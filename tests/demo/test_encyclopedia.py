@@ -25,15 +25,12 @@ SITE = Site(namespaces={"File": 6, "Template": 10, "Category": 14})
 
 
 @pytest.fixture(scope="module")
-def editions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Graph, Graph]:
-    folder = tmp_path_factory.mktemp("encyclopedia")
-    graphs = []
-    for word in demo.EDITIONS:
-        path = demo.dump_path(word)
-        assert path is not None
-        build([path], folder / word)
-        graphs.append(Graph.open(folder / word))
-    return graphs[0], graphs[1]
+def editions(encyclopedia: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Graph, Graph]:
+    assert list(demo.EDITIONS) == ["demo", "demo2"]
+    path = demo.dump_path("demo2")
+    assert path is not None
+    later = build([path], tmp_path_factory.mktemp("later") / "demo2").workspace
+    return Graph.open(encyclopedia), Graph.open(later)
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Sentences to blocks and back, alternatives, and splits that share no page."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
-from linkwalk import demo
 from linkwalk.downstream.align import (
     as_pages,
     combine,
@@ -22,14 +22,11 @@ from linkwalk.downstream.align import (
 from linkwalk.downstream.asked import Asked
 from linkwalk.embed.text import goal_sentences
 from linkwalk.graph.store import Graph
-from linkwalk.sources.build import build
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
-    folder = tmp_path_factory.mktemp("align") / "demo"
-    build([demo.dump_path("demo")], folder)
-    return Graph.open(folder)
+def graph(encyclopedia: Path) -> Graph:
+    return Graph.open(encyclopedia)
 
 
 def test_both_spellings_of_a_sentence_compare_alike() -> None:

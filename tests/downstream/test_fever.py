@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linkwalk.downstream
-from linkwalk import demo
 from linkwalk.downstream.align import as_pages
 from linkwalk.downstream.asked import Asked
 from linkwalk.downstream.fever import read_claims, sweep
@@ -29,7 +28,6 @@ from linkwalk.graph.store import Graph
 from linkwalk.navigate import Baseline, BaselineConfig
 from linkwalk.retrieve import Bm25, FindConfig, Finder, index
 from linkwalk.retrieve.finder import NAVIGATION
-from linkwalk.sources.build import build
 
 HERE = Path(__file__).parent / "fixtures" / "fever"
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -37,10 +35,8 @@ KOENIGSBERG = unicodedata.normalize("NFD", "Seven_Bridges_of_Königsberg")
 
 
 @pytest.fixture(scope="module")
-def wiki(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("fever") / "demo"
-    build([demo.dump_path("demo")], folder)
-    return folder
+def wiki(encyclopedia: Path) -> Path:
+    return encyclopedia
 
 
 @pytest.fixture(scope="module")

@@ -28,19 +28,14 @@ from linkwalk.downstream.train_cross import Ranked, read_lists
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.retrieve import Bm25, index
-from linkwalk.sources.build import build
+from linkwalk.retrieve import Bm25
 
 FEVER = Path(__file__).parent / "fixtures" / "fever"
 
 
 @pytest.fixture(scope="module")
-def wiki(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundled encyclopedia, indexed; only to be read."""
-    folder = tmp_path_factory.mktemp("lists") / "demo"
-    build([demo.dump_path("demo")], folder)
-    index(folder, Graph.open(folder))
-    return folder
+def wiki(encyclopedia: Path) -> Path:
+    return encyclopedia
 
 
 @pytest.fixture(scope="module")

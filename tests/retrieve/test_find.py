@@ -16,7 +16,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.navigate import Baseline, BaselineConfig, unit_rows
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.tabs import TabsConfig
-from linkwalk.retrieve import Bm25, Cascade, FindConfig, Finder, Found, Reranker, finder, index, tfidf
+from linkwalk.retrieve import Bm25, Cascade, FindConfig, Finder, Found, Reranker, finder, tfidf
 from linkwalk.retrieve.finder import NAVIGATION
 from linkwalk.retrieve.starts import fuse, nearest
 from linkwalk.sources.build import build
@@ -26,11 +26,8 @@ QUERIES = [QUERY, "iron and copper", "zzzzqqq", "Who was born in Vienna?", "zzzz
 
 
 @pytest.fixture(scope="module")
-def wiki(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("find") / "demo"
-    build([demo.dump_path("demo")], folder)
-    index(folder, Graph.open(folder))
-    return folder
+def wiki(encyclopedia: Path) -> Path:
+    return encyclopedia
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from linkwalk.serve.server import configure
 from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.shard import ExtractConfig
 from linkwalk.wiki import Wiki
-from tests.conftest import P, prose, write_dump
+from tests.conftest import Once, P, prose, write_dump
 
 SCRIPT = "<script>alert(1)</script>"
 RIGHT_TO_LEFT = "Moon \u202egnp.exe"
@@ -48,17 +48,16 @@ def pages() -> list[P]:
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(once: Once, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace with everything: graph, embeddings, index; only to be read."""
-    folder = tmp_path_factory.mktemp("serve")
-    build(
-        [write_dump(folder / "dump.xml", pages())],
-        folder / "wiki",
-        BuildConfig(extract=ExtractConfig(min_chars=0)),
-    )
-    embed(folder / "wiki", device="cpu")
-    index(folder / "wiki", Graph.open(folder / "wiki"))
-    return folder / "wiki"
+
+    def make(folder: Path) -> None:
+        dump = write_dump(tmp_path_factory.mktemp("dump") / "dump.xml", pages())
+        build([dump], folder, BuildConfig(extract=ExtractConfig(min_chars=0)))
+        embed(folder, device="cpu")
+        index(folder, Graph.open(folder))
+
+    return once("small", make)
 
 
 @pytest.fixture(scope="session")

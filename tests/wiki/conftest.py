@@ -1,14 +1,11 @@
-"""Wikis to open: the bundled encyclopedia, a tiny one that is embedded and indexed, and one that means harm."""
+"""Wikis opened: the bundled encyclopedia, a tiny one that is embedded and indexed, and one that means harm."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from linkwalk import Wiki, demo
-from linkwalk.graph.store import ENTITY, LINK, Graph
-from linkwalk.retrieve import index
-from linkwalk.sources.build import build
+from linkwalk import Wiki
+from linkwalk.graph.store import ENTITY, LINK
 from tests.graph.conftest import Page, write_graph
 
 HOSTILE = [
@@ -25,28 +22,15 @@ HOSTILE = [
 
 
 @pytest.fixture(scope="session")
-def encyclopedia(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundled encyclopedia, indexed, without embeddings; only to be read."""
-    folder, dump = tmp_path_factory.mktemp("wiki") / "demo", demo.dump_path("demo")
-    assert dump is not None
-    build([dump], folder)
-    index(folder, Graph.open(folder))
-    return folder
-
-
-@pytest.fixture(scope="session")
 def known(encyclopedia: Path) -> Wiki:
     """The encyclopedia, opened."""
     return Wiki.open(encyclopedia)
 
 
 @pytest.fixture(scope="session")
-def world(embedded_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def world(indexed_world: Path) -> Path:
     """Twenty blocks, embedded and indexed; only to be read."""
-    folder = tmp_path_factory.mktemp("wiki") / "world"
-    shutil.copytree(embedded_world, folder, ignore=shutil.ignore_patterns("index", "policies"))
-    index(folder, Graph.open(folder))
-    return folder
+    return indexed_world
 
 
 @pytest.fixture(scope="session")

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+import torch
 
 from linkwalk.graph.csr import Csr, transpose
 from tests.graph.conftest import csr
@@ -18,6 +19,14 @@ class World(NamedTuple):
     reverse: Csr
     kinds: np.ndarray
     vectors: np.ndarray
+
+
+def padded(values: torch.Tensor, indptr: np.ndarray, fill: float) -> torch.Tensor:
+    """A ragged array's rows side by side, as torch's own losses take them."""
+    lengths = torch.as_tensor(np.diff(indptr))
+    rows = torch.full((len(lengths), int(lengths.max())), fill, dtype=torch.float64)
+    rows[torch.arange(rows.shape[1]) < lengths[:, None]] = values.double()
+    return rows
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """A compass as an agent: untrained the baseline with a map, trained it looks where it has learned to."""
 
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from linkwalk.graph.csr import Csr
+from linkwalk.graph.store import Graph
 from linkwalk.navigate import BACK, Baseline, BaselineConfig, Episodes, Journeys, unit_rows
 from linkwalk.navigate.guided import Guided, GuidedConfig
 from linkwalk.navigate.mapped import MapConfig
@@ -58,6 +60,35 @@ def test_untrained_it_is_the_baseline_with_a_map(back: bool, sampled: bool) -> N
         assert_same(found, exact)
     assert (exact.choices == BACK).any() == back
     assert 0 < exact.success.mean() < 1
+
+
+def of_words(graph: Graph) -> NDArray[np.float32]:
+    """Embeddings that know what a block is about: the sum of its words' own directions."""
+    words = np.random.default_rng(0).normal(size=(4096, 64))
+    texts = (graph.texts[node].lower().split() for node in range(graph.nodes))
+    return unit_rows(np.stack([words[[crc32(w.encode()) % 4096 for w in text]].sum(0) for text in texts]))
+
+
+@pytest.mark.parametrize("back", [False, True])
+def test_untrained_it_takes_the_baselines_journeys_through_the_encyclopedia(
+    encyclopedia: Path, back: bool
+) -> None:
+    graph = Graph.open(encyclopedia)
+    vectors, rng = of_words(graph), np.random.default_rng(1)
+    episodes = Episodes.of(rng.integers(graph.nodes, size=400), rng.integers(graph.nodes, size=400))
+    baseline = BaselineConfig(name="greedy-map", back=back)
+    exact = Baseline(baseline, graph.forward, vectors).run(episodes, budget=100)
+    width = vectors.shape[1]
+    for guide in (
+        Compass(HeadConfig(head="compass", width=width)),
+        Direction(np.zeros((width, width), np.float32), np.zeros(width, np.float32)),
+    ):
+        found = Guided("compass", guide, graph.forward, vectors, GuidedConfig(back=back)).run(
+            episodes, budget=100
+        )
+        assert_same(found, exact)
+    assert (exact.choices == BACK).any() == back
+    assert 0.2 < exact.success.mean() < 0.8, "journeys that end, and some that are cut off"
 
 
 def test_trained_it_looks_where_it_has_learned_to() -> None:

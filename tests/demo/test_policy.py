@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwalk import demo
 from linkwalk.embed import Embeddings
-from linkwalk.policy.checkpoint import is_compass, load_direction, read_policy
+from linkwalk.policy.checkpoint import gives_directions, load_direction, read_policy
 
 ROOT = Path(__file__).parents[2]
 FILES = {"manifest.json", "weights.safetensors", "MODEL_CARD.md"}
@@ -28,7 +28,7 @@ def test_its_files_are_small() -> None:
 
 def test_it_is_a_compass_for_minilm(embedded_world: Path) -> None:
     manifest = read_policy(demo.policy_path())
-    assert is_compass(manifest)
+    assert gives_directions(manifest)
     table = Embeddings.open(embedded_world)
     assert (manifest["encoder"], manifest["encoder_name"]) == (table.fingerprint, "minilm")
     direction = load_direction(demo.policy_path(), table.fingerprint)

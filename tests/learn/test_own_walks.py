@@ -191,10 +191,10 @@ def test_it_learns_what_tells_the_way(world: World, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["head.head=residual"], "walks=own is for the head that walks with a map, not for residual"),
+        (["head.head=residual"], "walks=own is for a head that walks with a map, not for residual"),
         (["head.head=feedforward"], "not for feedforward: choose head.head=compass, or walks=shortcut"),
         (["edge_dropout=0.5"], "edge_dropout=0.5 is for walks that are imitated; with walks=own choose"),
-        (["head.visited=false"], "head.visited=false: a compass never looks at that"),
+        (["head.visited=false"], "head.visited=false: what walks with a map never looks at that"),
     ],
 )
 def test_what_goes_together(settings: list[str], message: str) -> None:

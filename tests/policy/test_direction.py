@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from linkwalk.errors import ArtifactError
-from linkwalk.policy.checkpoint import is_compass, load_direction, read_policy, save_policy
+from linkwalk.policy.checkpoint import gives_directions, load_direction, read_policy, save_policy
 from linkwalk.policy.direction import Direction
 from linkwalk.policy.heads import Compass, HeadConfig, build_head
 
@@ -45,8 +45,8 @@ def test_which_policies_are_one(tmp_path: Path) -> None:
     for head, visited, expected in (("compass", True, True), ("compass", False, False), ("mlp", True, False)):
         config = HeadConfig(head=head, width=12, visited=visited)
         save_policy(tmp_path / "p", build_head(config), config, MADE)
-        assert is_compass(read_policy(tmp_path / "p")) is expected
-    assert not is_compass({"head": "compass"})
+        assert gives_directions(read_policy(tmp_path / "p")) is expected
+    assert not gives_directions({"head": "compass"})
 
 
 def test_a_compass_that_cannot_be_used(compass: tuple[Compass, Path]) -> None:

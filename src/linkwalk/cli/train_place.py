@@ -10,7 +10,7 @@ from linkwalk.wiki.agents import fitting, policy_folder, policy_names
 
 if TYPE_CHECKING:
     from linkwalk.embed import Embeddings
-    from linkwalk.policy.heads import Compass
+    from linkwalk.policy.heads import Pointing
 
 METRICS = "target_metrics.jsonl"
 
@@ -149,20 +149,20 @@ def _find(wiki: Path, policy: str) -> Path:
     return folder
 
 
-def open_compass(place: Place, wiki: Path, table: "Embeddings", device: str) -> "Compass":
-    """The policy, if it is a compass for embeddings such as these; or what to do."""
+def open_compass(place: Place, wiki: Path, table: "Embeddings", device: str) -> "Pointing":
+    """The policy, if it says where to look, for embeddings such as these; or what to do."""
     from linkwalk.errors import InputError
     from linkwalk.navigate import unit_rows
-    from linkwalk.policy.checkpoint import is_compass, load_policy, read_policy
-    from linkwalk.policy.heads import Compass
+    from linkwalk.policy.checkpoint import gives_directions, load_policy, read_policy
+    from linkwalk.policy.heads import Pointing
 
-    if not is_compass(read_policy(place.source)):
+    if not gives_directions(read_policy(place.source)):
         raise InputError(
             f"the policy {place.policy!r} is no compass, and target encoders are trained for one: "
             f"name {POLICY}, or one that `linkwalk train {wiki}` makes"
         )
     fitting(place.source, place.policy, wiki, table, "name those that it fits with --embeddings")
     head, _ = load_policy(place.source, table.fingerprint, device=device)
-    assert isinstance(head, Compass), "its manifest says so"
+    assert isinstance(head, Pointing), "its manifest says so"
     unit_rows(table.vectors)  # vectors that are not numbers are told here, so that later it is the training
     return head

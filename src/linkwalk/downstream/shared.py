@@ -15,8 +15,8 @@ from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Agent
 from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.guided import Guide
 from linkwalk.navigate.journeys import Float32s
+from linkwalk.policy.direction import Guide
 from linkwalk.retrieve import Cascade, FindConfig, Finder, Found, Reranker, tfidf
 from linkwalk.retrieve.finder import Reading
 from linkwalk.retrieve.rerank import score_many

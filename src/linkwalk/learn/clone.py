@@ -91,14 +91,14 @@ class CloneConfig:
             if getattr(self, name) not in choices:
                 raise InputError(f"{name}={getattr(self, name)}: choose one of {', '.join(choices)}")
         if self.walks == "own":
-            if self.head.head != "compass":
-                raise InputError(
-                    f"walks=own is for the head that walks with a map, not for {self.head.head}: choose "
-                    "head.head=compass, or walks=shortcut"
-                )
             if not self.head.visited:
                 raise InputError(
-                    "head.visited=false: a compass never looks at that; choose head.visited=true"
+                    "head.visited=false: what walks with a map never looks at that; choose head.visited=true"
+                )
+            if not self.head.points:
+                raise InputError(
+                    f"walks=own is for a head that walks with a map, not for {self.head.head}: choose "
+                    "head.head=compass, or walks=shortcut"
                 )
             if self.edge_dropout:
                 raise InputError(
@@ -136,7 +136,7 @@ def clone(
             f"validation={config.validation:g}, but held-out nodes are {'not ' * (held_out is None)}given"
         )
     table, validation = Table.of(vectors, device), None
-    units = unit_rows(vectors) if config.head.head == "compass" else None  # for the walker with a map
+    units = unit_rows(vectors) if config.head.points else None  # for the walker with a map
     if held_out is not None:
         validation = Validation(config, *within(forward, kinds, held_out), table, units)
         forward, kinds = within(forward, kinds, ~held_out)

@@ -12,6 +12,7 @@ from linkwalk.graph.csr import Csr
 from linkwalk.learn.own_walks import OwnWalks
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.policy.decisions import Decisions, from_walks, without
+from linkwalk.policy.direction import Guide
 from linkwalk.policy.heads import Table, log_softmax
 from linkwalk.walks import ForwardWalks, ReverseWalks, Sampler, ShortcutWalks, ShortestWalks
 from linkwalk.walks.dropout import drop_edges
@@ -64,6 +65,7 @@ class Batches:
     ) -> Decisions:
         """Every step of that many walks, or some steps of the head's own."""
         if self.own is not None:
+            assert isinstance(head, Guide), "the configuration sees to it"
             return self.own.draw(walks, rng, head)
         drawn = self.sampler.sample(walks, rng)
         decisions = from_walks(drawn, self.forward, self.kinds)

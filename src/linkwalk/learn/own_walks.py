@@ -13,7 +13,6 @@ The search costs as much as the graph has links, once per walk: a wiki of millio
 import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ from linkwalk.navigate import Episodes
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s, Journeys
 from linkwalk.policy.decisions import Bools, Decisions, actions_at, visited_targets
-from linkwalk.policy.heads import Compass
+from linkwalk.policy.direction import Guide
 from linkwalk.walks import ForwardWalks
 
 PICKS = 8
@@ -46,7 +45,7 @@ class NothingToDecide(InputError):
 
 
 class OwnWalks:
-    """The walks of a compass on one graph; ``vectors`` [N, D] float32 of unit length."""
+    """The walks of a head that says where to look, on one graph; ``vectors`` [N, D] float32 of unit length."""
 
     def __init__(
         self,
@@ -63,9 +62,8 @@ class OwnWalks:
         self.goals = ForwardWalks(forward, steps=steps, multistep=multistep, apart=True)
         self.workers = workers or min(16, os.cpu_count() or 1)
 
-    def draw(self, walks: int, rng: np.random.Generator, head: Any) -> Decisions:
+    def draw(self, walks: int, rng: np.random.Generator, head: Guide) -> Decisions:
         """Some steps of that many walks of the head's, each with its right links."""
-        assert isinstance(head, Compass)
         guided = Guided("policy", head, self.forward, self.vectors, workers=self.workers)
         for _ in range(ATTEMPTS):
             drawn = self.goals.sample(walks, rng)

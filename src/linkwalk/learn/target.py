@@ -37,7 +37,7 @@ from linkwalk.learn.own_walks import BUDGET, OwnWalks
 from linkwalk.navigate import Episodes, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.policy.decisions import Decisions, from_walks
-from linkwalk.policy.heads import Compass, HeadConfig, Table, log_softmax
+from linkwalk.policy.heads import Compass, HeadConfig, Pointing, Table, log_softmax
 from linkwalk.policy.target import AdapterConfig, TargetModel, scaled
 from linkwalk.progress import Progress
 from linkwalk.walks import ForwardWalks, ReverseWalks, Walks
@@ -181,7 +181,7 @@ class Losses(NamedTuple):
 
 
 def losses(
-    head: Compass,
+    head: Pointing,
     table: Table,
     q: Tensor,
     decisions: Decisions,
@@ -230,7 +230,7 @@ def train_target(
     encoder: TransformerEncoder,
     config: TargetConfig,
     *,
-    head: Compass | None = None,
+    head: Pointing | None = None,
     sentences: Sentences | None = None,
     device: str = "cpu",
     metrics: Path | None = None,
@@ -306,7 +306,7 @@ def train_target(
     return scaled(target.adapter(), config.trust)
 
 
-def _policy(head: Compass | None, width: int) -> Compass:
+def _policy(head: Pointing | None, width: int) -> Pointing:
     """The compass that is shown q: a trained one as it is, or one that points straight at q and learns its scales."""
     if head is not None:
         return head.requires_grad_(False).eval()

@@ -27,7 +27,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.learn.limits import above_zero, at_least
 from linkwalk.learn.target import SHORTEST, losses
 from linkwalk.policy.decisions import from_walks
-from linkwalk.policy.heads import Compass, Table
+from linkwalk.policy.heads import Pointing, Table
 from linkwalk.policy.target import AdapterConfig, TargetModel, restore
 from linkwalk.progress import Progress
 from linkwalk.walks import Walks
@@ -108,7 +108,7 @@ def tune_target(
     encoder: TransformerEncoder,
     adapter: dict[str, Tensor],
     adapter_config: AdapterConfig,
-    head: Compass,
+    head: Pointing,
     pairs: Sequence[Pair],
     config: TuneConfig,
     *,

@@ -16,7 +16,8 @@ from linkwalk.navigate import Agent, Episodes
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.learned import Learned
-from linkwalk.policy.heads import Compass, Table, build_head
+from linkwalk.policy.direction import Guide
+from linkwalk.policy.heads import Table, build_head
 from linkwalk.walks import ForwardWalks
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class Validation:
         head.eval()
         loss, accuracy = cloning_loss(head, self.table, self.decisions)
         agent: Agent = Learned("policy", head, self.forward, self.kinds, self.table)
-        if isinstance(head, Compass) and self.units is not None:
+        if isinstance(head, Guide) and self.units is not None:
             agent = Guided("policy", head, self.forward, self.units)
         success = agent.run(self.episodes, budget=BUDGET).success.mean()
         head.train(training)

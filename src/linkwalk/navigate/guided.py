@@ -1,22 +1,15 @@
 """A policy with a compass and a map: the walker of ``mapped``, looking in the learned direction."""
 
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
 from linkwalk.graph.csr import Csr
 from linkwalk.navigate.agents import in_pieces
 from linkwalk.navigate.cosine import Units, in_kernel
-from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
+from linkwalk.navigate.journeys import Episodes, Journeys
 from linkwalk.navigate.mapped import MapConfig, mapped
-
-
-class Guide(Protocol):
-    """Says where to look: a ``Compass`` while it is trained, a ``Direction`` where nothing but walking is wanted."""
-
-    def directions(self, goals: Float32s) -> Float32s:
-        """Directions [B, D] for goals [B, D] of unit length."""
+from linkwalk.policy.direction import Guide
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ import shlex
 import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,13 @@ import numpy as np
 
 from linkwalk.artifact import MANIFEST, clear, look_at, parsing, publish, read_manifest, seal, steady
 from linkwalk.errors import ArtifactError, InputError
+from linkwalk.parts import is_part
+from linkwalk.policy.direction import WITHOUT_TORCH, Direction, Guide
+from linkwalk.policy.own import OWN
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from linkwalk.policy.direction import Direction
     from linkwalk.policy.heads import HeadConfig
 
 KIND = "policy"
@@ -90,20 +93,50 @@ def read_policy(folder: Path, encoder: str | None = None) -> dict[str, Any]:
     return manifest
 
 
-def is_compass(manifest: dict[str, Any]) -> bool:
-    """Whether a policy's manifest is that of a compass, which walks with a map (``navigate.guided``)."""
+def gives_directions(manifest: dict[str, Any]) -> bool:
+    """Whether what ``open_policy`` opens is a ``Guide``, as its manifest tells."""
+    name, whole = _head(manifest)
+    return whole and (name in WITHOUT_TORCH or hasattr(OWN.get(name), "directions"))
+
+
+def can_open(manifest: dict[str, Any]) -> bool:
+    """Whether a policy can be opened by this process: with torch where it needs that, and with its head named."""
+    name, whole = _head(manifest)
+    if whole and name in WITHOUT_TORCH:
+        return True
+    return find_spec("torch") is not None and (not is_part(name) or name in OWN)
+
+
+def _head(manifest: dict[str, Any]) -> tuple[str, bool]:
+    """The name of a policy's head, and whether it sees everything, the visited pages as well."""
     head = manifest.get("head")
-    return isinstance(head, dict) and head.get("head") == "compass" and head.get("visited", True) is True
+    if not isinstance(head, dict) or not isinstance(head.get("head"), str):
+        return "", False
+    return head["head"], head.get("visited", True) is True
 
 
-def load_direction(folder: Path, encoder: str) -> "Direction":
+def open_policy(folder: Path, encoder: str, *, device: str = "auto") -> "Guide | nn.Module":
+    """Open a policy for walking on embeddings with that encoder fingerprint.
+
+    A ``Guide`` walks with a map; anything else is a head that chooses among the links of the page it is at.
+    """
+    from linkwalk.device import choose_device
+
+    name, whole = _head(read_policy(folder))
+    if whole and name in WITHOUT_TORCH:
+        return load_direction(folder, encoder)
+    chosen = str(
+        choose_device(device)
+    )  # before anything that needs torch: without it, this says what to install
+    return load_policy(folder, encoder, device=chosen)[0]
+
+
+def load_direction(folder: Path, encoder: str) -> Direction:
     """Open a compass for walking, without torch; the checks are those of ``load_policy``."""
     return steady(folder, lambda: _load_direction(folder, encoder))
 
 
-def _load_direction(folder: Path, encoder: str) -> "Direction":
-    from linkwalk.policy.direction import Direction
-
+def _load_direction(folder: Path, encoder: str) -> Direction:
     manifest = read_policy(folder, encoder)
     remedy = look_at_policy(folder, manifest)
     with parsing(folder / MANIFEST, remedy):
@@ -130,6 +163,11 @@ def _load_policy(folder: Path, encoder: str, device: str) -> tuple["nn.Module", 
 
     manifest = read_policy(folder, encoder)
     remedy = look_at_policy(folder, manifest)
+    if is_part(name := manifest["head"].get("head")) and name not in OWN:
+        raise ArtifactError(
+            f"the policy {folder.name!r} has a head of one's own, {name}: name that head as well (`--head {name}`, "
+            "in Python `use_head`) if you trust its code"
+        )
     with parsing(folder / MANIFEST, remedy), torch.device("meta"):  # memory is for weights that are there
         try:
             head = build_head(HeadConfig(**manifest["head"]))

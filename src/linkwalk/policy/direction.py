@@ -1,11 +1,23 @@
-"""A trained compass without torch: a matrix and a bias, so that walking starts at once and needs numpy alone."""
+"""Where to look: what says so, and a trained compass without torch.
+
+A compass is a matrix and a bias, so that walking starts at once and needs numpy alone.
+"""
 
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Float32s = NDArray[np.float32]
+
+
+@runtime_checkable
+class Guide(Protocol):
+    """Says where to look, whatever page it is at, so that a walker with a map can go by it (``navigate.guided``)."""
+
+    def directions(self, goals: Float32s) -> Float32s:
+        """Directions [B, D] for goals [B, D] of unit length."""
 
 
 class Direction:
@@ -31,3 +43,7 @@ class Direction:
         goals = goals / np.maximum(lengths, np.float32(1e-12))
         found: Float32s = goals + goals @ self.weight.T + self.bias
         return found
+
+
+WITHOUT_TORCH = {"compass": Direction}
+"""Heads that walk without torch."""

@@ -3,6 +3,9 @@
 A head gives every action a logit; the probabilities are the softmax over the actions of a decision. Shapes: S
 decisions, A actions, D the embeddings' width; ``owner`` [A] says which decision an action belongs to.
 
+A head is a class of ``nn.Module`` that is made from a ``HeadConfig``: one of ``HEADS``, or one's own (``policy.own``).
+One that scores a link alike wherever it is seen says where to look (``Pointing``), and walks with a map.
+
 What has a gradient is spread over the actions by ``index_select``: that of ``x[owner]`` is added up in any order where
 there are several threads, and a run could not be repeated.
 """
@@ -17,11 +20,10 @@ from torch import Tensor, nn
 
 from linkwalk.errors import InputError
 from linkwalk.graph.store import KINDS
+from linkwalk.policy.own import OWN
 
 if TYPE_CHECKING:
     from linkwalk.policy.decisions import Decisions
-
-HEADS = ("feedforward", "mlp", "residual", "compass")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +31,7 @@ class HeadConfig:
     """Which head, and its sizes."""
 
     head: str = "residual"
-    """``feedforward`` (sec. 4.2, app. B.2), ``mlp`` (app. B.1), ``residual`` or ``compass`` (ours)."""
+    """``feedforward`` (sec. 4.2, app. B.2), ``mlp`` (app. B.1), ``residual`` or ``compass`` (ours); or one's own."""
     width: int = 384
     """D, of the embeddings."""
     hidden: int = 256
@@ -43,8 +45,11 @@ class HeadConfig:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        if self.head not in HEADS:
-            raise InputError(f"no policy head named {self.head!r}: choose one of {', '.join(HEADS)}")
+        if self.head not in HEADS and self.head not in OWN:
+            raise InputError(
+                f"no policy head named {self.head!r}: choose one of {', '.join(HEADS)}, or name your own as "
+                "package.module:Name"
+            )
         if min(self.width, self.hidden) < 1:
             raise InputError(f"a head of width {self.width} and hidden {self.hidden}: choose 1 or more")
         if not 0 <= self.dropout < 1:
@@ -52,11 +57,20 @@ class HeadConfig:
         if not 0 <= self.temperature < np.inf:
             raise InputError(f"head.temperature={self.temperature}: choose 0 or more")
 
+    @property
+    def built(self) -> type[nn.Module]:
+        """The class of that name."""
+        return HEADS[self.head] if self.head in HEADS else OWN[self.head]
+
+    @property
+    def points(self) -> bool:
+        """Whether it says where to look, so that it walks with a map."""
+        return self.visited and hasattr(self.built, "directions")
+
 
 def build_head(config: HeadConfig) -> nn.Module:
     """The head of that name, untrained."""
-    kinds = {"feedforward": FeedForward, "mlp": Mlp, "residual": Residual, "compass": Compass}
-    head: nn.Module = kinds[config.head](config)
+    head = config.built(config)
     return head if config.visited else Forgetful(head)
 
 
@@ -144,7 +158,24 @@ class Residual(nn.Module):
 _QUICK = 30.0
 
 
-class Compass(nn.Module):
+class Pointing(nn.Module):
+    """A head that looks for a goal in one direction, whatever page it is at: ``direction`` is all it has to say."""
+
+    def direction(self, goal: Tensor) -> Tensor:
+        """Where to look [S, D] for goals [S, D]."""
+        raise NotImplementedError
+
+    @torch.no_grad()
+    def directions(self, goals: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The same [B, D] for who walks by it: nothing is hidden, whatever is in training."""
+        training = self.training
+        self.eval()
+        found = self.direction(torch.from_numpy(goals).to(next(self.parameters()).device)).cpu().numpy()
+        self.train(training)
+        return np.asarray(found, np.float32)
+
+
+class Compass(Pointing):
     """Ours: the cosine of a link's target and a direction; the direction is the goal, moved by what was learned.
 
     The paper's feed-forward policy is an inner product of the action with a linear map of the state. This is the same,
@@ -170,21 +201,21 @@ class Compass(nn.Module):
         moved: Tensor = goal + self.turn(self.dropout(goal))
         return moved
 
-    @torch.no_grad()
-    def directions(self, goals: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The same [B, D] for who walks by it: nothing is hidden, whatever is in training."""
-        training = self.training
-        self.eval()
-        found = self.direction(torch.from_numpy(goals).to(self.turn.weight.device)).cpu().numpy()
-        self.train(training)
-        return np.asarray(found, np.float32)
-
     def forward(self, current: Tensor, goal: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
         """Logits [A], of the same shapes as the feed-forward head's; the current page does not matter."""
         direction = self.direction(goal).index_select(0, owner)
         cosine = (nn.functional.normalize(action, dim=-1) * direction).sum(-1)
         scales = _QUICK * self.scales
         return self.temperature * scales[0].exp() * cosine + traits[:, : len(KINDS)] @ scales[1:]
+
+
+HEADS: dict[str, type[nn.Module]] = {
+    "feedforward": FeedForward,
+    "mlp": Mlp,
+    "residual": Residual,
+    "compass": Compass,
+}
+"""Those that are built in."""
 
 
 def _standardise(x: Tensor) -> Tensor:

@@ -35,7 +35,8 @@ from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.learned import Learned, LearnedConfig
 from linkwalk.navigate.on_device import OnDevice
 from linkwalk.policy.checkpoint import load_policy, put_policy
-from linkwalk.policy.heads import Compass, FeedForward
+from linkwalk.policy.direction import Guide
+from linkwalk.policy.heads import FeedForward
 from linkwalk.policy.target import WEIGHTS as TARGET_WEIGHTS
 from linkwalk.policy.target import load_target
 from linkwalk.progress import Progress
@@ -203,7 +204,7 @@ class Runner:
             there = DeviceGraph.of(graph.forward, graph.out_kinds, device=self.device)
             on_device = torch.tensor(vectors, device=self.device)
             return OnDevice(name, there, on_device, head, revisit=contender.revisit)
-        if isinstance(head, Compass) and contender.map:
+        if isinstance(head, Guide) and contender.map:
             return Guided(name, head, graph.forward, self.units, workers=min(16, os.cpu_count() or 1))
         revisit = LearnedConfig(revisit=contender.revisit)
         return Learned(name, head, graph.forward, graph.out_kinds, vectors, revisit)

@@ -17,9 +17,9 @@ from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Agent, Episodes, Journeys, Step, click_path
 from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.guided import Guide
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.tabs import Hits, TabsConfig, read_tabs
+from linkwalk.policy.direction import Guide
 from linkwalk.retrieve.rerank import Cascade, Reranker, score_many
 from linkwalk.retrieve.starts import DEPTH, STARTS, Near, Search, Starts, find_starts
 from linkwalk.retrieve.tfidf import tfidf

@@ -95,10 +95,10 @@ def policy_names(wiki: Path) -> list[str]:
 def has_map(name: str, wiki: Path) -> bool:
     """Whether the agent of that name remembers links and finds its way back to them: a compass, greedy-map."""
     from linkwalk.navigate import BASELINES
-    from linkwalk.policy.checkpoint import is_compass, read_policy
+    from linkwalk.policy.checkpoint import gives_directions, read_policy
 
     folder = None if name in BASELINES else policy_folder(wiki, name)
-    return name == "greedy-map" if folder is None else is_compass(read_policy(folder))
+    return name == "greedy-map" if folder is None else gives_directions(read_policy(folder))
 
 
 def open_agent(
@@ -121,27 +121,21 @@ def open_agent(
         return Baseline(config, graph.forward, vectors, workers=threads())
     assert vectors is not None, "open_vectors sees to it"
     from linkwalk.embed import Embeddings
-    from linkwalk.policy.checkpoint import is_compass
+    from linkwalk.policy.checkpoint import open_policy
+    from linkwalk.policy.direction import Guide
 
     table = Embeddings.open(wiki, embeddings or DEFAULT, graph)
-    if is_compass(fitting(folder, name, wiki, table)):  # which needs no torch
+    fitting(folder, name, wiki, table)
+    policy = open_policy(folder, table.fingerprint)
+    if isinstance(policy, Guide):
         from linkwalk.navigate.guided import Guided, GuidedConfig
-        from linkwalk.policy.checkpoint import load_direction
 
         guided = GuidedConfig(back=ways.back, map=MapConfig(sampled=ways.sampled))
-        direction = load_direction(folder, table.fingerprint)
-        return Guided(name, direction, graph.forward, vectors, guided, workers=threads())
-    from linkwalk.device import choose_device
-
-    device = str(
-        choose_device("auto")
-    )  # before anything that needs torch: without it, this says what to install
+        return Guided(name, policy, graph.forward, vectors, guided, workers=threads())
     from linkwalk.navigate.learned import Learned, LearnedConfig
-    from linkwalk.policy.checkpoint import load_policy
 
-    head, _ = load_policy(folder, table.fingerprint, device=device)
     learned = LearnedConfig(back=ways.back, sampled=ways.sampled, revisit=ways.revisit)
-    return Learned(name, head, graph.forward, graph.out_kinds, table.vectors, learned)
+    return Learned(name, policy, graph.forward, graph.out_kinds, table.vectors, learned)
 
 
 def fitting(
@@ -167,10 +161,8 @@ def fitting(
 
 def policies(wiki: Path, table: "Embeddings") -> list[str]:
     """Policies that walk on these embeddings: the one that ships first, then those of the workspace."""
-    from importlib.util import find_spec
-
     from linkwalk.errors import LinkwalkError
-    from linkwalk.policy.checkpoint import is_compass, read_policy
+    from linkwalk.policy.checkpoint import can_open, read_policy
 
     found = []
     for name in dict.fromkeys([POLICY, *policy_names(wiki)]):
@@ -181,7 +173,7 @@ def policies(wiki: Path, table: "Embeddings") -> list[str]:
             manifest = read_policy(folder, table.fingerprint)
         except LinkwalkError:
             continue
-        if is_compass(manifest) or find_spec("torch"):
+        if can_open(manifest):
             found.append(name)
     return found
 

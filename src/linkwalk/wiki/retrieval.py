@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
     from linkwalk.navigate import Agent
     from linkwalk.navigate.cosine import Units
-    from linkwalk.navigate.guided import Guide
     from linkwalk.navigate.journeys import Float32s
+    from linkwalk.policy.direction import Guide
     from linkwalk.retrieve import Bm25, Finder, Found, Reranker
 
 NAVIGATED = frozenset({"tabs", "reorder", "walk"})
@@ -265,16 +265,19 @@ def _reading(rerank: "Reranker | None", top: int) -> "Reranker | None":
 def _guide(agent: str, wiki: Path, table: "Embeddings") -> "Guide | None":
     """Where the agent looks: a compass's direction, or straight on for the greedy ones."""
     from linkwalk.errors import InputError
-    from linkwalk.policy.checkpoint import is_compass, load_direction, read_policy
+    from linkwalk.policy.checkpoint import gives_directions, open_policy, read_policy
+    from linkwalk.policy.direction import Guide
 
     folder = policy_folder(wiki, agent)
     if agent.startswith("greedy") and folder is None:
         return None
-    if folder is None or not is_compass(read_policy(folder)):
+    if folder is None or not gives_directions(read_policy(folder)):
         raise InputError(
             f"{agent} walks, but does not say where to look: let it walk, or name compass, greedy or a compass of yours"
         )
-    return load_direction(folder, table.fingerprint)
+    policy = open_policy(folder, table.fingerprint)
+    assert isinstance(policy, Guide), "its manifest says so"
+    return policy
 
 
 def _near(wiki: Path, graph: "Graph", table: "Embeddings") -> Any:

@@ -296,7 +296,11 @@ def draw_words(verb: str, rng: Rng, wiki: str, folder: Path) -> tuple[str, ...]:
             )
         return ("walk", wiki, "--from", "Octopus", "--to", "Elephant", "--agent", agent, "--json")
     if verb in ("find", "score"):
-        how = ((), ("--start", "dense"), ("--walk",), ("--expand",), ("--no-navigation",), ("--lead",))
+        how = (
+            (),
+            ("--start", "dense"),
+            *(("--navigation", way) for way in ("walks", "expand", "none", "lead")),
+        )
         rank = ("none", "none", "tfidf", "tfidf", "cross", f"{wiki}/rerankers/own")
         words = (*how[int(rng.integers(len(how)))], "--rerank", str(rng.choice(rank)), "--json")
         if verb == "find":

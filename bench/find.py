@@ -18,16 +18,17 @@ import numpy as np
 
 from linkwalk.device import choose_device
 from linkwalk.graph.store import Graph
-from linkwalk.wiki.retrieval import Opened, Retrieval, open_finder
+from linkwalk.retrieve import FindConfig
+from linkwalk.wiki.retrieval import Opened, open_finder
 from report import hardware
 
 WAYS = {
-    "TF-IDF, search alone": Retrieval(rerank="tfidf", no_navigation=True),
-    "TF-IDF": Retrieval(rerank="tfidf"),
-    "TF-IDF, 100 blocks": Retrieval(rerank="tfidf", candidates=100),
-    "cross-encoder, search alone": Retrieval(rerank="cross", no_navigation=True),
-    "cross-encoder": Retrieval(rerank="cross"),
-    "cross-encoder, 100 blocks": Retrieval(rerank="cross", candidates=100),
+    "TF-IDF, search alone": FindConfig(rerank="tfidf", navigation="none"),
+    "TF-IDF": FindConfig(rerank="tfidf"),
+    "TF-IDF, 100 blocks": FindConfig(rerank="tfidf", candidates=100),
+    "cross-encoder, search alone": FindConfig(rerank="cross", navigation="none"),
+    "cross-encoder": FindConfig(rerank="cross"),
+    "cross-encoder, 100 blocks": FindConfig(rerank="cross", candidates=100),
 }
 
 

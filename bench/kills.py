@@ -186,7 +186,7 @@ WORKS = {
     )
 }
 
-FIND = ("index {wiki} --quiet", "find {wiki} {question} --no-navigation --rerank tfidf --json")
+FIND = ("index {wiki} --quiet", "find {wiki} {question} --navigation none --rerank tfidf --json")
 WALK = "walk {wiki} --from {start} --to {goal} --json --agent"
 READS = (*FIND, f"{WALK} greedy-unvisited")
 

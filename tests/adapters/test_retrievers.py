@@ -72,7 +72,7 @@ def test_paragraphs_come_once(ask: Any, known: Wiki) -> None:
 @BOTH
 def test_the_path_can_be_walked(ask: Any, walked: Wiki) -> None:
     words = " ".join(walked.graph.texts[3].split()[:8])
-    found: Got = ask(walked, words, count=12, navigation="walk", rerank="tfidf")
+    found: Got = ask(walked, words, count=12, navigation="walks", rerank="tfidf")
     assert any(len(metadata["path"]) > 2 for _, _, metadata in found)
     for _, _, metadata in found:
         nodes = [walked.node(name) for name in metadata["path"]]

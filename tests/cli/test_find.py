@@ -41,25 +41,32 @@ def refused(ran: Ran, *words: str) -> None:
         assert word in ran.err
 
 
+def node(evidence: dict[str, Any]) -> int:
+    """The block that a sentence stands in."""
+    found: int = evidence["place"]["node"]
+    return found
+
+
 def check(wiki: Path, answer: dict[str, Any]) -> None:
     """The shape of an answer, and that its paths go along links."""
     graph = Graph.open(wiki)
-    assert set(answer) == {"query", "agent", "navigation", "start", "rerank", "blocks", "evidence"}
+    assert list(answer) == ["query", "start", "navigation", "rerank", "agent", "blocks", "evidence"]
     assert answer["evidence"]
     for evidence in answer["evidence"]:
-        assert set(evidence) == {"score", "sentence", "title", "block", "node", "start", "path"}
-        assert evidence["sentence"] in graph.block(evidence["node"]).text
-        at = evidence["start"]
-        for step in evidence["path"]:
-            assert {"node", "title", "block", "link", "kind", "probability", "sentence"} <= set(step)
-            assert step["node"] in graph.forward.row(at)
-            at = step["node"]
-        assert at == evidence["node"]
-    assert len({evidence["node"] for evidence in answer["evidence"]}) <= answer["blocks"]
+        assert list(evidence) == ["score", "sentence", "place", "start", "path"]
+        assert evidence["sentence"] in graph.block(node(evidence)).text
+        at = evidence["start"]["node"]
+        for click in evidence["path"]:
+            assert {"from", "to", "link", "kind", "probability", "sentence"} <= set(click)
+            assert click["from"]["node"] == at
+            assert click["to"]["node"] in graph.forward.row(at)
+            at = click["to"]["node"]
+        assert at == node(evidence)
+    assert len({node(evidence) for evidence in answer["evidence"]}) <= answer["blocks"]
 
 
 def test_a_question_is_answered(encyclopedia: Path, run: Run) -> None:
-    ran = run("find", encyclopedia, QUESTION, "--no-navigation", *TFIDF, "--json", "-k", 3)
+    ran = run("find", encyclopedia, QUESTION, "--navigation", "none", *TFIDF, "--json", "-k", 3)
     answer = ran.json()
     check(encyclopedia, answer)
     assert ran.err == ""
@@ -73,21 +80,26 @@ def test_a_question_is_answered(encyclopedia: Path, run: Run) -> None:
         "rerank": "tfidf",
         "blocks": 20,
     }
-    assert all(e["path"] == [] and e["start"] == e["node"] for e in answer["evidence"])
-    assert any(e["title"] == "Octopus" and "three hearts" in e["sentence"] for e in answer["evidence"])
-    shown = run("find", encyclopedia, QUESTION, "--no-navigation", *TFIDF)
+    assert all(e["path"] == [] and e["start"] == e["place"] for e in answer["evidence"])
+    assert any(
+        e["place"]["title"] == "Octopus" and "three hearts" in e["sentence"] for e in answer["evidence"]
+    )
+    shown = run("find", encyclopedia, QUESTION, "--navigation", "none", *TFIDF)
     assert (shown.status, shown.err) == (0, "")
     assert "  1. " in shown.out
     assert "among the search results" in shown.out
     assert "next:" not in shown.out, "nowhere was walked to"
-    none = run("find", encyclopedia, "zzzzqqq", "--no-navigation", *TFIDF)
+    none = run("find", encyclopedia, "zzzzqqq", "--navigation", "none", *TFIDF)
     assert (none.status, none.err) == (0, "")
     assert "no block has any of these words" in none.out
-    assert run("find", encyclopedia, "zzzzqqq", "--lead", *TFIDF, "--json").json()["evidence"] == []
+    assert (
+        run("find", encyclopedia, "zzzzqqq", "--navigation", "lead", *TFIDF, "--json").json()["evidence"]
+        == []
+    )
 
 
 def test_the_reranker_that_ships(encyclopedia: Path, run: Run) -> None:
-    asked = ("find", encyclopedia, QUESTION, "--no-navigation", "--json", "-k", 3)
+    asked = ("find", encyclopedia, QUESTION, "--navigation", "none", "--json", "-k", 3)
     answer = run(*asked, "--rerank", "cross").json()
     check(encyclopedia, answer)
     assert answer["rerank"] == "cross"
@@ -96,7 +108,7 @@ def test_the_reranker_that_ships(encyclopedia: Path, run: Run) -> None:
 
 
 def test_how_many_sentences_the_cross_encoder_reads(encyclopedia: Path, run: Run) -> None:
-    asked = ("find", encyclopedia, QUESTION, "--no-navigation", "--rerank", "cross", "--json", "-k", 60)
+    asked = ("find", encyclopedia, QUESTION, "--navigation", "none", "--rerank", "cross", "--json", "-k", 60)
     read = {}
     for top in (1, 20, 200):
         scores = [own["score"] for own in run(*asked, "--top", top).json()["evidence"]]
@@ -106,35 +118,45 @@ def test_how_many_sentences_the_cross_encoder_reads(encyclopedia: Path, run: Run
     refused(run(*asked, "--top", 0), "--top")
 
 
-@pytest.mark.parametrize("way", ["--no-navigation", "--expand", "--lead"])
+@pytest.mark.parametrize("way", ["none", "expand", "lead"])
 def test_ways_that_need_no_embeddings(way: str, encyclopedia: Path, run: Run) -> None:
     answer = run(
-        "find", encyclopedia, QUESTION, way, "--candidates", 9, "--starts", 2, *TFIDF, "--json", "-k", 999
+        *("find", encyclopedia, QUESTION, "--navigation", way, "--candidates", 9, "--starts", 2),
+        *(*TFIDF, "--json", "-k", 999),
     ).json()
     check(encyclopedia, answer)
-    assert (answer["navigation"], answer["agent"]) == (
-        way.removeprefix("--").replace("no-navigation", "none"),
-        None,
-    )
+    assert (answer["navigation"], answer["agent"]) == (way, None)
     assert answer["blocks"] == 9
     lengths = {len(evidence["path"]) for evidence in answer["evidence"]}
-    assert lengths == ({0, 1} if way == "--expand" else {0})
-    if way == "--expand":
-        assert len({evidence["start"] for evidence in answer["evidence"]}) <= 2
-    if way == "--lead":
-        assert {evidence["block"] for evidence in answer["evidence"]} == {0}
+    assert lengths == ({0, 1} if way == "expand" else {0})
+    if way == "expand":
+        assert len({evidence["start"]["node"] for evidence in answer["evidence"]}) <= 2
+    if way == "lead":
+        assert {evidence["place"]["block"] for evidence in answer["evidence"]} == {0}
     refused(
-        run("find", encyclopedia, QUESTION, way, "--start", "dense", *TFIDF),
+        run("find", encyclopedia, QUESTION, "--navigation", way, "--start", "dense", *TFIDF),
         f"no embeddings named 'minilm' in {encyclopedia}",
         "run `linkwalk embed",
     )
 
 
 def test_all_that_is_one_link_away(encyclopedia: Path, run: Run) -> None:
-    asked = ("find", encyclopedia, QUESTION, "--expand", "--starts", 1, *TFIDF, "--json", "-k", 1000)
+    asked = (
+        "find",
+        encyclopedia,
+        QUESTION,
+        "--navigation",
+        "expand",
+        "--starts",
+        1,
+        *TFIDF,
+        "--json",
+        "-k",
+        1000,
+    )
     answer = run(*asked, "--candidates", 0).json()
     graph = Graph.open(encyclopedia)
-    (start,) = {evidence["start"] for evidence in answer["evidence"]}
+    (start,) = {evidence["start"]["node"] for evidence in answer["evidence"]}
     assert answer["blocks"] == len({start, *graph.forward.row(start).tolist()})
 
 
@@ -144,7 +166,7 @@ def test_the_next_command_can_be_run_as_it_stands(tmp_path: Path, run: Run) -> N
         "Newton's apple": [Page("It fell down and hurt nobody.")],
     }
     index(tmp_path, write_graph(tmp_path, pages))
-    shown = run("find", tmp_path, "What do planets move along?", "--expand", *TFIDF).out
+    shown = run("find", tmp_path, "What do planets move along?", "--navigation", "expand", *TFIDF).out
     command = shlex.split(shown.splitlines()[-1])
     assert command[:3] == ["next:", "linkwalk", "walk"]
     assert command[-4:] == ["--from", "Kepler's laws (0)", "--to", "Newton's apple (0)"]
@@ -168,11 +190,11 @@ def test_tabs_by_the_shipped_policy(world: Path, query: str, run: Run) -> None:
 
 
 def test_walks_of_the_shipped_policy_read_more_than_their_start(world: Path, query: str, run: Run) -> None:
-    asked = ("find", world, query, "--walk", "--starts", 1, "--steps", 5, *TFIDF, "-k", 1000)
+    asked = ("find", world, query, "--navigation", "walks", "--starts", 1, "--steps", 5, *TFIDF, "-k", 1000)
     answer = run(*asked, "--json").json()
     check(world, answer)
-    assert (answer["agent"], answer["navigation"]) == ("compass", "walk")
-    assert len({evidence["start"] for evidence in answer["evidence"]}) == 1
+    assert (answer["agent"], answer["navigation"]) == ("compass", "walks")
+    assert len({evidence["start"]["node"] for evidence in answer["evidence"]}) == 1
     assert 1 <= max(len(evidence["path"]) for evidence in answer["evidence"]) <= 5
     shown = run(*asked).out
     assert " > " in shown
@@ -187,7 +209,7 @@ def test_starts_by_meaning(world: Path, query: str, run: Run) -> None:
         ran = run("find", world, query, "--start", start, "--candidates", 4, *TFIDF, "--json")
         check(world, ran.json())
         assert (ran.json()["start"], ran.json()["blocks"], ran.err) == (start, 4, "")
-    found = run("find", world, "???", "--start", "dense", "--no-navigation", *TFIDF, "--json").json()
+    found = run("find", world, "???", "--start", "dense", "--navigation", "none", *TFIDF, "--json").json()
     assert (found["start"], found["blocks"]) == ("dense", min(20, Graph.open(world).nodes))
 
 
@@ -204,10 +226,10 @@ def test_words_of_another_script_are_begun_at_the_nearest(start: str, world: Pat
 
 
 def test_rerankers(world: Path, query: str, tmp_path: Path, run: Run) -> None:
-    asked = ("find", world, query, "--no-navigation", "--json", "-k", 1000)
+    asked = ("find", world, query, "--navigation", "none", "--json", "-k", 1000)
     unranked = run(*asked, "--rerank", "none").json()
     assert unranked["rerank"] == "none"
-    nodes = [evidence["node"] for evidence in unranked["evidence"]]
+    nodes = [node(evidence) for evidence in unranked["evidence"]]
     assert nodes == sorted(nodes, key=nodes.index), "block by block"
     folder = tiny_bert(tmp_path / "hub", "BertForSequenceClassification", num_labels=1, initializer_range=0.5)
     foreign = run(*asked, "--rerank", folder).json()
@@ -215,7 +237,7 @@ def test_rerankers(world: Path, query: str, tmp_path: Path, run: Run) -> None:
     assert foreign["rerank"] == str(folder)
     by_words = run(*asked, *TFIDF).json()
     sentences = [
-        [(evidence["node"], evidence["sentence"]) for evidence in answer["evidence"]]
+        [(node(evidence), evidence["sentence"]) for evidence in answer["evidence"]]
         for answer in (unranked, foreign, by_words)
     ]
     assert sorted(sentences[0]) == sorted(sentences[1]) == sorted(sentences[2])
@@ -231,21 +253,27 @@ def test_rerankers(world: Path, query: str, tmp_path: Path, run: Run) -> None:
         ("?!", [], "has no words"),
         (QUESTION, ["--start", "sparse"], "no starts named 'sparse': choose one of bm25, dense, hybrid"),
         (QUESTION, ["--rerank", "magic"], "no reranker 'magic': there are none, tfidf, cross, and"),
-        (QUESTION, ["--expand"], "no-navigation and expand: choose one of them"),
-        (QUESTION, ["--lead"], "no-navigation and lead: choose one of them"),
+        (
+            QUESTION,
+            ["--navigation", "fly"],
+            "no navigation named 'fly': choose one of tabs, walks, expand, order",
+        ),
+        (
+            QUESTION,
+            ["--no-navigation"],
+            "--no-navigation is now --navigation none (see `linkwalk find --help`)",
+        ),
+        (QUESTION, ["--no-links"], "--no-links is now --navigation order"),
+        (QUESTION, ["--expand"], "--expand is now --navigation expand"),
+        (QUESTION, ["--walk"], "--walk is now --navigation walks"),
+        (QUESTION, ["--lead"], "--lead is now --navigation lead"),
         (QUESTION, ["--candidates", 0], "choose how many blocks"),
         (QUESTION, ["--agent", "nobody"], "no agent named 'nobody'"),
         (QUESTION, ["--agent", "greedy,random"], "one agent navigates at a time"),
     ],
 )
 def test_bad_options(query: str, options: list[Any], words: str, encyclopedia: Path, run: Run) -> None:
-    refused(run("find", encyclopedia, query, "--no-navigation", *TFIDF, *options), words)
-
-
-def test_two_ways_at_once(encyclopedia: Path, run: Run) -> None:
-    refused(run("find", encyclopedia, QUESTION, *TFIDF, "--walk", "--expand"), "expand and walk: choose one")
-    three = run("find", encyclopedia, QUESTION, *TFIDF, "--walk", "--expand", "--lead")
-    refused(three, "expand and walk and lead: choose one")
+    refused(run("find", encyclopedia, query, "--navigation", "none", *TFIDF, *options), words)
 
 
 @pytest.mark.parametrize("agent", ["random", "random-dfs"])
@@ -256,7 +284,13 @@ def test_who_does_not_say_where_to_look(agent: str, world: Path, query: str, run
 def test_workspaces_that_lack_something(
     encyclopedia: Path, world: Path, query: str, tmp_path: Path, run: Run
 ) -> None:
-    for way in ((), ("--walk",)):
+    for way in (
+        (),
+        (
+            "--navigation",
+            "walks",
+        ),
+    ):
         refused(
             run("find", encyclopedia, QUESTION, *TFIDF, *way),
             f"run `linkwalk embed {encyclopedia}`",
@@ -267,14 +301,14 @@ def test_workspaces_that_lack_something(
     )
     bare = tmp_path / "bare"
     shutil.copytree(encyclopedia, bare, ignore=shutil.ignore_patterns("index"))
-    refused(run("find", bare, QUESTION, "--no-navigation", *TFIDF), f"run `linkwalk index {bare}`")
+    refused(run("find", bare, QUESTION, "--navigation", "none", *TFIDF), f"run `linkwalk index {bare}`")
     stale = tmp_path / "stale"
     build([demo.dump_path("demo2")], stale)
     shutil.copytree(encyclopedia / "index", stale / "index")
     refused(
-        run("find", stale, QUESTION, "--no-navigation", *TFIDF),
+        run("find", stale, QUESTION, "--navigation", "none", *TFIDF),
         f"the index is older than the graph: run `linkwalk index {stale}` again",
     )
     refused(run("find", tmp_path / "nowhere", QUESTION, *TFIDF), "nowhere")
     assert run("index", bare, "--json", "-q").json()["blocks"] == 801
-    assert run("find", bare, QUESTION, "--no-navigation", *TFIDF).status == 0
+    assert run("find", bare, QUESTION, "--navigation", "none", *TFIDF).status == 0

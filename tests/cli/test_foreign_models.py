@@ -73,7 +73,7 @@ def test_as_a_reranker(run: Run, embedded_world: Path, tmp_path: Path, marker: P
     assert run("index", wiki, "-q").status == 0
     folder = tiny_bert(tmp_path / "model", "BertForSequenceClassification", num_labels=1)
     poison(folder, marker, kind="strange")
-    ran = run("find", wiki, "stone", "--rerank", folder, "--no-navigation")
+    ran = run("find", wiki, "stone", "--rerank", folder, "--navigation", "none")
     assert_refused(ran, folder, marker)
 
 

@@ -31,7 +31,7 @@ def test_a_newer_edition_is_indexed_where_it_differs(edition: Path, run: Callabl
     same = run("index", wiki)
     assert (same.status, "nothing to do" in same.out) == (0, True)
     build([demo.dump_path("demo2")], wiki, force=True)
-    stale = run("find", wiki, "iron", "--no-navigation")
+    stale = run("find", wiki, "iron", "--navigation", "none")
     assert (stale.status, f"run `linkwalk index {wiki}` again" in stale.err) == (2, True)
     newer = run("index", wiki, "--json", "-q").json()
     assert not newer["whole"]
@@ -92,7 +92,7 @@ def test_a_library_is_missing(
 def test_a_damaged_index(wiki: Path, run: Callable[..., Ran]) -> None:
     run("index", wiki, "-q")
     (wiki / "index" / "bm25" / "meta.json").write_text("{}")
-    ran = run("find", wiki, "river", "--no-navigation")
+    ran = run("find", wiki, "river", "--navigation", "none")
     assert (ran.status, len(ran.err.strip().splitlines())) == (2, 1)
     assert f"run `linkwalk index {wiki} --force`" in ran.err
     assert run("index", wiki, "--json", "-q").json()["whole"], "what cannot be opened is made anew"
@@ -128,8 +128,8 @@ def test_two_at_once(edition: Path) -> None:
 def test_a_flipped_bit(wiki: Path, run: Callable[..., Ran], file: str) -> None:
     run("index", wiki, "-q")
     flip(wiki / "index" / file)
-    ran = run("find", wiki, "river", "--no-navigation", "--rerank", "tfidf")
+    ran = run("find", wiki, "river", "--navigation", "none", "--rerank", "tfidf")
     assert (ran.status, len(ran.err.strip().splitlines())) == (2, 1)
     assert f"{wiki}/index/{file} is damaged (" in ran.err
     assert run("index", wiki, "--json", "-q").json()["whole"], "what is damaged is made anew"
-    assert run("find", wiki, "river", "--no-navigation", "--rerank", "tfidf").status == 0
+    assert run("find", wiki, "river", "--navigation", "none", "--rerank", "tfidf").status == 0

@@ -19,7 +19,7 @@ from tests.cli.conftest import Ran
 Run = Callable[..., Ran]
 FEVER = Path(__file__).parents[1] / "downstream" / "fixtures" / "fever"
 CLAIMS, PAGES = FEVER / "claims.jsonl", FEVER / "wiki-pages"
-PLAIN = ("--no-navigation", "--rerank", "tfidf", "-q")
+PLAIN = ("--navigation", "none", "--rerank", "tfidf", "-q")
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,8 @@ def test_fever_by_its_sentences_is_what_its_scorer_says(encyclopedia: Path, tmp_
             CLAIMS,
             "--wiki-pages",
             PAGES,
-            "--expand",
+            "--navigation",
+            "expand",
             "--rerank",
             "tfidf",
             "--json",
@@ -108,7 +109,18 @@ def test_no_gold_reaches_the_finder_of_fevers_claims(encyclopedia: Path, tmp_pat
     for number, file in enumerate((CLAIMS, other)):
         save, submission = tmp_path / f"save{number}", tmp_path / f"submission{number}"
         ran = run(
-            *("score", "fever", encyclopedia, file, "--wiki-pages", PAGES, "--expand", "--rerank", "tfidf"),
+            *(
+                "score",
+                "fever",
+                encyclopedia,
+                file,
+                "--wiki-pages",
+                PAGES,
+                "--navigation",
+                "expand",
+                "--rerank",
+                "tfidf",
+            ),
             *("--json", "-q", "--save", save, "--submission", submission),
         ).json()
         ranked = [(line["id"], line["nodes"]) for line in lines_of(save)]
@@ -383,7 +395,10 @@ def test_table5(encyclopedia: Path, tmp_path: Path, run: Run) -> None:
         (["nq", "{wiki}", "{open}", "--submission", "x"], "--submission is for FEVER"),
         (["nq", "{wiki}", "{open}", "--rows"], "leave the options that choose one away"),
         (["nq", "{wiki}", "{open}", "--save", "{tmp}/none/x"], "is no folder: make it first"),
-        (["nq", "{wiki}", "{open}", "--expand"], "no-navigation and expand: choose one"),
+        (
+            ["nq", "{wiki}", "{open}", "--expand"],
+            "--expand is now --navigation expand (see `linkwalk score --help`)",
+        ),
         (["nq", "{stale}", "{open}"], "run `linkwalk index"),
         (["nq", "{tmp}/nowhere", "{open}"], "nowhere"),
     ],

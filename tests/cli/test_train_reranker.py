@@ -113,7 +113,7 @@ def test_a_reranker_is_trained_and_ranks(
     assert (lists["lists"], lists["used"], lists["too few negatives"]) == (2, 1, 1)
     assert found["last"]["update"] == 3
     assert isinstance(load_cross(folder, device="cpu"), CrossEncoder)
-    asked = ("find", wiki, "How many hearts has an octopus?", "--no-navigation", "--json")
+    asked = ("find", wiki, "How many hearts has an octopus?", "--navigation", "none", "--json")
     answer = run(*asked, "--rerank", folder).json()
     assert answer["evidence"]
 

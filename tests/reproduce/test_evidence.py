@@ -39,7 +39,7 @@ def test_every_row_of_ours_can_be_run_and_of_the_papers_is_known() -> None:
             assert beside.paper is None or beside.paper in table.figures
             for name in beside.ours:
                 row = names[name]
-                walks = row.navigation in ("walk", "tabs")
+                walks = row.navigation in ("walks", "tabs")
                 assert walks == ("RFBC" in (beside.paper or "")), name
                 assert ("BigBird" in (beside.paper or "")) <= (row.rerank == "cross")
                 if row.reference is not None:

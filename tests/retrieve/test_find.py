@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from linkwalk.navigate import Baseline, BaselineConfig, unit_rows
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.tabs import TabsConfig
 from linkwalk.retrieve import Bm25, Cascade, FindConfig, Finder, Found, Reranker, finder, tfidf
-from linkwalk.retrieve.finder import NAVIGATION
+from linkwalk.retrieve.config import NAVIGATION
 from linkwalk.retrieve.starts import fuse, nearest
 from linkwalk.sources.build import build
 
@@ -63,7 +64,8 @@ def make(
     agent: str = "greedy-unvisited",
     rerank: Reranker | None = tfidf,
 ) -> Finder:
-    """A finder with all that any way of navigation wants."""
+    """A finder with all that any way of navigation wants; where nobody says, it begins by words."""
+    config = replace(config, start=config.start or "bm25")
     walker = Baseline(BaselineConfig(name=agent), graph.forward, vectors)
     return Finder(graph, bm25, config, agent=walker, rerank=rerank, vectors=vectors)
 
@@ -133,10 +135,10 @@ def test_what_each_way_reads(
     assert (found.start, len(found.read) <= candidates) == ("bm25", True)
     hits = bm25.search(QUERY, 1000)[0].tolist()
     paths = {evidence.node: (evidence.start, evidence.path) for evidence in found.evidence}
-    if way in ("walk", "expand"):
+    if way in ("walks", "expand"):
         assert found.read[:3] == tuple(hits[: min(3, candidates)]), "the starts come first"
         assert {start for start, _ in paths.values()} <= set(hits[:3])
-        assert max(len(path) for _, path in paths.values()) <= (6 if way == "walk" else 1)
+        assert max(len(path) for _, path in paths.values()) <= (6 if way == "walks" else 1)
     elif way == "none":
         assert list(found.read) == hits[:candidates]
     elif way == "lead":
@@ -147,7 +149,7 @@ def test_what_each_way_reads(
         assert len(found.read) == candidates
         assert {start for start, _ in paths.values()} <= set(hits[: max(100, candidates)])
         assert paths[found.read[0]] == (found.read[0], ())
-    if way in ("tabs", "walk", "expand") and candidates > 4:
+    if way in ("tabs", "walks", "expand") and candidates > 4:
         assert any(path for _, path in paths.values()), "links were followed"
 
 
@@ -165,7 +167,7 @@ def test_walks_read_all_that_was_stood_on(
 ) -> None:
     few, all_of_it = (
         make(
-            graph, bm25, vectors, FindConfig(navigation="walk", candidates=n, starts=3, steps=6), rerank=None
+            graph, bm25, vectors, FindConfig(navigation="walks", candidates=n, starts=3, steps=6), rerank=None
         ).find(QUERY, 10_000, meaning=meanings[0])
         for n in (5, 0)
     )
@@ -199,9 +201,12 @@ class Turned:
 def test_the_guide_says_where_tabs_look(
     graph: Graph, bm25: Bm25, vectors: Float32s, meanings: Float32s
 ) -> None:
-    guided = Finder(graph, bm25, guide=Turned(), vectors=vectors).find_many(QUERIES, meanings=meanings)
-    turned = Finder(graph, bm25, vectors=vectors).find_many(QUERIES, meanings=-meanings)
-    straight = Finder(graph, bm25, vectors=vectors).find_many(QUERIES, meanings=meanings)
+    by_words = FindConfig(start="bm25")
+    guided = Finder(graph, bm25, by_words, guide=Turned(), vectors=vectors).find_many(
+        QUERIES, meanings=meanings
+    )
+    turned = Finder(graph, bm25, by_words, vectors=vectors).find_many(QUERIES, meanings=-meanings)
+    straight = Finder(graph, bm25, by_words, vectors=vectors).find_many(QUERIES, meanings=meanings)
     assert [f.read for f in guided[:2]] == [f.read for f in turned[:2]]
     assert [f.read for f in guided[:2]] != [f.read for f in straight[:2]]
     assert straight[2].start == guided[2].start == "dense"
@@ -218,7 +223,7 @@ RERANKERS: dict[str, Reranker | None] = {
 @pytest.mark.parametrize("rerank", RERANKERS)
 @pytest.mark.parametrize(
     ("way", "agent"),
-    [*((way, "greedy-unvisited") for way in NAVIGATION), ("walk", "random"), ("walk", "greedy-map")],
+    [*((way, "greedy-unvisited") for way in NAVIGATION), ("walks", "random"), ("walks", "greedy-map")],
 )
 def test_many_at_once_as_one_by_one(
     way: str,
@@ -324,15 +329,15 @@ def test_navigation_that_lacks_something(graph: Graph, bm25: Bm25, vectors: Floa
     with pytest.raises(InputError, match="tabs need embeddings: run `linkwalk embed WIKI`, or"):
         Finder(graph, bm25)
     with pytest.raises(InputError, match="nobody walks: give an agent, or"):
-        Finder(graph, bm25, FindConfig(navigation="walk"), vectors=vectors)
-    for way in ("tabs", "walk"):
+        Finder(graph, bm25, FindConfig(navigation="walks"), vectors=vectors)
+    for way in ("tabs", "walks"):
         with pytest.raises(InputError, match=f"{way} without meanings"):
             make(graph, bm25, vectors, FindConfig(navigation=way)).find(QUERY)
 
 
 def test_walks_from_nowhere(graph: Graph, bm25: Bm25, vectors: Float32s, meanings: Float32s) -> None:
     walker = Baseline(BaselineConfig(name="random"), graph.forward)
-    lost = Finder(graph, bm25, FindConfig(navigation="walk"), agent=walker)
+    lost = Finder(graph, bm25, FindConfig(navigation="walks"), agent=walker)
     found = lost.find_many(["zzzzqqq", "qqqqzzz"], meanings=meanings[:2])
     assert [(f.read, f.evidence, f.start) for f in found] == [((), (), "bm25")] * 2
 
@@ -346,6 +351,7 @@ def test_walks_from_nowhere(graph: Graph, bm25: Bm25, vectors: Float32s, meaning
         ({"start": "sparse"}, "no starts named 'sparse': choose one of bm25, dense, hybrid"),
         ({"navigation": "fly"}, "no navigation named 'fly': choose one of tabs, "),
         ({"candidates": 0}, "candidates=0 with tabs: choose how many"),
+        ({"top": 0}, "top=0: a reranker reads one sentence at least"),
         ({"candidates": 0, "navigation": "none"}, "candidates=0 with none: choose how many"),
     ],
 )

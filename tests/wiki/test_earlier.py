@@ -56,7 +56,7 @@ def test_it_opens_as_it_is(wiki: Path) -> None:
         ("eval", "WIKI", *RANDOM, "--agent", "ours", "--agent", "paper", "--episodes", "20", "--steps", "5"),
         ("walk", "WIKI", *RANDOM, "--agent", "ours", "--from", "0", "--to", "1"),
         ("index", "WIKI"),
-        ("find", "WIKI", "river of stone", "--no-navigation", "--rerank", "none"),
+        ("find", "WIKI", "river of stone", "--navigation", "none", "--rerank", "none"),
         ("split", "WIKI", "-o", "WIKI-halves"),
         ("diff", "WIKI", "WIKI"),
         ("embed", "WIKI", "--encoder", "random"),

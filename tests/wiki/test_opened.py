@@ -13,7 +13,9 @@ import pytest
 
 from linkwalk import Wiki
 from linkwalk.cli import main
+from linkwalk.demo import POLICY
 from linkwalk.errors import ArtifactError, InputError
+from linkwalk.retrieve import FindConfig
 from linkwalk.wiki.shelf import Shelf
 
 QUESTION = "How many hearts has an octopus?"
@@ -109,7 +111,7 @@ def test_evidence_has_its_path(walked: Wiki) -> None:
         "hybrid",
         "tfidf",
     ]
-    answer = walked.find(query, 20, rerank="tfidf", navigation="walk", starts=1)
+    answer = walked.find(query, 20, rerank="tfidf", navigation="walks", starts=1)
     assert any(len(one.path) > 1 for one in answer.evidence)
     for one in answer.evidence:
         assert one.sentence in " ".join(walked.graph.texts[one.place.node].split())
@@ -132,12 +134,10 @@ def test_evidence_has_its_path(walked: Wiki) -> None:
 
 def test_the_command_line_finds_the_same(known: Wiki, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        main(["find", str(known.folder), QUESTION, "--no-navigation", "--rerank", "tfidf", "--json"])
+        main(["find", str(known.folder), QUESTION, "--navigation", "none", "--rerank", "tfidf", "--json"])
     told = json.loads(capsys.readouterr().out)
     answer = known.find(QUESTION, **WORDS)
-    assert [(one.sentence, one.place.node, one.score) for one in answer.evidence] == [
-        (one["sentence"], one["node"], one["score"]) for one in told["evidence"]
-    ]
+    assert told == answer.to_json()
     assert "three hearts" in answer.evidence[0].sentence
     both = known.find_many([QUESTION, "Who wrote the first computer program?"], **WORDS)
     assert both[0] == answer
@@ -155,11 +155,15 @@ def test_blocks_that_have_the_words(known: Wiki) -> None:
         known.search("\ud800")
 
 
+def test_who_navigates_unasked() -> None:
+    assert FindConfig().agent == POLICY
+
+
 def test_ways_of_retrieval_by_name(known: Wiki, walked: Wiki) -> None:
     for way in ("none", "expand", "lead"):
         assert known.find(QUESTION, navigation=way, rerank="tfidf", candidates=None).navigation == way
     words = " ".join(walked.graph.texts[3].split()[:8])
-    for way in ("reorder", "walk"):
+    for way in ("order", "walks"):
         assert walked.find(words, navigation=way, rerank="none").navigation == way
 
 

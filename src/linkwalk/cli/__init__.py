@@ -12,6 +12,15 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from linkwalk.errors import LinkwalkError
 
+_RENAMED = {
+    "--no-navigation": "--navigation none",
+    "--no-links": "--navigation order",
+    "--expand": "--navigation expand",
+    "--walk": "--navigation walks",
+    "--lead": "--navigation lead",
+}
+"""Options of ``find`` and ``score`` that went by other names."""
+
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line; the entry point of ``linkwalk``."""
@@ -31,7 +40,10 @@ def main(args: list[str] | None = None) -> NoReturn:
     except usage_error as error:
         context = getattr(error, "ctx", None)
         command = context.command_path if context is not None else "linkwalk"
-        _fail(f"{error.format_message()} (see `{command} --help`)")  # type: ignore[attr-defined]
+        option = getattr(error, "option_name", "")
+        now = _RENAMED.get(option) if command.endswith((" find", " score")) else None
+        said = f"{option} is now {now}" if now else error.format_message()  # type: ignore[attr-defined]
+        _fail(f"{said} (see `{command} --help`)")
     except LinkwalkError as error:
         _fail(str(_explained(error)))
     except MemoryError:

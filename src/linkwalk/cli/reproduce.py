@@ -13,7 +13,6 @@ from linkwalk.cli.reproduce_evidence import evidence_table
 from linkwalk.cli.reproduce_traces import asked_traces, goal_traces
 from linkwalk.cli.score import Level, WikiPages
 from linkwalk.demo import POLICY
-from linkwalk.wiki.retrieval import Retrieval
 
 if TYPE_CHECKING:
     from linkwalk.reproduce.runner import Runner
@@ -130,13 +129,14 @@ def reproduce(
     Example: linkwalk reproduce traces WIKI --file claims.jsonl > evidence.md
     """
     from linkwalk.errors import InputError
+    from linkwalk.retrieve import FindConfig
 
     if what not in WHAT:
         why = _ELSEWHERE.get(what, f"there is no {what!r} to reproduce")
         raise InputError(f"{why}: choose one of {', '.join(WHAT)}")
     names = [name.strip() for part in rows or [] for name in part.split(",")]
     if what in EVIDENCE:
-        asked = Retrieval(candidates=candidates, rerank=rerank, agent=agent, embeddings=embeddings)
+        asked = FindConfig(candidates=candidates, rerank=rerank, agent=agent, embeddings=embeddings)
         evidence_table(
             what,
             wiki,
@@ -152,7 +152,7 @@ def reproduce(
         )
         return
     if what == "traces" and file is not None:
-        asked = Retrieval(candidates=candidates, agent=agent, embeddings=embeddings, rerank="none")
+        asked = FindConfig(candidates=candidates, agent=agent, embeddings=embeddings, rerank="none")
         asked_traces(wiki, file, wiki_pages, asked, count, quick=quick, json=json, quiet=quiet)
         return
     if file is not None or wiki_pages is not None:

@@ -1,11 +1,14 @@
 """``linkwalk reproduce table5`` and ``table6``: claims and questions beside the paper's (sec. 5.4, 5.5)."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from linkwalk.cli.output import print_columns, print_json, print_table
 from linkwalk.cli.score import choose_rows, facts, run, tell_damage
 from linkwalk.cli.score_shown import alignment, headline
-from linkwalk.wiki.retrieval import Retrieval
+
+if TYPE_CHECKING:
+    from linkwalk.retrieve import FindConfig
 
 
 def evidence_table(
@@ -14,7 +17,7 @@ def evidence_table(
     file: Path | None,
     wiki_pages: Path | None,
     level: str,
-    asked: Retrieval,
+    asked: "FindConfig",
     names: list[str],
     *,
     quick: bool,

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from linkwalk.cli.output import print_json
 from linkwalk.cli.score import tell_damage
 from linkwalk.wiki.agents import Ways, check_agents, open_agent, open_vectors
-from linkwalk.wiki.retrieval import Retrieval
 
 if TYPE_CHECKING:
     from linkwalk.reproduce.tables import Size
+    from linkwalk.retrieve import FindConfig
 
 
 def goal_traces(
@@ -65,7 +65,7 @@ def asked_traces(
     wiki: Path,
     file: Path,
     wiki_pages: Path | None,
-    asked: Retrieval,
+    asked: "FindConfig",
     count: int,
     *,
     quick: bool,

@@ -4,47 +4,37 @@ from typing import Annotated
 
 import typer
 
+Navigation = Annotated[
+    str,
+    typer.Option(
+        "--navigation",
+        metavar="HOW",
+        help="How to read on from the search results: tabs (the best link of all blocks read, or the next result), "
+        "walks (the paper's way: the agent walks from each start on its own), expand (every block one link away from a "
+        "start), order (search results alone, the most promising to the agent first), lead (the first block of each "
+        "article that the search hits) or none (search results alone; by BM25 this needs no embeddings).",
+    ),
+]
 Start = Annotated[
     str | None,
     typer.Option(
         "--start",
         metavar="HOW",
-        help="Where to begin: bm25, dense (the nearest embeddings) or hybrid (both lists fused). [default: hybrid; "
-        "bm25 with --walk, --expand, --lead and --no-navigation]",
+        help="Where to begin: bm25, dense (the nearest embeddings) or hybrid (both lists fused). [default: hybrid with "
+        "tabs and order, otherwise bm25]",
     ),
 ]
 StartCount = Annotated[
     int,
-    typer.Option("--starts", min=1, max=1000, metavar="N", help="Blocks that --walk and --expand begin at."),
+    typer.Option("--starts", min=1, max=1000, metavar="N", help="Blocks that walks and expand begin at."),
 ]
 StepCount = Annotated[
-    int, typer.Option("--steps", min=1, max=1000, metavar="N", help="Clicks from each of them, with --walk.")
-]
-NoNavigation = Annotated[
-    bool,
-    typer.Option("--no-navigation", help="Read search results alone; by BM25 this needs no embeddings."),
-]
-NoLinks = Annotated[
-    bool,
-    typer.Option("--no-links", help="Read search results alone, the most promising to the agent first."),
-]
-Expand = Annotated[
-    bool,
-    typer.Option(
-        "--expand", help="Read every block one link away from a start, as far as --candidates goes."
-    ),
-]
-Walk = Annotated[
-    bool,
-    typer.Option("--walk", help="The paper's way: the agent walks from each start on its own."),
-]
-Lead = Annotated[
-    bool, typer.Option("--lead", help="Read the first block of each article that the search hits.")
+    int, typer.Option("--steps", min=1, max=1000, metavar="N", help="Clicks from each of them, with walks.")
 ]
 Candidates = Annotated[
     int,
     typer.Option(
-        "--candidates", min=0, max=100_000, metavar="N", help="Blocks to read. [0 with --walk, --expand: all]"
+        "--candidates", min=0, max=100_000, metavar="N", help="Blocks to read. [0 with walks, expand: all]"
     ),
 ]
 Rerank = Annotated[
@@ -73,7 +63,7 @@ AgentName = Annotated[
     typer.Option(
         "--agent",
         metavar="A",
-        help="Who navigates: compass (the policy that ships), a baseline or a policy. Without --walk it says where to "
+        help="Who navigates: compass (the policy that ships), a baseline or a policy. Without walks it says where to "
         "look, so it is a compass or greedy.",
     ),
 ]

@@ -10,7 +10,7 @@ from linkwalk.cli.agents import EmbeddingsName
 from linkwalk.cli.output import Json, Quiet, print_json, print_next
 from linkwalk.cli.score_shown import print_distances, print_scores
 from linkwalk.demo import POLICY
-from linkwalk.wiki.retrieval import Retrieval, open_finder, open_rows
+from linkwalk.wiki.retrieval import open_finder, open_rows
 
 if TYPE_CHECKING:
     from linkwalk.downstream.asking import Outcome
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from linkwalk.downstream.scored import Scored
     from linkwalk.graph.store import Graph
     from linkwalk.progress import Progress
+    from linkwalk.retrieve import FindConfig
 
 _DAMAGE_SHOWN = 5
 _STARTS = 10
@@ -84,14 +85,10 @@ def score(
             help="All ways of retrieval side by side, each reading --candidates blocks, with paired intervals.",
         ),
     ] = False,
+    navigation: retrieval.Navigation = "tabs",
     start: retrieval.Start = None,
     starts: retrieval.StartCount = 5,
     steps: retrieval.StepCount = 20,
-    no_navigation: retrieval.NoNavigation = False,
-    no_links: retrieval.NoLinks = False,
-    expand: retrieval.Expand = False,
-    walk: retrieval.Walk = False,
-    lead: retrieval.Lead = False,
     candidates: retrieval.Candidates = 20,
     rerank: retrieval.Rerank = None,
     top: retrieval.Top = 20,
@@ -136,16 +133,13 @@ def score(
     from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
     from linkwalk.progress import Progress
+    from linkwalk.retrieve import FindConfig
 
-    asked = Retrieval(
+    asked = FindConfig(
+        navigation=navigation,
         start=start,
         starts=starts,
         steps=steps,
-        no_navigation=no_navigation,
-        no_links=no_links,
-        expand=expand,
-        walk=walk,
-        lead=lead,
         candidates=candidates,
         rerank=rerank,
         top=top,
@@ -225,7 +219,7 @@ def tell_damage(questions: "Questions", progress: "Progress") -> None:
     )
 
 
-def choose_rows(asked: Retrieval, progress: "Progress") -> "list[Row]":
+def choose_rows(asked: "FindConfig", progress: "Progress") -> "list[Row]":
     """The rows that can be run: those with a cross-encoder only where there is one."""
     from importlib.util import find_spec
 
@@ -243,7 +237,7 @@ def run(
     wiki: Path,
     graph: "Graph",
     questions: "Questions",
-    asked: Retrieval,
+    asked: "FindConfig",
     rows: "list[Row]",
     progress: "Progress",
 ) -> "tuple[Outcome, dict[str, str]]":
@@ -259,9 +253,7 @@ def run(
         names = {row.name: compared.reranker if row.rerank == "cross" else row.rerank for row in rows}
     else:
         opened = open_finder(wiki, graph, asked)
-        way = {"none": "", "tabs": " + navigation", "reorder": " + no links", "walk": " + walks"}.get(
-            asked.navigation, f" + {asked.navigation}"
-        )
+        way = {"none": "", "tabs": " + navigation"}.get(asked.navigation, f" + {asked.navigation}")
         name = f"{asked.begin}{way} + {opened.reranker}"
 
         def find(queries: Any, count: int) -> Any:
@@ -289,7 +281,7 @@ def facts(questions: "Questions", graph: "Graph") -> dict[str, Any]:
 
 def results_json(
     scored: "dict[str, Scored]",
-    asked: Retrieval,
+    asked: "FindConfig",
     rows: "list[Row]",
     names: dict[str, str],
     outcome: "Outcome",
@@ -297,6 +289,7 @@ def results_json(
 ) -> list[dict[str, Any]]:
     """One object for each way."""
     from linkwalk.downstream.measure import compare
+    from linkwalk.retrieve.config import NAVIGATED
 
     results = []
     ways = {row.name: row for row in rows}
@@ -304,7 +297,7 @@ def results_json(
         row = ways.get(name)
         start, navigation = (row.start, row.navigation) if row else (asked.begin, asked.navigation)
         result: dict[str, Any] = {
-            "agent": asked.agent if navigation in ("tabs", "reorder", "walk") else None,
+            "agent": asked.agent if navigation in NAVIGATED else None,
             "way": name,
             "start": start,
             "navigation": navigation,

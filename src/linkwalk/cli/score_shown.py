@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING, Any
 
 from linkwalk.cli.output import print_columns, print_table
-from linkwalk.wiki.retrieval import Retrieval
 
 if TYPE_CHECKING:
     from linkwalk.downstream.asking import Outcome
@@ -12,13 +11,14 @@ if TYPE_CHECKING:
     from linkwalk.downstream.rows import Row
     from linkwalk.downstream.scored import Scored
     from linkwalk.graph.store import Graph
+    from linkwalk.retrieve import FindConfig
 
 
 def print_scores(
     questions: "Questions",
     graph: "Graph",
     scored: "dict[str, Scored]",
-    asked: Retrieval,
+    asked: "FindConfig",
     rows: "list[Row]",
     names: dict[str, str],
     outcome: "Outcome",
@@ -31,7 +31,7 @@ def print_scores(
             "  The weaker measure: a block counts if it has the answer string, even where it does not answer."
         )
     print()
-    who = f"{asked.agent} navigates, " if rows or asked.navigation in ("tabs", "reorder", "walk") else ""
+    who = f"{asked.agent} navigates, " if rows or asked.navigated else ""
     if rows:
         _print_rows(scored, rows)
         print(f"\n  {who}each way reads {asked.candidates} blocks at most; cross-encoder: {_cross(names)}.")

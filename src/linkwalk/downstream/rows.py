@@ -44,7 +44,7 @@ def _rows(start: str, rerank: str, ways: tuple[str, ...]) -> list[Row]:
             navigation=way,
             rerank=rerank,
             reference=None if way == "none" else names["none"],
-            control=names["reorder"] if way == "tabs" and "reorder" in ways else None,
+            control=names["order"] if way == "tabs" and "order" in ways else None,
         )
         for way in ways
     ]
@@ -54,17 +54,17 @@ _SAID = {
     "none": "",
     "lead": ", lead blocks",
     "expand": " + one-hop",
-    "walk": " + walks",
-    "reorder": " + order",
+    "walks": " + walks",
+    "order": " + order",
     "tabs": " + navigation",
 }
 ROWS = (
-    *_rows("bm25", "none", ("none", "lead", "reorder", "tabs")),
-    *_rows("bm25", "tfidf", ("none", "expand", "walk", "reorder", "tabs")),
-    *_rows("bm25", "cross", ("none", "expand", "walk", "reorder", "tabs")),
+    *_rows("bm25", "none", ("none", "lead", "order", "tabs")),
+    *_rows("bm25", "tfidf", ("none", "expand", "walks", "order", "tabs")),
+    *_rows("bm25", "cross", ("none", "expand", "walks", "order", "tabs")),
     *_rows("dense", "none", ("none", "tabs")),
     *_rows("dense", "cross", ("none", "tabs")),
-    *_rows("hybrid", "none", ("none", "reorder", "tabs")),
-    *_rows("hybrid", "cross", ("none", "reorder", "tabs")),
+    *_rows("hybrid", "none", ("none", "order", "tabs")),
+    *_rows("hybrid", "cross", ("none", "order", "tabs")),
 )
 """``order``: search results alone, those first that look best to the agent; what links add is the difference to it."""

@@ -1,7 +1,8 @@
 """From a question to sentences, each with the click path that found it (sec. 4.3)."""
 
 from linkwalk.retrieve.bm25 import Bm25, index
-from linkwalk.retrieve.finder import Evidence, FindConfig, Finder, Found
+from linkwalk.retrieve.config import FindConfig
+from linkwalk.retrieve.finder import Evidence, Finder, Found
 from linkwalk.retrieve.rerank import Cascade, Reranker
 from linkwalk.retrieve.tfidf import tfidf
 

@@ -6,7 +6,7 @@ function for each way of reading below, and all are held to the same number of b
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,58 +18,16 @@ from linkwalk.graph.store import Graph
 from linkwalk.navigate import Agent, Episodes, Journeys, Step, click_path
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
-from linkwalk.navigate.tabs import Hits, TabsConfig, read_tabs
+from linkwalk.navigate.tabs import Hits, read_tabs
 from linkwalk.policy.direction import Guide
+from linkwalk.retrieve.config import FindConfig
 from linkwalk.retrieve.rerank import Cascade, Reranker, score_many
-from linkwalk.retrieve.starts import DEPTH, STARTS, Near, Search, Starts, find_starts
+from linkwalk.retrieve.starts import Near, Search, Starts, find_starts
 from linkwalk.retrieve.tfidf import tfidf
 
-NAVIGATION = ("tabs", "reorder", "walk", "expand", "lead", "none")
 _NO_GOAL = -1  # no page has that number, so the agent walks all its steps
 _QUERIES = 1024  # at a time
 _CACHED = 1 << 16
-
-
-@dataclass(frozen=True, kw_only=True)
-class FindConfig:
-    """Where to begin, how to go on, and how much to read."""
-
-    start: str = "bm25"
-    """``bm25``, ``dense`` (the nearest embeddings) or ``hybrid`` (both lists fused)."""
-    navigation: str = "tabs"
-    """``tabs``: the best link of all pages read, or the next hit (ours); ``reorder``: the same without links, so the
-    hits in the agent's order; ``walk``: the agent walks from each start (the paper); ``expand``: every block one
-    link away from a start; ``lead``: the first block of each start's article; ``none``: the starts alone."""
-    starts: int = 5
-    """Blocks that walks and ``expand`` begin at: the appendix's five (section 4.3 says ten)."""
-    steps: int = 20
-    """Clicks from each of them, if the agent walks."""
-    candidates: int = 20
-    """At most that many blocks are read, the soonest seen; 0: all (with ``walk`` and ``expand``)."""
-    tabs: TabsConfig = field(default_factory=TabsConfig)
-
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
-        if self.starts < 1 or self.steps < 0 or self.candidates < 0:
-            raise InputError(
-                f"starts={self.starts}, steps={self.steps}, candidates={self.candidates}: "
-                "choose 1 or more starts, and no negative number"
-            )
-        if self.start not in STARTS:
-            raise InputError(f"no starts named {self.start!r}: choose one of {', '.join(STARTS)}")
-        if self.navigation not in NAVIGATION:
-            raise InputError(
-                f"no navigation named {self.navigation!r}: choose one of {', '.join(NAVIGATION)}"
-            )
-        if not self.candidates and self.navigation not in ("walk", "expand"):
-            raise InputError(f"candidates=0 with {self.navigation}: choose how many blocks are to be read")
-
-    @property
-    def hits(self) -> int:
-        """How many search results are asked for."""
-        if self.navigation in ("walk", "expand"):
-            return min(self.starts, self.candidates) if self.candidates else self.starts
-        return self.candidates if self.navigation == "none" else max(DEPTH, self.candidates)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,16 +95,16 @@ class Finder:
         near: Near | None = None,
         workers: int = 1,
     ) -> None:
-        """``agent`` is for ``walk``; ``vectors`` [N, D] of unit length for ``tabs`` and dense starts.
+        """``agent`` is for ``walks``; ``vectors`` [N, D] of unit length for ``tabs`` and dense starts.
 
         ``guide`` turns what a query means into the direction that ``tabs`` look in; without one it is the direction.
         ``near`` finds dense starts where looking at all vectors takes too long. ``rerank`` None: sentences as seen.
         """
         self.graph, self.search, self.config, self.agent, self.guide = graph, search, config, agent, guide
         self.rerank, self.vectors, self.near, self.workers = rerank, vectors, near, workers
-        if config.navigation == "walk" and agent is None:
+        if config.navigation == "walks" and agent is None:
             raise InputError("nobody walks: give an agent, or another way of navigation")
-        if config.navigation in ("tabs", "reorder") and vectors is None:
+        if config.navigation in ("tabs", "order") and vectors is None:
             raise InputError("tabs need embeddings: run `linkwalk embed WIKI`, or do without navigation")
         self.sentences = lru_cache(_CACHED)(lambda node: goal_sentences(graph, node))
 
@@ -175,7 +133,7 @@ class Finder:
     def starts(self, queries: Sequence[str], meanings: Float32s | None = None) -> list[Starts]:
         """Where to begin for each query."""
         return find_starts(
-            self.config.start, self.config.hits, self.search, queries, self.near or self.vectors, meanings
+            self.config.begin, self.config.hits, self.search, queries, self.near or self.vectors, meanings
         )
 
     def _find(
@@ -194,10 +152,10 @@ class Finder:
     def read(self, starts: list[Starts], meanings: Float32s | None) -> list[Reading]:
         """What is read for each query, its starts given."""
         way = self.config.navigation
-        if way in ("tabs", "reorder", "walk"):
+        if self.config.navigated:
             if meanings is None:
                 raise InputError(f"{way} without meanings: say what the queries mean to the agent")
-            return (self._walks if way == "walk" else self._tabs)(starts, meanings)
+            return (self._walks if way == "walks" else self._tabs)(starts, meanings)
         if way == "expand":
             return [self._expand(own.nodes.tolist()) for own in starts]
         if way == "lead":

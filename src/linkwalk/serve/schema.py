@@ -27,7 +27,7 @@ Name = Annotated[
 Node = Annotated[int, Field(ge=0, le=BIGGEST, description="A block's number.")]
 Target = Name | Node
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1, description="Makes all chance repeatable.")]
-Navigation = Literal["tabs", "reorder", "none", "expand", "walk", "lead"]
+Navigation = Literal["tabs", "walks", "expand", "order", "lead", "none"]
 Rerank = Literal["cross", "tfidf", "none"]
 Kind = Literal["link", "entity", "prev", "next", "back"]
 

@@ -9,8 +9,7 @@ from linkwalk.wiki.walks import Click
 
 if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
-    from linkwalk.retrieve import Found
-    from linkwalk.wiki.retrieval import Retrieval
+    from linkwalk.retrieve import FindConfig, Found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,14 +51,14 @@ class Answer:
     evidence: tuple[Evidence, ...]
 
     @classmethod
-    def of(cls, graph: "Graph", query: str, found: "Found", asked: "Retrieval", reranker: str) -> "Answer":
+    def of(cls, graph: "Graph", query: str, found: "Found", asked: "FindConfig", reranker: str) -> "Answer":
         """What was found, put together."""
         return cls(
             query=query,
             start=found.start,
             navigation=asked.navigation,
             rerank=reranker,
-            agent=asked.navigator,
+            agent=asked.agent if asked.navigated else None,
             blocks=len(found.read),
             evidence=tuple(
                 Evidence(

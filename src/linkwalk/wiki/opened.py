@@ -18,7 +18,7 @@ from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.policy.checkpoint import read_policy
-from linkwalk.retrieve import Bm25, Cascade
+from linkwalk.retrieve import Bm25, Cascade, FindConfig
 from linkwalk.wiki.agents import (
     DEFAULT,
     Ways,
@@ -37,7 +37,7 @@ from linkwalk.wiki.clicks import Eyes, click_all, look_of, weigh_all
 from linkwalk.wiki.pages import Page, read_page
 from linkwalk.wiki.pairs import Pairs
 from linkwalk.wiki.places import Place
-from linkwalk.wiki.retrieval import Opened, Retrieval, need_search, open_finder
+from linkwalk.wiki.retrieval import Opened, need_search, open_finder
 from linkwalk.wiki.shelf import Shelf
 from linkwalk.wiki.titles import Titles
 from linkwalk.wiki.walks import Click, Closest, Walk
@@ -320,27 +320,26 @@ class Wiki:
 
     # Evidence
 
-    def finder(self, asked: Retrieval) -> Opened:
+    def finder(self, asked: FindConfig) -> Opened:
         """A way of looking for evidence, opened."""
         return open_finder(self.folder, self.graph, asked, self._shelf)
 
-    def find(self, query: str, count: int = 5, **retrieval: Any) -> Answer:
+    def find(self, query: str, count: int = 5, **options: Any) -> Answer:
         """The sentences that answer a question or bear on a claim, each with the click path that led to it (sec. 4.3).
 
-        Options: ``navigation`` (tabs, reorder, walk, expand, lead or none), ``start`` (bm25, dense or hybrid),
-        ``candidates`` (blocks to read), ``rerank`` (cross, tfidf, none, or a folder), ``top``
-        (sentences that the cross-encoder reads), ``agent``, ``starts``, ``steps``.
+        Options are the fields of ``FindConfig``: ``navigation`` (tabs, walks, expand, order, lead or none), ``start``
+        (bm25, dense or hybrid), ``candidates`` (blocks to read), ``rerank`` (cross, tfidf, none, or a folder), ``top``
+        (sentences that the cross-encoder reads), ``agent``, ``starts``, ``steps``, ``embeddings``.
         """
-        return self.find_many([query], count, **retrieval)[0]
+        return self.find_many([query], count, **options)[0]
 
-    def find_many(self, queries: Sequence[str], count: int = 5, **retrieval: Any) -> list[Answer]:
+    def find_many(self, queries: Sequence[str], count: int = 5, **options: Any) -> list[Answer]:
         """The same for many queries at once."""
         if count < 1:
             raise InputError(f"count={count}: ask for 1 or more sentences")
         wanted = {"embeddings": self.embeddings, "rerank": self.rerank}
-        asked = Retrieval.of(
-            **wanted | {name: value for name, value in retrieval.items() if value is not None}
-        )
+        given = {name: value for name, value in options.items() if value is not None}
+        asked = FindConfig.of(**wanted | given)
         for query in queries:
             if not _sound(query, "the query").strip():
                 raise InputError("the query is empty: give a claim or a question")

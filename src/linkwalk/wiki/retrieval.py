@@ -1,10 +1,9 @@
 """How evidence is looked for: what was asked, and what it takes, opened."""
 
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from linkwalk.demo import POLICY, reranker_path
+from linkwalk.demo import reranker_path
 from linkwalk.wiki.agents import (
     DEFAULT,
     Ways,
@@ -29,74 +28,7 @@ if TYPE_CHECKING:
     from linkwalk.navigate.cosine import Units
     from linkwalk.navigate.journeys import Float32s
     from linkwalk.policy.direction import Guide
-    from linkwalk.retrieve import Bm25, Finder, Found, Reranker
-
-NAVIGATED = frozenset({"tabs", "reorder", "walk"})
-"""The ways of navigation that take an agent."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Retrieval:
-    """What was asked for."""
-
-    start: str | None = None
-    starts: int = 5
-    steps: int = 20
-    no_navigation: bool = False
-    no_links: bool = False
-    expand: bool = False
-    walk: bool = False
-    lead: bool = False
-    candidates: int = 20
-    rerank: str | None = None
-    top: int = 20
-    """Sentences that the cross-encoder reads: with all of them evidence is found better, and more slowly."""
-    agent: str = POLICY
-    embeddings: str | None = None
-
-    @classmethod
-    def of(cls, navigation: str = "tabs", **asked: Any) -> "Retrieval":
-        """With the way of navigation by its name instead of a flag each."""
-        from linkwalk.errors import InputError
-
-        flags = {"none": "no_navigation", "reorder": "no_links", "tabs": None}
-        flag = flags.get(navigation, navigation)
-        names = {field.name for field in fields(cls)}
-        if navigation not in flags and navigation not in ("expand", "walk", "lead"):
-            raise InputError(
-                f"no navigation named {navigation!r}: choose one of tabs, reorder, walk, expand, lead, none"
-            )
-        if unknown := set(asked) - names:
-            raise InputError(f"no option named {min(unknown)!r}: there are {', '.join(sorted(names))}")
-        return cls(**asked | ({flag: True} if flag else {}))
-
-    @property
-    def begin(self) -> str:
-        """Where to begin: where embeddings are looked at in any case, both lists are better than one."""
-        return self.start or ("hybrid" if self.navigation in ("tabs", "reorder") else "bm25")
-
-    @property
-    def navigation(self) -> str:
-        """The way of navigation that was chosen."""
-        from linkwalk.errors import InputError
-
-        ways = {
-            "none": self.no_navigation,
-            "reorder": self.no_links,
-            "expand": self.expand,
-            "walk": self.walk,
-            "lead": self.lead,
-        }
-        chosen = [way for way, wanted in ways.items() if wanted]
-        if len(chosen) > 1:
-            names = [{"none": "no-navigation", "reorder": "no-links"}.get(way, way) for way in chosen]
-            raise InputError(f"{' and '.join(names)}: choose one of them")
-        return chosen[0] if chosen else "tabs"
-
-    @property
-    def navigator(self) -> str | None:
-        """The agent that navigates; None where nobody does."""
-        return self.agent if self.navigation in NAVIGATED else None
+    from linkwalk.retrieve import Bm25, FindConfig, Finder, Found, Reranker
 
 
 class Opened:
@@ -142,26 +74,19 @@ class _Parts(NamedTuple):
     encoder: "Encoder | None" = None
 
 
-def open_finder(wiki: Path, graph: "Graph", asked: Retrieval, shelf: Shelf | None = None) -> Opened:
+def open_finder(wiki: Path, graph: "Graph", asked: "FindConfig", shelf: Shelf | None = None) -> Opened:
     """All that a way of retrieval needs, opened; nothing that it does not need, nor what is on the shelf already."""
     need_search()
-    from linkwalk.retrieve import FindConfig, Finder
+    from linkwalk.retrieve import Finder
 
-    config = FindConfig(
-        start=asked.begin,
-        navigation=asked.navigation,
-        starts=asked.starts,
-        steps=asked.steps,
-        candidates=asked.candidates,
-    )
     shelf = shelf or Shelf()
-    parts = _open_parts(wiki, graph, asked, {config.navigation}, {config.start}, shelf)
+    parts = _open_parts(wiki, graph, asked, {asked.navigation}, {asked.begin}, shelf)
     rerank, name = shelf.get(("reranker", asked.rerank), lambda: open_reranker(asked.rerank))
     rerank = _reading(rerank, asked.top)
     finder = Finder(
         graph,
         parts.search,
-        config,
+        asked,
         agent=parts.walker,
         guide=parts.guide,
         rerank=rerank,
@@ -173,7 +98,7 @@ def open_finder(wiki: Path, graph: "Graph", asked: Retrieval, shelf: Shelf | Non
     return Opened(finder, parts.encoder, name)
 
 
-def open_rows(wiki: Path, graph: "Graph", asked: Retrieval, rows: "Sequence[Row]") -> Compared:
+def open_rows(wiki: Path, graph: "Graph", asked: "FindConfig", rows: "Sequence[Row]") -> Compared:
     """Several ways, each held to as many blocks; ``asked`` says who navigates and who is the cross-encoder."""
     need_search()
     from linkwalk.downstream.shared import SideBySide
@@ -200,10 +125,11 @@ def open_rows(wiki: Path, graph: "Graph", asked: Retrieval, rows: "Sequence[Row]
 
 
 def _open_parts(
-    wiki: Path, graph: "Graph", asked: Retrieval, navigation: set[str], starts: set[str], shelf: Shelf
+    wiki: Path, graph: "Graph", asked: "FindConfig", navigation: set[str], starts: set[str], shelf: Shelf
 ) -> _Parts:
     from linkwalk.errors import ArtifactError, InputError
     from linkwalk.retrieve import Bm25
+    from linkwalk.retrieve.config import NAVIGATED
 
     bm25 = shelf.get("bm25", lambda: Bm25.open(wiki, graph))
     agents = check_agents([asked.agent], wiki)
@@ -222,9 +148,9 @@ def _open_parts(
     vectors = open_units(wiki, graph, name, shelf)
     encoder = open_encoder(wiki, agents[0], table, shelf)
     walker = guide = None
-    if "walk" in navigation:
+    if "walks" in navigation:
         walker = open_agent(agents[0], wiki, graph, vectors, Ways(), asked.embeddings)
-    if navigation & {"tabs", "reorder"}:
+    if navigation & {"tabs", "order"}:
         guide = _guide(agents[0], wiki, table)
     near = shelf.get(("near", name), lambda: _near(wiki, graph, table))
     return _Parts(bm25, walker, guide, vectors, near, encoder)
@@ -254,11 +180,8 @@ def open_reranker(asked: str | None) -> "tuple[Reranker | None, str]":
 
 def _reading(rerank: "Reranker | None", top: int) -> "Reranker | None":
     """A reranker that reads so many sentences; the same model, whatever the number."""
-    from linkwalk.errors import InputError
     from linkwalk.retrieve import Cascade
 
-    if top < 1:
-        raise InputError(f"top={top}: a reranker reads one sentence at least")
     return Cascade(rerank.slow, rerank.quick, top=top) if isinstance(rerank, Cascade) else rerank
 
 

@@ -276,9 +276,9 @@ def in_small_pieces() -> None:
     from linkwalk.graph import subgraph
     from linkwalk.learn import clone
     from linkwalk.retrieve import bm25, dense
-    from linkwalk.sources import dump
+    from linkwalk.sources import mediawiki, packed
 
-    dump.CHUNK_BYTES, dump._READ_BYTES, dump._RANGE_BYTES = 10_000, 5_000, 3_000
+    packed.CHUNK_BYTES, packed.READ_BYTES, mediawiki.RANGE_BYTES = 10_000, 5_000, 3_000
     job.EmbedConfig = partial(job.EmbedConfig, shard_blocks=16)  # type: ignore[misc,assignment]
     subgraph._CHUNK = bm25._BLOCKS = dense._ROWS = 16
     clone.LOG_EVERY = 1

@@ -14,19 +14,19 @@ import numpy as np
 
 from linkwalk.graph.store import ENTITY, Graph
 from linkwalk.progress import Progress
-from linkwalk.sources.dump import open_dump
+from linkwalk.sources.formats import open_source
 from linkwalk.sources.pipeline import Build, BuildConfig
 from linkwalk.sources.shard import load
 from linkwalk.sources.stages import Layout, block_bounds, find_entities, path_of
-from linkwalk.sources.workers import Workers
+from linkwalk.sources.workers import WorkerPool
 from report import report
 
 
 def hidden_links(dump: Path, share: float, workers: int) -> dict[str, float]:
     """Hide a share of the links from everything the linker learns from; then link the text they stood in."""
-    with tempfile.TemporaryDirectory() as folder, Workers(workers) as pool:
+    with tempfile.TemporaryDirectory() as folder, WorkerPool(workers) as pool:
         work = Path(folder)
-        job = Build(work, [open_dump(dump)], BuildConfig(), None, pool, Progress(), share)
+        job = Build(work, [open_source(dump)], BuildConfig(), None, pool, Progress(), share)
         job.prepare(strict=False)
         layout = Layout(work)
         hidden = linked = right = 0

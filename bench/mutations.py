@@ -48,9 +48,12 @@ from damage import MUTATIONS, MUTATIONS_OF_BYTES, Case, Source, draw_case, read_
 from linkwalk.errors import InputError, LinkwalkError
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
-from linkwalk.sources import dump as reader
-from linkwalk.sources import pages as parser
+from linkwalk.sources import mediawiki, packed
 from linkwalk.sources.build import BuildConfig, ExtractConfig, build
+from linkwalk.sources.documents import Document, mend
+from linkwalk.sources.formats import open_source
+from linkwalk.sources.jsonlines import parse_lines
+from linkwalk.sources.pages import parse_pages
 from report import report
 
 #: Seconds a case may take before it counts as hanging.
@@ -189,13 +192,17 @@ Reading = tuple[list[tuple[Any, ...]], dict[str, int]] | str
 @contextmanager
 def cuts(chunk: int, streams: int, block: int, most: int) -> Iterator[None]:
     """Have dumps cut in pieces of these sizes, and pages left out that are larger than ``most``."""
-    names = ("CHUNK_BYTES", "_RANGE_BYTES", "_READ_BYTES", "MAX_PAGE_BYTES")
-    before = [getattr(reader, name) for name in names]
+    names = (
+        (packed, "CHUNK_BYTES"),
+        (mediawiki, "RANGE_BYTES"),
+        (packed, "READ_BYTES"),
+        (packed, "MAX_PAGE_BYTES"),
+    )
+    before = [getattr(module, name) for module, name in names]
 
     def put(sizes: Sequence[int]) -> None:
-        for name, size in zip(names, sizes, strict=True):
-            setattr(reader, name, size)
-        setattr(parser, "MAX_PAGE_BYTES", sizes[-1])  # noqa: B010 (it is the reader's)
+        for (module, name), size in zip(names, sizes, strict=True):
+            setattr(module, name, size)
 
     put((chunk, streams, block, most))
     try:
@@ -207,12 +214,12 @@ def cuts(chunk: int, streams: int, block: int, most: int) -> Iterator[None]:
 def read(path: Path) -> Reading:
     """All pages of a dump, and its damage."""
     try:
-        dump, found, damage = reader.open_dump(path), [], Counter[str]()
-        parse = parser.parse_xml if dump.format == "xml" else parser.parse_jsonl
-        for piece, _ in dump.pieces():
-            for chunk in piece.read():
-                damage.update(chunk.damage)
-                found += [astuple(page) for page in parse(chunk.data, damage)]
+        source, found, damage = open_source(path), [], Counter[str]()
+        for piece, _ in source.pieces():
+            for page in source.documents(piece, damage):
+                if isinstance(page, Document):
+                    mend(page, damage)
+                found.append(astuple(page))
         return found, dict(damage)
     except LinkwalkError as error:
         return str(error)
@@ -222,12 +229,12 @@ def check_reading(case: Case, rng: random.Random, folder: Path) -> Result:
     """Read one case in several ways."""
     path = folder / "dump"
     path.write_bytes(case.file)
-    most = rng.choice((reader.MAX_PAGE_BYTES,) * 9 + (3000,))
-    with cuts(3000, 1 << 19, reader._READ_BYTES, most):
+    most = rng.choice((packed.MAX_PAGE_BYTES,) * 9 + (3000,))
+    with cuts(3000, 1 << 19, packed.READ_BYTES, most):
         reading = read(path)
     problems = _judge(case, reading, limited=most == 3000)
     for _ in range(2):
-        block = reader._READ_BYTES if case.damaged_packing else rng.choice((7, 100, 777, 1 << 20))
+        block = packed.READ_BYTES if case.damaged_packing else rng.choice((7, 100, 777, 1 << 20))
         with cuts(rng.choice((1, 100, 3000)), rng.choice((1, 300)), block, most):
             again = read(path)
         if again != reading:
@@ -272,8 +279,12 @@ def _survivors(case: Case, data: bytes | None) -> list[bytes]:
 
 
 def _is_read(case: Case, unit: bytes, pages: list[tuple[Any, ...]]) -> bool:
-    parse = parser.parse_xml if case.format == "xml" else parser.parse_jsonl
-    return all(astuple(page) in pages for page in parse(unit, Counter()))
+    if case.format == "xml":
+        return all(astuple(page) in pages for page in parse_pages(unit, Counter()))
+    documents = list(parse_lines(unit, Counter()))
+    for document in documents:
+        mend(document, Counter())
+    return all(astuple(document) in pages for document in documents)
 
 
 def _told(reading: Reading) -> str:
@@ -302,7 +313,7 @@ def check_build(case: Case, rng: random.Random, folder: Path) -> Result:
     path.write_bytes(case.file)
     config = BuildConfig(extract=ExtractConfig(min_chars=30))
     quiet = Silent(quiet=True)
-    with cuts(3000, 300, reader._READ_BYTES, reader.MAX_PAGE_BYTES):
+    with cuts(3000, 300, packed.READ_BYTES, packed.MAX_PAGE_BYTES):
         reading = read(path)
         try:
             ledger = build([path], folder / "wiki", config, progress=quiet).ledger

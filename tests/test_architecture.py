@@ -121,7 +121,18 @@ def test_no_pickle_anywhere() -> None:
 
 
 OPTION = re.compile(r"(?<!\w)--[a-z]")
-SHARED = {"embed", "policy", "navigate", "retrieve", "downstream", "wiki", "serve", "adapters"}
+SHARED = {
+    "graph",
+    "sources",
+    "embed",
+    "policy",
+    "navigate",
+    "retrieve",
+    "downstream",
+    "wiki",
+    "serve",
+    "adapters",
+}
 
 
 def error_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -129,6 +140,7 @@ def error_lines(path: Path) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in (
             "InputError",
+            "LinkwalkError",
             "ArtifactError",
             "ApiError",
             "not_found",

@@ -1,11 +1,16 @@
 """The files of docs/extending.md, written down and run as a reader would."""
 
+import json
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from linkwalk.cli import main
+from linkwalk.graph.store import Graph
+from tests.conftest import graph_files, prose
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 LONGEST = 40
@@ -35,3 +40,36 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 @pytest.mark.parametrize("name", files())
 def test_a_part_is_one_short_file(name: str) -> None:
     assert len(files()[name].splitlines()) < LONGEST
+
+
+def linkwalk(*words: str) -> object:
+    """Run a command; its exit status."""
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    return ended.value.code
+
+
+def test_a_source(folder: Path) -> None:
+    (folder / "notes").mkdir()
+    for title, text in {
+        "Comet": f"Seen  from [[Mars]] and\t[[Nowhere]].\n\n{prose(50)}",
+        "Mars": f"A planet. {prose(50)}\nNear the [[comet]] caf\udce9.",
+        "Short": "Nothing.",
+    }.items():
+        (folder / "notes" / f"{title}.txt").write_bytes(text.encode(errors="surrogateescape"))
+    options = ("--format", "my_source:Notes", "--no-entity-links", "--quiet")
+    assert linkwalk("build", "notes", "-o", "wiki", *options, "--workers", "1") == 0
+    graph = Graph.open(folder / "wiki")
+    assert graph.titles.slice(0, graph.articles) == ["Comet", "Mars"]
+    assert graph.block(0).text == f"Seen from Mars and Nowhere.\n{prose(50)}"
+    links = [(edge.anchor, graph.name(edge.target)) for node in (0, 1) for edge in graph.links(node)]
+    assert links == [("Mars", "Mars (0)"), ("comet", "Comet (0)")]
+    assert graph.snapshot.startswith("notes")
+    ledger = json.loads((folder / "wiki" / "graph" / "ledger.json").read_text())
+    assert ledger["pages"] == {"read": 3, "kept": 2, "skipped": {"short": 1}}
+    assert ledger["damage"] == {"letters that are not UTF-8": 1}
+    assert [entry["version"] for entry in graph.manifest["inputs"]] == ["notes 1"]
+
+    assert linkwalk("build", "notes", "-o", "again", *options, "--workers", "2") == 0
+    assert graph_files(folder / "again") == graph_files(folder / "wiki")
+    assert linkwalk("build", "notes", "-o", "again") == 2  # what a graph says of its source runs nothing

@@ -82,7 +82,7 @@ def test_plots_into_a_file_are_refused_before_the_work(
     (tmp_path / "file").touch()
     ran = run("stats", wiki, "--plots", tmp_path / "file")
     assert (ran.status, ran.out) == (2, "")
-    assert ran.err == f"error: {tmp_path / 'file'} is a file: --plots wants a folder\n"
+    assert ran.err == f"error: {tmp_path / 'file'} is a file: plots want a folder\n"
 
 
 def test_a_folder_without_a_graph_names_the_command(run: Callable[..., Any], tmp_path: Path) -> None:

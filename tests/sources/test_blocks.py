@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from linkwalk.graph.store import MAX_BLOCK_BYTES
 from linkwalk.sources.blocks import Cut, cut_blocks
-from linkwalk.sources.wikitext import Heading, Link, Scan
+from linkwalk.sources.wikitext import Heading, LinkSpan, Scan
 from tests.conftest import Maker, P, prose
 
 
@@ -41,7 +41,7 @@ def random_scan(rng: random.Random) -> Scan:
             last = rng.randrange(first, min(first + 6, len(words)))
             word = last + 1
             if starts[last + 1] - 1 - starts[first] <= 500:
-                links.append(Link(starts[first], starts[last + 1] - 1, f"Target {first}", ""))
+                links.append(LinkSpan(starts[first], starts[last + 1] - 1, f"Target {first}", ""))
         lines.append(" ".join(words))
         at = starts[-1]
     return Scan("\n".join(lines), links, headings)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.sources import dump as dump_module
+from linkwalk.sources import mediawiki, packed
 from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.shard import ExtractConfig
 from tests.conftest import (
@@ -72,7 +72,7 @@ def test_the_same_graph_from_many_streams(
     expected: dict[str, bytes],
     anywhere: bool,
 ) -> None:
-    monkeypatch.setattr(dump_module, "_RANGE_BYTES", 3000)
+    monkeypatch.setattr(mediawiki, "RANGE_BYTES", 3000)
     streams = cut_anywhere(to_xml(pages), 17) if anywhere else multistream(pages)
     (tmp_path / "x.xml.bz2").write_bytes(b"".join(streams))
     build([tmp_path / "x.xml.bz2"], tmp_path / "wiki")
@@ -87,8 +87,8 @@ def test_the_same_graph_wherever_the_dump_is_cut(
     expected: dict[str, bytes],
     chunk_bytes: int,
 ) -> None:
-    monkeypatch.setattr(dump_module, "CHUNK_BYTES", chunk_bytes)
-    monkeypatch.setattr(dump_module, "_READ_BYTES", 3000)
+    monkeypatch.setattr(packed, "CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(packed, "READ_BYTES", 3000)
     build([write_dump(tmp_path / "x.xml", pages)], tmp_path / "wiki")
     assert_same_files(graph_files(tmp_path / "wiki"), expected)
 
@@ -119,8 +119,8 @@ def test_a_block_that_begins_with_a_bracket_is_linked_alike_in_any_shard(
     pages += [P(f"Page {i}", f"(Running bird) {prose(50, seed=i)}") for i in range(6)]
     path = write_dump(tmp_path / "x.xml", pages)
     build([path], tmp_path / "one")
-    monkeypatch.setattr(dump_module, "CHUNK_BYTES", 1)
-    monkeypatch.setattr(dump_module, "_READ_BYTES", 200)
+    monkeypatch.setattr(packed, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(packed, "READ_BYTES", 200)
     build([path], tmp_path / "many")
     assert_same_files(graph_files(tmp_path / "many"), graph_files(tmp_path / "one"))
 

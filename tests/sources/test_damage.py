@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from linkwalk.errors import InputError
-from linkwalk.sources import dump as module
+from linkwalk.sources import mediawiki, packed
 from linkwalk.sources.build import build
-from linkwalk.sources.dump import open_dump
 from linkwalk.sources.export import items, last_border, may_stand_between
-from linkwalk.sources.pages import parse_jsonl, parse_xml
+from linkwalk.sources.formats import open_source
+from linkwalk.sources.jsonlines import parse_lines
 from tests.conftest import (
     FOOTER,
     HEADER,
@@ -34,12 +34,9 @@ WHOLE = to_xml(PAGES)
 
 def read(path: Path) -> tuple[list[str], Counter[str]]:
     """Titles of a dump's pages in order, and its damage."""
-    dump, titles, damage = open_dump(path), [], Counter[str]()
-    parse = parse_xml if dump.format == "xml" else parse_jsonl
+    dump, titles, damage = open_source(path), [], Counter[str]()
     for piece, _ in dump.pieces():
-        for chunk in piece.read():
-            damage.update(chunk.damage)
-            titles += [page.title for page in parse(chunk.data, damage)]
+        titles += [page.title for page in dump.documents(piece, damage)]
     return titles, damage
 
 
@@ -161,18 +158,18 @@ def test_damage_is_counted_once_wherever_the_dump_is_cut(
 ) -> None:
     data, titles, damage = DAMAGED[name]
     for seed in range(5):
-        monkeypatch.setattr(module, "CHUNK_BYTES", (1, 300, 3000)[seed % 3])
-        monkeypatch.setattr(module, "_READ_BYTES", (7, 77, 1 << 20)[seed % 3])
+        monkeypatch.setattr(packed, "CHUNK_BYTES", (1, 300, 3000)[seed % 3])
+        monkeypatch.setattr(packed, "READ_BYTES", (7, 77, 1 << 20)[seed % 3])
         assert read(pack(data, tmp_path / "x.xml")) == (titles, damage)
-        monkeypatch.setattr(module, "_RANGE_BYTES", 1 + 200 * (seed % 2))
+        monkeypatch.setattr(mediawiki, "RANGE_BYTES", 1 + 200 * (seed % 2))
         path = tmp_path / "x.xml.bz2"
         path.write_bytes(b"".join(cut_anywhere(data, 30, seed)))
-        assert len(list(open_dump(path).pieces())) > 5
+        assert len(list(open_source(path).pieces())) > 5
         assert read(path) == (titles, damage)
 
 
 def test_a_damaged_tag_between_two_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_RANGE_BYTES", 1)
+    monkeypatch.setattr(mediawiki, "RANGE_BYTES", 1)
     path = tmp_path / "x.xml.bz2"
     for tag in (b"<page>", b"</page>"):
         data = hit(WHOLE, tag, 2)
@@ -185,7 +182,7 @@ def test_a_damaged_tag_between_two_ranges(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_damaged_build_does_not_depend_on_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_RANGE_BYTES", 1)
+    monkeypatch.setattr(mediawiki, "RANGE_BYTES", 1)
     data = hit(lose(WHOLE, rb"</page>\s*<page>", 3), b"<page>", 2)
     path = tmp_path / "x.xml.bz2"
     path.write_bytes(b"".join(cut_anywhere(data, 20)))
@@ -246,9 +243,8 @@ def test_items_are_the_same_wherever_bytes_are_cut_between_them() -> None:
 def test_a_page_that_is_too_large_between_tags_that_are_hit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MAX_PAGE_BYTES", 5000)
-    monkeypatch.setattr("linkwalk.sources.pages.MAX_PAGE_BYTES", 5000)
-    monkeypatch.setattr(module, "_RANGE_BYTES", 1)
+    monkeypatch.setattr(packed, "MAX_PAGE_BYTES", 5000)
+    monkeypatch.setattr(mediawiki, "RANGE_BYTES", 1)
     giant = P("Giant", "x" * 9000).xml()
     for page, expected in (
         (giant, ["too large"]),
@@ -258,9 +254,9 @@ def test_a_page_that_is_too_large_between_tags_that_are_hit(
     ):
         data = HEADER + PAGES[0].xml() + page + PAGES[1].xml() + FOOTER
         for chunk in (1, 1000, 5000):
-            monkeypatch.setattr(module, "CHUNK_BYTES", chunk)
+            monkeypatch.setattr(packed, "CHUNK_BYTES", chunk)
             for block in (7, 100, 4999, 1 << 20):
-                monkeypatch.setattr(module, "_READ_BYTES", block)
+                monkeypatch.setattr(packed, "READ_BYTES", block)
                 assert read(pack(data, tmp_path / "x.xml")) == (TITLES[:2], Counter(expected))
         path = tmp_path / "x.xml.bz2"
         path.write_bytes(b"".join(cut_anywhere(data, 40)))
@@ -286,7 +282,7 @@ def test_the_header_may_be_followed_by_damage(tmp_path: Path) -> None:
 def test_wikitext_that_has_lost_its_head_is_not_taken_for_json(tmp_path: Path) -> None:
     for text in (b"{{Infobox}}\n", b"{| class=x\n", b"{1}"):
         with pytest.raises(InputError, match="is not a MediaWiki export"):
-            open_dump(pack(text + WHOLE[len(HEADER) :], tmp_path / "x.xml"))
+            open_source(pack(text + WHOLE[len(HEADER) :], tmp_path / "x.xml"))
 
 
 # JSON lines: every line that is not blank is a page or damage.
@@ -323,14 +319,14 @@ def test_json_lines_that_are_no_pages_are_counted(
     data, titles, broken = DAMAGED_LINES[name]
     damage = {"broken JSON line": broken} if broken else {}
     for chunk in (1, 100, 2 << 20):
-        monkeypatch.setattr(module, "CHUNK_BYTES", chunk)
-        monkeypatch.setattr(module, "_READ_BYTES", chunk)
+        monkeypatch.setattr(packed, "CHUNK_BYTES", chunk)
+        monkeypatch.setattr(packed, "READ_BYTES", chunk)
         assert read(pack(data, tmp_path / "x.jsonl")) == (titles, damage)
 
 
 def test_many_pages_on_a_line_are_read_in_one_pass() -> None:
     damage = Counter[str]()
-    assert len(list(parse_jsonl(LINES[0] * 50_000, damage))) == 50_000
+    assert len(list(parse_lines(LINES[0] * 50_000, damage))) == 50_000
     assert damage == {"broken JSON line": 1}
 
 
@@ -338,12 +334,11 @@ def test_many_pages_on_a_line_are_read_in_one_pass() -> None:
 def test_a_line_that_is_too_large_wherever_the_dump_is_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr(module, "MAX_PAGE_BYTES", 5000)
-    monkeypatch.setattr("linkwalk.sources.pages.MAX_PAGE_BYTES", 5000)
+    monkeypatch.setattr(packed, "MAX_PAGE_BYTES", 5000)
     giant = json.dumps({"title": "Giant", "text": ""}).encode()
     giant = giant.replace(b'""', b'"' + b"x" * (size - len(giant)) + b'"')
     expected = (["Giant", *TITLES], {}) if size <= 5000 else (TITLES, {"too large": 1})
     for chunk in (1, 1000, 5000):
-        monkeypatch.setattr(module, "CHUNK_BYTES", chunk)
-        monkeypatch.setattr(module, "_READ_BYTES", chunk)
+        monkeypatch.setattr(packed, "CHUNK_BYTES", chunk)
+        monkeypatch.setattr(packed, "READ_BYTES", chunk)
         assert read(pack(b"\n".join([giant, *LINES]), tmp_path / "x.jsonl")) == expected

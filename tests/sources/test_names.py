@@ -68,9 +68,10 @@ def test_tables_on_disk(tmp_path: Path) -> None:
     write_names(
         tmp_path,
         titles=keys([10, 20]),
-        redirect_from=keys([30, 40, 20]),
-        redirect_to=keys([20, 99, 10]),
-        redirect_fragment=keys([7, 0, 0]),
+        addresses=keys([0, 70]),
+        redirect_from=keys([30, 40, 20, 80]),
+        redirect_to=keys([20, 99, 10, 70]),
+        redirect_fragment=keys([7, 0, 0, 0]),
         skipped=keys([50, 10]),
         skipped_reason=np.array([6, 7], np.uint8),
         section_article=np.array([1, 1, 0], np.int32),
@@ -86,6 +87,9 @@ def test_tables_on_disk(tmp_path: Path) -> None:
         "missing page",
     ]
     assert fragments.tolist() == [0, 0, 7, 0, 0, 0]
+    by_address, _ = names.look_up(keys([70, 80]))  # the address itself, and a redirect to it
+    assert by_address.tolist() == [1, 1]
+    assert names.is_own(by_address, keys([70, 80])).tolist() == [True, False]
     found = names.look_up_sections(np.array([1, 0, 0], np.int32), keys([7, 7, 8]))
     assert found.tolist() == [5, 2, -1]
 
@@ -95,6 +99,7 @@ def test_nothing_is_found_in_nothing(tmp_path: Path) -> None:
     write_names(
         tmp_path,
         titles=nothing,
+        addresses=nothing,
         redirect_from=nothing,
         redirect_to=nothing,
         redirect_fragment=nothing,

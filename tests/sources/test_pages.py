@@ -3,18 +3,20 @@ from collections import Counter
 
 import pytest
 
-from linkwalk.sources.pages import parse_jsonl, parse_xml
+from linkwalk.sources.documents import mend
+from linkwalk.sources.jsonlines import parse_lines
+from linkwalk.sources.pages import parse_pages
 from tests.conftest import P
 
 
 def parse(data: bytes) -> tuple[list[tuple[str, str]], Counter[str]]:
     damage = Counter[str]()
-    return [(page.title, page.text) for page in parse_xml(data, damage)], damage
+    return [(page.title, page.text) for page in parse_pages(data, damage)], damage
 
 
 def test_every_field() -> None:
     page = P("A & B", "<b>x</b> &amp; y", 4, redirect='C "d"', timestamp="2020-01-02T03:04:05Z", model="css")
-    (found,) = parse_xml(page.xml(), Counter())
+    (found,) = parse_pages(page.xml(), Counter())
     assert (found.title, found.text, found.namespace) == ("A & B", "<b>x</b> &amp; y", 4)
     assert (found.redirect, found.timestamp, found.model) == ('C "d"', "2020-01-02T03:04:05Z", "css")
 
@@ -26,7 +28,7 @@ def test_the_last_revision_counts() -> None:
 
 def test_what_is_missing_is_empty() -> None:
     data = "<page><ns>²</ns><timestamp>yesterday</timestamp></page>".encode()
-    (page,) = parse_xml(data, Counter())
+    (page,) = parse_pages(data, Counter())
     assert page.timestamp == ""
     assert (page.title, page.text, page.namespace, page.redirect, page.model) == ("", "", 0, None, "wikitext")
     assert parse(b"") == ([], {})
@@ -77,7 +79,7 @@ def test_json_lines() -> None:
         "\n".join(map(json.dumps, lines)).encode() + b'\n\n  \n{"title": "cut of\n\xff\xfe\n' + b"[" * 100_000
     )
     damage = Counter[str]()
-    pages = list(parse_jsonl(data, damage))
+    pages = list(parse_lines(data, damage))
     assert [(page.title, page.text, page.timestamp) for page in pages] == [
         ("A", "a", ""),
         ("B", "b", "2020-02-02"),
@@ -88,6 +90,7 @@ def test_json_lines() -> None:
 
 def test_json_strings_that_are_no_text_are_mended() -> None:
     damage = Counter[str]()
-    (page,) = parse_jsonl(rb'{"title": "A\u0000", "text": "half \ud83d of it, whole \ud83d\ude00"}', damage)
+    (page,) = parse_lines(rb'{"title": "A\u0000", "text": "half \ud83d of it, whole \ud83d\ude00"}', damage)
+    mend(page, damage)
     assert (page.title, page.text) == ("A\ufffd", "half \ufffd of it, whole \U0001f600")
     assert damage == {"forbidden characters (mended)": 1}

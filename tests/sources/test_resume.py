@@ -16,7 +16,7 @@ import pytest
 
 from linkwalk.errors import InputError, LinkwalkError
 from linkwalk.graph.store import Graph
-from linkwalk.sources import dump as dump_module
+from linkwalk.sources import packed
 from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.shard import ExtractConfig
 from tests.conftest import P, assert_same_files, graph_files, prose, shown, world, write_dump
@@ -25,8 +25,8 @@ from tests.sources.test_workers import alive
 # Small chunks, so that a small dump makes many shards; the rest is the real command line.
 _SCRIPT = """
 import sys
-from linkwalk.sources import dump
-dump.CHUNK_BYTES, dump._READ_BYTES, dump._RANGE_BYTES = 40_000, 20_000, 20_000
+from linkwalk.sources import mediawiki, packed
+packed.CHUNK_BYTES, packed.READ_BYTES, mediawiki.RANGE_BYTES = 40_000, 20_000, 20_000
 from linkwalk.cli import main
 if __name__ == "__main__":
     main(sys.argv[1:])
@@ -277,15 +277,15 @@ def test_another_graph_is_replaced_by_force_only(tmp_path: Path) -> None:
     path, workspace = write_dump(tmp_path / "x.xml", [P("A", prose(60))]), tmp_path / "wiki"
     build([path], workspace)
     other = BuildConfig(extract=ExtractConfig(block_words=30))
-    with pytest.raises(InputError, match="other input or options: add --force"):
+    with pytest.raises(InputError, match="other input or options: replace it by force"):
         build([path], workspace, other)
     assert build([path], workspace, other, force=True).fresh
     write_dump(path, [P("B", prose(60))])
-    with pytest.raises(InputError, match="other input or options: add --force"):
+    with pytest.raises(InputError, match="other input or options: replace it by force"):
         build([path], workspace, other)
     build([path], workspace, other, force=True)
     (workspace / "graph" / "manifest.json").write_text("[1, 2]")
-    with pytest.raises(InputError, match="this version cannot read: add --force"):
+    with pytest.raises(InputError, match="this version cannot read: replace it by force"):
         build([path], workspace, other)
     build([path], workspace, other, force=True)
 
@@ -349,7 +349,7 @@ def test_a_genuine_dump_in_many_pieces_and_killed(
         time.sleep(0.05)
     assert not any(map(alive, children))
     run(script, latgalian, "-o", tmp_path / "killed", "--workers", 2)
-    assert dump_module.CHUNK_BYTES > 1 << 20
+    assert packed.CHUNK_BYTES > 1 << 20
     result = build([latgalian], tmp_path / "whole")
     assert_same_files(graph_files(tmp_path / "killed"), graph_files(tmp_path / "whole"))
     pages = result.ledger["pages"]

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from linkwalk.sources.pages import Page
+from linkwalk.sources.documents import Wikitext
 from linkwalk.sources.select import reason_by_source, reason_by_text, redirect_target
 from tests.conftest import Maker, P, prose
 
@@ -26,38 +26,38 @@ from tests.conftest import Maker, P, prose
     ],
 )
 def test_redirects_in_the_text(text: str, target: str | None) -> None:
-    assert redirect_target(Page(text=text)) == target
+    assert redirect_target(Wikitext(text=text)) == target
 
 
 def test_the_element_names_the_page_and_the_text_the_section() -> None:
-    assert redirect_target(Page(text="#REDIRECT [[comet]]", redirect="Comet")) == "Comet"
-    assert redirect_target(Page(text="#REDIRECT [[Comet#Tail]]", redirect="Comet")) == "Comet#Tail"
-    assert redirect_target(Page(text="#ЎЎЎ [[Comet]]", redirect="Comet")) == "Comet"
+    assert redirect_target(Wikitext(text="#REDIRECT [[comet]]", redirect="Comet")) == "Comet"
+    assert redirect_target(Wikitext(text="#REDIRECT [[Comet#Tail]]", redirect="Comet")) == "Comet#Tail"
+    assert redirect_target(Wikitext(text="#ЎЎЎ [[Comet]]", redirect="Comet")) == "Comet"
 
 
 @pytest.mark.parametrize(
     ("page", "reason"),
     [
-        (Page("Comet", 0, "x"), None),
-        (Page("Category:Comets", 14, "x"), "category"),
-        (Page("Talk:Comet", 1, "x"), "other namespace"),
-        (Page("MediaWiki:Common.css", 8, "x"), "other namespace"),
-        (Page("Comet.js", 0, "x", model="javascript"), "not wikitext"),
-        (Page("  ", 0, "x"), "no title"),
-        (Page("Comet (disambiguation)", 0, "x"), "disambiguation"),
-        (Page("Komet (Begriffsklärung)", 0, "x"), "disambiguation"),
-        (Page("Comet", 0, "x {{Disambiguation}}"), "disambiguation"),
-        (Page("Comet", 0, "x {{ hndis |name=x}}"), "disambiguation"),
-        (Page("Comet", 0, "x __DISAMBIG__"), "disambiguation"),
-        (Page("Comet", 0, "x {{Disambiguation needed}}"), None),
-        (Page("Comet", 0, "x {{dabble}}"), None),
-        (Page("List of comets", 0, "x"), "list"),
-        (Page("Lists of comets", 0, "x"), "list"),
-        (Page("Listen", 0, "x"), None),
-        (Page("Listing of ships", 0, "x"), None),
+        (Wikitext("Comet", 0, "x"), None),
+        (Wikitext("Category:Comets", 14, "x"), "category"),
+        (Wikitext("Talk:Comet", 1, "x"), "other namespace"),
+        (Wikitext("MediaWiki:Common.css", 8, "x"), "other namespace"),
+        (Wikitext("Comet.js", 0, "x", model="javascript"), "not wikitext"),
+        (Wikitext("  ", 0, "x"), "no title"),
+        (Wikitext("Comet (disambiguation)", 0, "x"), "disambiguation"),
+        (Wikitext("Komet (Begriffsklärung)", 0, "x"), "disambiguation"),
+        (Wikitext("Comet", 0, "x {{Disambiguation}}"), "disambiguation"),
+        (Wikitext("Comet", 0, "x {{ hndis |name=x}}"), "disambiguation"),
+        (Wikitext("Comet", 0, "x __DISAMBIG__"), "disambiguation"),
+        (Wikitext("Comet", 0, "x {{Disambiguation needed}}"), None),
+        (Wikitext("Comet", 0, "x {{dabble}}"), None),
+        (Wikitext("List of comets", 0, "x"), "list"),
+        (Wikitext("Lists of comets", 0, "x"), "list"),
+        (Wikitext("Listen", 0, "x"), None),
+        (Wikitext("Listing of ships", 0, "x"), None),
     ],
 )
-def test_reasons_in_the_source(page: Page, reason: str | None) -> None:
+def test_reasons_in_the_source(page: Wikitext, reason: str | None) -> None:
     assert reason_by_source(page, keep_lists=False) == reason
     kept = None if reason == "list" else reason
     assert reason_by_source(page, keep_lists=True) == kept
@@ -82,7 +82,7 @@ def test_reasons_in_the_text(text: str, reason: str | None) -> None:
 def test_markup_without_end_takes_linear_time() -> None:
     for unit in ("{{", "{{ ", "#REDIRECT ", "{{disambig", "{{surname\t", " \n"):
         began = time.perf_counter()
-        page = Page("A", 0, unit * 200_000)
+        page = Wikitext("A", 0, unit * 200_000)
         redirect_target(page)
         reason_by_source(page, keep_lists=False)
         assert time.perf_counter() - began < 5, unit

@@ -1,10 +1,13 @@
 import json
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from linkwalk.sources.dump import Chunk
+from linkwalk.sources.documents import Wikitext
+from linkwalk.sources.pages import parse_pages
 from linkwalk.sources.shard import (
     Arrays,
     ExtractConfig,
@@ -21,9 +24,21 @@ from linkwalk.sources.site import Site
 from tests.conftest import P, prose, world
 
 
+class Given:
+    """A source whose pieces are the XML of pages."""
+
+    path, version, site = Path("given"), "", Site(name="Testwiki")
+    files: tuple[Path, ...] = ()
+
+    def pieces(self) -> list[tuple[bytes, int]]:
+        return []
+
+    def documents(self, piece: bytes, damage: Counter[str]) -> Iterator[Wikitext]:
+        return parse_pages(piece, damage)
+
+
 def shard_of(pages: list[P]) -> Arrays:
-    chunk = Chunk(b"".join(page.xml() for page in pages))
-    return extract(chunk, "xml", Site(name="Testwiki"), ExtractConfig())
+    return extract(Given(), b"".join(page.xml() for page in pages), ExtractConfig())
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwalk.sources.site import Site
-from linkwalk.sources.wikitext import Heading, Link, Scan, ScanOptions, scan
+from linkwalk.sources.wikitext import Heading, LinkSpan, Scan, ScanOptions, scan
 
 SITE = Site(namespaces={"Fails": 6, "Kategoreja": 14})
 TABLES = ScanOptions(keep_tables=True)
@@ -159,7 +159,7 @@ def test_a_lone_hash_names_nothing(wikitext: str) -> None:
 def test_fragments() -> None:
     result = scan("[[A#B c|d]] [[#E]] [[F#G]]", SITE)
     assert result.text == "d #E F#G"
-    assert result.links == [Link(0, 1, "A", "B c"), Link(2, 4, "", "E"), Link(5, 8, "F", "G")]
+    assert result.links == [LinkSpan(0, 1, "A", "B c"), LinkSpan(2, 4, "", "E"), LinkSpan(5, 8, "F", "G")]
 
 
 def test_headings_say_where_their_text_begins() -> None:
@@ -338,7 +338,7 @@ def test_closed_pages_join(one: tuple[str, int], two: tuple[str, int], options: 
     a, b, both = (scan(x, SITE, options) for x in (first, second, f"{first}\n\n{second}"))
     shift = len(a.text) + 1 if a.text and b.text else len(a.text)
     assert both.text == "\n".join(filter(None, (a.text, b.text)))
-    assert both.links == a.links + [Link(s + shift, e + shift, t, f) for s, e, t, f in b.links]
+    assert both.links == a.links + [LinkSpan(s + shift, e + shift, t, f) for s, e, t, f in b.links]
     assert [h.title for h in both.headings] == [h.title for h in a.headings + b.headings]
     assert both.counts == {k: a.counts.get(k, 0) + b.counts.get(k, 0) for k in {**a.counts, **b.counts}}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from linkwalk.errors import InputError, LinkwalkError
-from linkwalk.sources.workers import Workers
+from linkwalk.sources.workers import WorkerPool
 
 
 def note(folder: Path, number: int) -> None:
@@ -26,7 +26,7 @@ def fail(kind: str) -> None:
 @pytest.mark.parametrize("count", [1, 2])
 def test_every_task_is_done_and_told_of_in_order(tmp_path: Path, count: int) -> None:
     told: list[int] = []
-    with Workers(count) as workers:
+    with WorkerPool(count) as workers:
         workers.run(((note, (tmp_path, i)) for i in range(20)), lambda: told.append(len(told)))
         workers.run([], lambda: told.append(-1))
     assert told == list(range(20))
@@ -48,7 +48,7 @@ def test_a_fast_reader_is_held_back(tmp_path: Path) -> None:
         nonlocal done
         done += 1
 
-    with Workers(2) as workers:
+    with WorkerPool(2) as workers:
         workers.run(tasks(), count)
     assert done == 30
     assert max(ahead) <= 7
@@ -56,15 +56,15 @@ def test_a_fast_reader_is_held_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_errors_come_through(count: int) -> None:
-    with Workers(count) as workers, pytest.raises(InputError, match="no good"):
+    with WorkerPool(count) as workers, pytest.raises(InputError, match="no good"):
         workers.run([(fail, ("input",))], lambda: None)
-    with Workers(count) as workers, pytest.raises(OSError, match="No space") as caught:
+    with WorkerPool(count) as workers, pytest.raises(OSError, match="No space") as caught:
         workers.run([(fail, ("disk",))], lambda: None)
     assert (caught.value.errno, caught.value.filename) == (28, "/some/file")
 
 
 def test_a_worker_that_dies_is_an_error_in_words() -> None:
-    with Workers(2) as workers, pytest.raises(LinkwalkError, match="a worker process died"):
+    with WorkerPool(2) as workers, pytest.raises(LinkwalkError, match="a worker process died"):
         workers.run([(fail, ("kill",))] * 3, lambda: None)
 
 
@@ -79,10 +79,10 @@ def alive(pid: int) -> bool:
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to look at processes")
 def test_workers_do_not_outlive_their_parent(tmp_path: Path) -> None:
     code = (
-        "import sys, time; from pathlib import Path; from linkwalk.sources.workers import Workers\n"
+        "import sys, time; from pathlib import Path; from linkwalk.sources.workers import WorkerPool\n"
         "from tests.sources.test_workers import note\n"
         "if __name__ == '__main__':\n"
-        "    w = Workers(2); w.run([(note, (Path(sys.argv[1]), i)) for i in range(8)], lambda: None)\n"
+        "    w = WorkerPool(2); w.run([(note, (Path(sys.argv[1]), i)) for i in range(8)], lambda: None)\n"
         "    print('ready', flush=True); time.sleep(60)\n"
     )
     script = tmp_path / "parent.py"

@@ -1,4 +1,4 @@
-"""``linkwalk build``: a wiki dump becomes a graph."""
+"""``linkwalk build``: a source, such as a wiki dump, becomes a graph."""
 
 import os
 from pathlib import Path
@@ -20,6 +20,14 @@ def build(
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="WIKI", help="Workspace to make.")],
+    format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What is read: `mediawiki`, `jsonlines`, or a source of your own as package.module:Name. "
+            "[default: told by the files]",
+        ),
+    ] = None,
     block_words: Annotated[
         int, typer.Option(min=10, max=1000, metavar="N", help="Words in a block, about.")
     ] = 100,
@@ -69,6 +77,7 @@ def build(
     from linkwalk.progress import Progress
     from linkwalk.sources.build import BuildConfig
     from linkwalk.sources.build import build as run
+    from linkwalk.sources.formats import open_source
     from linkwalk.sources.shard import ExtractConfig
 
     if prose_only and keep_tables:
@@ -76,7 +85,7 @@ def build(
     if anchors is not None and no_entity_links:
         raise InputError("--anchors serves entity links, which --no-entity-links turns off: give one of them")
     result = run(
-        [dump_path(str(dump)) or dump for dump in dumps],
+        [open_source(dump_path(str(dump)) or dump, format) for dump in dumps],
         output,
         BuildConfig(
             extract=ExtractConfig(

@@ -33,7 +33,7 @@ def require(folder: Path) -> None:
     except ImportError:
         raise InputError("plots need matplotlib: run `pip install 'linkwalk[plots]'`") from None
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file: --plots wants a folder")
+        raise InputError(f"{folder} is a file: plots want a folder")
 
 
 def plot_statistics(found: Statistics, folder: Path) -> list[Path]:

@@ -81,7 +81,7 @@ def split(
     """
     progress = progress or Progress(quiet=True)
     if nodes is not None and nodes < 1:
-        raise InputError(f"--nodes {nodes}: a half needs at least one node")
+        raise InputError(f"{nodes} nodes: a half needs at least one")
     if (graph.articles if by == "article" else graph.nodes) < 2:
         raise InputError(f"{graph.snapshot} has fewer than two {by}s: there is nothing to split")
     _check_room(graph, out_dir)

@@ -80,7 +80,7 @@ class GraphWriter:
         self.nodes += len(article)
         if self.nodes > MAX_NODES:
             raise InputError(
-                f"more than {MAX_NODES:,} blocks: raise --block-words or build the dump in parts"
+                f"more than {MAX_NODES:,} blocks: make blocks of more words, or build the dump in parts"
             )
         self._strings["text"].append_blob(text, text_lengths)
         self.arrays["node_article"].append(article)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from linkwalk.graph.store import MAX_BLOCK_BYTES
 from linkwalk.sources.sentences import sentence_ends
-from linkwalk.sources.wikitext import Heading, Link, Scan
+from linkwalk.sources.wikitext import Heading, LinkSpan, Scan
 
 #: How much shorter or longer than asked for a block may be, so as to end with a paragraph or a sentence.
 _SLACK = 0.4
@@ -43,7 +43,7 @@ class Cut:
     section: str
     sentence_ends: list[int]
     """Relative to ``start``; the last one is the block's length."""
-    links: list[Link] = field(default_factory=list)
+    links: list[LinkSpan] = field(default_factory=list)
     """Spans relative to ``start``."""
 
 
@@ -67,7 +67,7 @@ def cut_blocks(scan: Scan, block_words: int) -> list[Cut]:
     return blocks
 
 
-def _units(text: str, links: list[Link], block_words: int) -> Iterator[_Unit]:
+def _units(text: str, links: list[LinkSpan], block_words: int) -> Iterator[_Unit]:
     """The sentences of a text, line by line; a full stop inside a link ends nothing."""
     link, line_start = 0, 0
     while line_start < len(text):
@@ -101,7 +101,7 @@ def _count_words(text: str, start: int, end: int) -> int:
 
 
 def _pieces(
-    text: str, start: int, end: int, links: list[Link], block_words: int, ends_line: bool
+    text: str, start: int, end: int, links: list[LinkSpan], block_words: int, ends_line: bool
 ) -> Iterator[_Unit]:
     """Cut an over-long sentence between words, or through one that is too long itself, but no link."""
     unspaced = _count_words(text, start, end) > 2 * (text.count(" ", start, end) + 1)
@@ -152,7 +152,7 @@ def _group(units: list[_Unit], block_words: int, headings: list[Heading], starts
         first = stop
 
 
-def _share_links(blocks: list[Cut], links: list[Link]) -> None:
+def _share_links(blocks: list[Cut], links: list[LinkSpan]) -> None:
     """Give every block the links that stand in it."""
     at = 0
     for link in links:

@@ -1,12 +1,15 @@
-"""A dump becomes a graph: the stages in order, resumable, the same bytes whatever the number of workers.
+"""A source becomes a graph: the stages in order, resumable, the same bytes whatever the number of workers.
 
 Everything is written below ``WIKI/graph.partial``; the finished graph is renamed into place at the end. A build that
 was killed finds its finished shards there and goes on; what a stage merges from shards is quickly made again.
 """
 
 import contextlib
+import hashlib
+import os
 import shutil
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -27,10 +30,11 @@ from linkwalk.artifact.locks import lock_of
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
-from linkwalk.sources.dump import Dump, open_dump
-from linkwalk.sources.pipeline import Build, BuildConfig
+from linkwalk.sources.formats import open_source
+from linkwalk.sources.pipeline import Build, BuildConfig, size_of
 from linkwalk.sources.shard import ExtractConfig, finished
-from linkwalk.sources.workers import Workers
+from linkwalk.sources.source import Source
+from linkwalk.sources.workers import WorkerPool
 
 __all__ = ["BuildConfig", "BuildResult", "ExtractConfig", "build"]
 
@@ -52,7 +56,7 @@ class BuildResult:
 
 
 def build(
-    dumps: Sequence[Path],
+    inputs: Sequence[Path | Source],
     workspace: Path,
     config: BuildConfig = BuildConfig(),  # noqa: B008 (frozen)
     *,
@@ -62,12 +66,13 @@ def build(
     force: bool = False,
     progress: Progress | None = None,
 ) -> BuildResult:
-    """Build the graph of one or more dump files into ``workspace / "graph"``."""
+    """Build the graph of one or more sources, or of paths that they are found at, into ``workspace / "graph"``."""
     progress = progress or Progress(quiet=True)
-    opened = [open_dump(path) for path in dumps]
+    sources = [open_source(given) if isinstance(given, Path) else given for given in inputs]
+    homes = _homes(sources) if workers > 1 else []
     other = _open_anchors(anchors) if anchors is not None else None
-    states = [seen.states([dump.path]) for dump in opened]
-    plan = _plan(opened, config, other, workspace, progress)
+    states = [seen.states(source.files) for source in sources]
+    plan = _plan(sources, config, other, workspace, progress)
     final, partial = workspace / "graph", workspace / "graph.partial"
     if present := _present(workspace, plan, force=force, strict=strict):
         tidy_up(final, partial, workspace / "graph.old")
@@ -78,9 +83,9 @@ def build(
             return present
         partial.mkdir(parents=True, exist_ok=True)
         try:
-            with Workers(workers) as pool:
+            with WorkerPool(workers, homes) as pool:
                 _begin(partial, plan)
-                job = Build(partial, opened, config, other, pool, progress)
+                job = Build(partial, sources, config, other, pool, progress)
                 manifest, ledger = job.run(plan, strict=strict)
                 publish(partial / "graph", final)
         except InputError:  # bad input leaves nothing behind
@@ -94,8 +99,8 @@ def build(
                 shutil.rmtree(partial, ignore_errors=True)
             raise
         shutil.rmtree(partial, ignore_errors=True)
-        for dump, state, facts in zip(opened, states, plan["inputs"], strict=False):
-            seen.note(workspace, _key(dump.path), state, facts["fingerprint"])
+        for source, state, facts in zip(sources, states, plan["inputs"], strict=False):
+            seen.note(workspace, _key(source), state, facts["fingerprint"])
     return BuildResult(workspace, manifest, ledger, True)
 
 
@@ -103,38 +108,62 @@ def _open_anchors(workspace: Path) -> Graph:
     """The graph to learn anchors from, if it can teach any."""
     graph = Graph.open(workspace)
     if not (graph.folder / "anchors_surfaces.npy").exists():
-        raise InputError(f"{workspace} has no anchor statistics: build it without --no-entity-links")
+        raise InputError(f"{workspace} has no anchor statistics: build it with entity links")
     return graph
 
 
+def _homes(sources: Sequence[Source]) -> list[str]:
+    """The folders that the sources' modules were found in, which a worker may not know: the one we were in, say."""
+    homes = []
+    for source in sources:
+        kind = type(source)
+        package = sys.modules[kind.__module__.partition(".")[0]]
+        file = getattr(package, "__file__", None)
+        if file is None or "<locals>" in kind.__qualname__:
+            raise InputError(
+                f"workers cannot import {kind.__qualname__}: put it at the top of a module, or build with one worker"
+            )
+        place = Path(file).resolve().parent
+        homes.append(str(place.parent if hasattr(package, "__path__") else place))
+    return homes
+
+
 def _plan(
-    dumps: Sequence[Dump], config: BuildConfig, other: Graph | None, workspace: Path, progress: Progress
+    sources: Sequence[Source], config: BuildConfig, other: Graph | None, workspace: Path, progress: Progress
 ) -> dict[str, Any]:
     """What the graph follows from: version, options, inputs."""
-    sums = _fingerprints(dumps, workspace, progress)
+    sums = _fingerprints(sources, workspace, progress)
     inputs: list[dict[str, Any]] = [
-        {"name": dump.path.name, "bytes": dump.size, "fingerprint": fingerprint}
-        for dump, fingerprint in zip(dumps, sums, strict=True)
+        {"name": source.path.name, "bytes": size_of([source]), "fingerprint": fingerprint}
+        | ({"version": source.version} if source.version else {})
+        for source, fingerprint in zip(sources, sums, strict=True)
     ]
     if other is not None:
         inputs.append({"name": f"anchors of {other.snapshot}", "fingerprint": other.fingerprint})
     return {"linkwalk": __version__, "format": FORMAT, "config": asdict(config), "inputs": inputs}
 
 
-def _fingerprints(dumps: Sequence[Dump], workspace: Path, progress: Progress) -> list[str]:
-    """SHA-256 of every dump: all of it is read, but only once while the file stays the same."""
-    known = [seen.recall(workspace, _key(dump.path), seen.states([dump.path])) for dump in dumps]
-    todo = [dump for dump, found in zip(dumps, known, strict=True) if found is None]
-    size = sum(dump.size for dump in todo)
+def _fingerprints(sources: Sequence[Source], workspace: Path, progress: Progress) -> list[str]:
+    """What tells every source from another: all of it is read, but only once while its files stay the same."""
+    known = [seen.recall(workspace, _key(source), seen.states(source.files)) for source in sources]
+    size = size_of([source for source, found in zip(sources, known, strict=True) if found is None])
     shown = progress if size > _LARGE else Progress(quiet=True)
     with shown.stage("hash", size / 1e6, "MB") as stage:
-        sums = {dump.path: checksum(dump.path, lambda n: stage.advance(n / 1e6)) for dump in todo}
-    return [str(found or sums[dump.path]) for dump, found in zip(dumps, known, strict=True)]
+        tell = lambda n: stage.advance(n / 1e6)  # noqa: E731
+        return [str(found or _fingerprint(s, tell)) for s, found in zip(sources, known, strict=True)]
 
 
-def _key(dump: Path) -> str:
-    """What the note on a dump's checksum goes by."""
-    return f"dump {dump.resolve()}"
+def _fingerprint(source: Source, tell: Callable[[float], None]) -> str:
+    """SHA-256 of a file, or of the names and sums of several."""
+    if source.files == [source.path]:
+        return checksum(source.path, tell)
+    lines = [f"{checksum(file, tell)} {os.path.relpath(file, source.path)}\n" for file in source.files]
+    return hashlib.sha256("".join(lines).encode(errors="surrogateescape")).hexdigest()
+
+
+def _key(source: Source) -> str:
+    """What the note on a source's fingerprint goes by."""
+    return f"dump {source.path.resolve()}"
 
 
 def _present(workspace: Path, plan: dict[str, Any], *, force: bool, strict: bool) -> BuildResult | None:
@@ -147,21 +176,21 @@ def _present(workspace: Path, plan: dict[str, Any], *, force: bool, strict: bool
     if not (workspace / "graph").exists():
         if unfinished:
             return None
-        raise InputError(f"{workspace} holds something else: name an empty or a new folder with -o")
+        raise InputError(f"{workspace} holds something else: name an empty or a new folder")
     if force:
         return None
-    unreadable = InputError(f"{workspace} holds a graph this version cannot read: add --force to replace it")
+    unreadable = InputError(f"{workspace} holds a graph this version cannot read: replace it by force")
     try:
         manifest = read_manifest(workspace / "graph", "graph", "linkwalk build")
     except ArtifactError:
         raise unreadable from None
     if (manifest["format"], manifest.get("linkwalk")) != (plan["format"], plan["linkwalk"]):
         raise InputError(
-            f"{workspace} holds a graph made by another version: add --force to build it anew, or leave it as it is"
+            f"{workspace} holds a graph made by another version: build it anew by force, or leave it as it is"
         )
     if {key: manifest.get(key) for key in plan} != plan:
         raise InputError(
-            f"{workspace} holds a graph of other input or options: add --force to replace it, or name another folder"
+            f"{workspace} holds a graph of other input or options: replace it by force, or name another folder"
         )
     try:
         Graph.open(workspace)
@@ -170,7 +199,7 @@ def _present(workspace: Path, plan: dict[str, Any], *, force: bool, strict: bool
         return None  # damaged: it is made again, of the same input
     if strict and ledger["damage"]:
         raise InputError(
-            f"{workspace} was made from damaged input (graph/ledger.json), and --strict was asked for"
+            f"{workspace} was made from damaged input (graph/ledger.json), and only whole input was asked for"
         )
     return BuildResult(workspace, manifest, ledger, False)
 

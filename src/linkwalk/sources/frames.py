@@ -8,7 +8,7 @@ out as text. So nothing is scanned over and over.
 from typing import NamedTuple
 
 from linkwalk.sources import lines
-from linkwalk.sources.lines import Anchor, Aside, Link
+from linkwalk.sources.lines import Anchor, Aside, LinkSpan
 
 
 class Frame(NamedTuple):
@@ -48,7 +48,7 @@ class Output:
             if frame.kind == kind:
                 return frame
 
-    def take(self, frame: Frame, skip: int = 0) -> tuple[str, list[Link]]:
+    def take(self, frame: Frame, skip: int = 0) -> tuple[str, list[LinkSpan]]:
         """Take back the text put out since a bracket was opened, less some pieces, with its links."""
         pieces, anchors = self.pieces, self.anchors
         taken = lines.flatten(pieces, anchors[frame.anchors :], frame.pieces + skip)

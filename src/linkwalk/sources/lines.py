@@ -13,14 +13,15 @@ from itertools import accumulate
 from typing import NamedTuple
 
 
-class Link(NamedTuple):
+class LinkSpan(NamedTuple):
     """A visible link to an article; ``text[start:end]`` is its anchor as shown."""
 
     start: int
     end: int
     target: str
     """As written, without leading colon and fragment; empty for a link into the same page."""
-    fragment: str
+    fragment: str = ""
+    """The section asked for."""
 
 
 class Heading(NamedTuple):
@@ -29,6 +30,8 @@ class Heading(NamedTuple):
     offset: int
     level: int
     title: str
+    anchor: str = ""
+    """What a fragment calls it where that is not its title."""
 
 
 @dataclass(slots=True)
@@ -36,7 +39,7 @@ class Scan:
     """A page as plain text, one line per paragraph, list item, caption or table row."""
 
     text: str
-    links: list[Link]
+    links: list[LinkSpan]
     headings: list[Heading]
     counts: dict[str, int] = field(default_factory=dict)
     """Every well-formed link that is not in ``links``, by the reason why."""
@@ -46,7 +49,7 @@ class Aside(NamedTuple):
     """Lines that stand beside the text at a piece: a caption, or a table's rows."""
 
     piece: int
-    lines: list[tuple[str, list[Link]]]
+    lines: list[tuple[str, list[LinkSpan]]]
 
 
 Anchor = tuple[int, str, str]
@@ -61,22 +64,22 @@ LINE_MARKUP = frozenset("*#:;=-")
 _cells = re.compile(f"[{ROW}{CELL}{CAPTION}][^{ROW}{CELL}{CAPTION}]*").findall
 
 
-def flatten(pieces: list[str], anchors: Sequence[Anchor], first: int) -> tuple[str, list[Link]]:
+def flatten(pieces: list[str], anchors: Sequence[Anchor], first: int) -> tuple[str, list[LinkSpan]]:
     """Join the pieces from one number on, with the spans of the anchors among them."""
     pieces = pieces[first:]
     starts = list(accumulate(map(len, pieces), initial=0))
-    return "".join(pieces), [Link(starts[n - first], starts[n - first + 1], t, f) for n, t, f in anchors]
+    return "".join(pieces), [LinkSpan(starts[n - first], starts[n - first + 1], t, f) for n, t, f in anchors]
 
 
-def shift(links: Sequence[Link], by: int) -> list[Link]:
+def shift(links: Sequence[LinkSpan], by: int) -> list[LinkSpan]:
     """The same links further on in the text."""
-    return [Link(start + by, end + by, target, fragment) for start, end, target, fragment in links]
+    return [LinkSpan(start + by, end + by, target, fragment) for start, end, target, fragment in links]
 
 
-def squeeze(raw: str, links: Sequence[Link]) -> tuple[str, list[Link]]:
+def squeeze(raw: str, links: Sequence[LinkSpan]) -> tuple[str, list[LinkSpan]]:
     """Collapse the white space of one line, moving the spans along; anchors hold single blanks only."""
     parts: list[str] = []
-    moved: list[Link] = []
+    moved: list[LinkSpan] = []
     size = done = 0
     gap = False
     for start, end, target, fragment in (*links, (len(raw), len(raw), "", "")):
@@ -95,18 +98,18 @@ def squeeze(raw: str, links: Sequence[Link]) -> tuple[str, list[Link]]:
                 parts.append(" ")
                 size += 1
             parts.append(raw[start:end])
-            moved.append(Link(size, size + end - start, target, fragment))
+            moved.append(LinkSpan(size, size + end - start, target, fragment))
             size += end - start
             gap = False
         done = end
     return "".join(parts), moved
 
 
-def table_lines(raw: str, links: Sequence[Link]) -> list[tuple[str, list[Link]]]:
+def table_lines(raw: str, links: Sequence[LinkSpan]) -> list[tuple[str, list[LinkSpan]]]:
     """A line for each caption and row of a table, from text with a mark before each caption, row and cell."""
-    lines: list[tuple[str, list[Link]]] = []
+    lines: list[tuple[str, list[LinkSpan]]] = []
     cells: list[str] = []
-    here: list[Link] = []
+    here: list[LinkSpan] = []
     stop, size, n = -1, 0, 0
     for cell in (*_cells(ROW + raw), ROW):
         begin, stop = stop, stop + len(cell)
@@ -136,7 +139,7 @@ def assemble(
     marked = any(mark in flat for mark in (GUARD, ROW, CELL, CAPTION))
     pending = _placed(asides, starts)
     parts: list[str] = []
-    links: list[Link] = []
+    links: list[LinkSpan] = []
     headings: list[Heading] = []
     size = 0  # of the parts, where every line has a separator before it: the offset of the next line
     fresh = True  # the next line begins a unit of its own
@@ -168,12 +171,13 @@ def assemble(
                 parts += ("\n", words)
                 links += shift(inside, size)
                 size += len(words) + 1
-        here: list[Link] = []
+        here: list[LinkSpan] = []
         if anchored[n] < stop:
             first, n = n, bisect_left(anchored, stop, n)
             offset = (0 if marked or "  " in body else size) - begin - (len(line.rstrip()) - len(body))
             here = [
-                new(Link, (starts[i] + offset, starts[i + 1] + offset, t, f)) for i, t, f in anchors[first:n]
+                new(LinkSpan, (starts[i] + offset, starts[i + 1] + offset, t, f))
+                for i, t, f in anchors[first:n]
             ]
         if marked or "  " in body:
             body, here = squeeze(body, here)
@@ -189,7 +193,7 @@ def assemble(
             size += len(body) + 1
             fresh = item
     text = "".join(parts)[1:]
-    headings = [Heading(min(offset, len(text)), level, title) for offset, level, title in headings]
+    headings = [Heading(min(offset, len(text)), level, title) for offset, level, title, _ in headings]
     return Scan(text, links, headings, {reason: count for reason, count in counts.items() if count})
 
 

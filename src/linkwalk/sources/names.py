@@ -32,6 +32,7 @@ class Names:
         self.articles: NDArray[np.int32] = map_array(folder / "names-articles.npy")
         self.fragments: NDArray[np.uint64] = map_array(folder / "names-fragments.npy")
         self.title_keys: NDArray[np.uint64] = map_array(folder / "titles-keys.npy")
+        self.address_keys: NDArray[np.uint64] = map_array(folder / "addresses-keys.npy")
         self.section_keys: NDArray[np.uint64] = map_array(folder / "sections-keys.npy")
         self.section_nodes: NDArray[np.int32] = map_array(folder / "sections-nodes.npy")
 
@@ -41,6 +42,11 @@ class Names:
         articles = np.where(found, self.articles[at] if len(self.keys) else MISSING, MISSING).astype(np.int32)
         fragments = np.where(found, self.fragments[at] if len(self.keys) else 0, 0).astype(np.uint64)
         return articles, fragments
+
+    def is_own(self, articles: NDArray[np.int32], keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Whether articles are named by their own title or address, not by a redirect."""
+        own: NDArray[np.bool_] = (self.title_keys[articles] == keys) | (self.address_keys[articles] == keys)
+        return own
 
     def look_up_sections(
         self, articles: NDArray[np.int32], fragments: NDArray[np.uint64]
@@ -76,6 +82,7 @@ def write_names(
     folder: Path,
     *,
     titles: NDArray[np.uint64],
+    addresses: NDArray[np.uint64],
     redirect_from: NDArray[np.uint64],
     redirect_to: NDArray[np.uint64],
     redirect_fragment: NDArray[np.uint64],
@@ -85,19 +92,23 @@ def write_names(
     section_key: NDArray[np.uint64],
     section_node: NDArray[np.int32],
 ) -> tuple[NDArray[np.int32], Counter[str]]:
-    """Write the tables of ``Names``; say where each redirect leads (article or code), and count the outcomes."""
-    articles, fragments = follow_redirects(titles, redirect_from, redirect_to, redirect_fragment, skipped)
-    keys = np.concatenate((titles, redirect_from, skipped))
-    values = np.concatenate(
-        (np.arange(len(titles), dtype=np.int32), articles, -1 - skipped_reason.astype(np.int32))
-    )
-    sections = np.concatenate(
-        (np.zeros(len(titles), np.uint64), fragments, np.zeros(len(skipped), np.uint64))
-    )
+    """Write the tables of ``Names``; say where each redirect leads (article or code), and count the outcomes.
+
+    An address of 0 is none.
+    """
+    addressed = np.flatnonzero(addresses)
+    named = np.concatenate((titles, addresses[addressed]))
+    owner = np.concatenate((np.arange(len(titles)), addressed)).astype(np.int32)
+    articles, fragments = follow_redirects(named, redirect_from, redirect_to, redirect_fragment, skipped)
+    articles[articles >= 0] = owner[articles[articles >= 0]]
+    keys = np.concatenate((named, redirect_from, skipped))
+    values = np.concatenate((owner, articles, -1 - skipped_reason.astype(np.int32)))
+    sections = np.concatenate((np.zeros(len(named), np.uint64), fragments, np.zeros(len(skipped), np.uint64)))
     keys, first = np.unique(
         keys, return_index=True
     )  # an article wins over a redirect, that over a page left out
     np.save(folder / "titles-keys.npy", titles)
+    np.save(folder / "addresses-keys.npy", addresses)
     np.save(folder / "names-keys.npy", keys)
     np.save(folder / "names-articles.npy", values[first].astype(np.int32))
     np.save(folder / "names-fragments.npy", sections[first])

@@ -1,27 +1,21 @@
-"""Chunks become pages: title, namespace, wikitext, redirect. A damaged page is counted and its neighbours are kept."""
+"""Chunks of an export become pages of wikitext. A damaged one is counted, its neighbours are kept."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 from xml.parsers import expat
 
-from linkwalk.sources.dump import MAX_PAGE_BYTES, TOO_LARGE
+from linkwalk.sources import packed
+from linkwalk.sources.documents import FORBIDDEN, MENDED, Wikitext, date_in
 from linkwalk.sources.export import BEGIN, END, items, may_stand_between
 
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _REFERENCE = re.compile("&#(?:x([0-9A-Fa-f]+)|([0-9]+));")
-_JSON_SPACE = " \t\r\n"
 _NUMBER = re.compile(r"\s*-?[0-9]{1,9}\s*")
-_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 _UP_TO_LAST_REVISION = re.compile(rb".*</revision>", re.DOTALL)
 
 _OUTSIDE, _WITHOUT_TAGS = "text outside of pages", "page without its tags"
 _WITHOUT_TITLE, _WITHOUT_TEXT = "page without a title", "page without text"
-_BROKEN_XML, _BROKEN_LINE = "broken XML", "broken JSON line"
-_MENDED, _MENDED_UTF8 = "forbidden characters (mended)", "invalid UTF-8 (mended)"
+_BROKEN_XML, _MENDED_UTF8 = "broken XML", "invalid UTF-8 (mended)"
 
 _WANTED = frozenset(("title", "ns", "text", "timestamp", "model"))
 #: What a page has but once, however many revisions it has.
@@ -30,31 +24,18 @@ _ONCE = frozenset(("title", "ns"))
 Fields = dict[str, str]
 
 
-@dataclass(slots=True)
-class Page:
-    """One page as the dump has it."""
-
-    title: str = ""
-    namespace: int = 0
-    text: str = ""
-    redirect: str | None = None
-    """The redirect's target where the dump says so in an element of its own."""
-    timestamp: str = ""
-    model: str = "wikitext"
-
-
-def parse_xml(data: bytes, damage: Counter[str]) -> Iterator[Page]:
+def parse_pages(data: bytes, damage: Counter[str]) -> Iterator[Wikitext]:
     """The pages of a chunk. What is not well-formed is mended, or counted as damage."""
     for item in items(data):
-        if len(item) > MAX_PAGE_BYTES:
-            damage[TOO_LARGE] += 1
+        if len(item) > packed.MAX_PAGE_BYTES:
+            damage[packed.TOO_LARGE] += 1
         elif item.startswith(BEGIN):
             yield from _pages_of_item(item, damage)
         elif not may_stand_between(item):
             damage[_OUTSIDE] += 1
 
 
-def _pages_of_item(item: bytes, damage: Counter[str]) -> Iterator[Page]:
+def _pages_of_item(item: bytes, damage: Counter[str]) -> Iterator[Wikitext]:
     """The page between two tags, or several if the tags between them are lost."""
     fields = _parse_or_mend(item, damage)
     if fields is None:
@@ -63,7 +44,7 @@ def _pages_of_item(item: bytes, damage: Counter[str]) -> Iterator[Page]:
         yield _page(fields, damage)
 
 
-def _pages_without_tags(item: bytes, damage: Counter[str]) -> Iterator[Page]:
+def _pages_without_tags(item: bytes, damage: Counter[str]) -> Iterator[Wikitext]:
     """The pages of an item that is not well-formed: a title begins each, the end of a revision ends it."""
     head, *others = re.split(b"(?=<title>)", item.removeprefix(BEGIN).removesuffix(END))
     bodies = [head + b"".join(others[:1]), *others[1:]]
@@ -78,19 +59,19 @@ def _pages_without_tags(item: bytes, damage: Counter[str]) -> Iterator[Page]:
         yield _page(fields, damage)
 
 
-def _page(fields: Fields, damage: Counter[str]) -> Page:
+def _page(fields: Fields, damage: Counter[str]) -> Wikitext:
     """A page of its elements; one that lacks its title or its text has lost it."""
     if not fields.get("title", "").strip():
         damage[_WITHOUT_TITLE] += 1
     if "text" not in fields:
         damage[_WITHOUT_TEXT] += 1
-    number, timestamp = fields.get("ns", ""), fields.get("timestamp", "")
-    return Page(
+    number = fields.get("ns", "")
+    return Wikitext(
         title=fields.get("title", ""),
         namespace=int(number) if _NUMBER.fullmatch(number) else 0,
         text=fields.get("text", ""),
         redirect=fields.get("redirect"),
-        timestamp=timestamp if _DATE.match(timestamp) else "",
+        timestamp=date_in(fields.get("timestamp", "")),
         model=fields.get("model", "wikitext"),
     )
 
@@ -101,10 +82,10 @@ def _parse_or_mend(raw: bytes, damage: Counter[str]) -> Fields | None:
     if fields is not None:
         return fields
     try:
-        text, reason = raw.decode(), _MENDED
+        text, reason = raw.decode(), MENDED
     except UnicodeDecodeError:
         text, reason = raw.decode(errors="replace"), _MENDED_UTF8
-    mended = _REFERENCE.sub(_checked, _FORBIDDEN.sub("\ufffd", text)).encode()
+    mended = _REFERENCE.sub(_checked, FORBIDDEN.sub("\ufffd", text)).encode()
     fields = _parse(mended) if mended != raw else None
     if fields is not None:
         damage[reason] += 1
@@ -115,7 +96,7 @@ def _checked(reference: re.Match[str]) -> str:
     """A character reference as it is, unless XML forbids the character."""
     digits = (reference[1] or reference[2]).lstrip("0")
     code = int(digits, 16 if reference[1] else 10) if 0 < len(digits) < 8 else 0
-    return reference[0] if code < 0x110000 and not _FORBIDDEN.match(chr(code)) else "\ufffd"
+    return reference[0] if code < 0x110000 and not FORBIDDEN.match(chr(code)) else "\ufffd"
 
 
 def _parse(raw: bytes) -> Fields | None:
@@ -148,54 +129,3 @@ def _parse(raw: bytes) -> Fields | None:
     except (expat.ExpatError, ValueError):
         return None
     return fields
-
-
-def parse_jsonl(data: bytes, damage: Counter[str]) -> Iterator[Page]:
-    """The pages of a chunk of JSON lines; other keys than ``title`` and ``text`` are ignored."""
-    for line in data.split(b"\n"):
-        if len(line) > MAX_PAGE_BYTES:
-            damage[TOO_LARGE] += 1
-        elif line and not line.isspace():
-            yield from _pages_on_line(line, damage)
-
-
-def _pages_on_line(line: bytes, damage: Counter[str]) -> Iterator[Page]:
-    """The one page of a line. Of a broken line, those it begins with: line breaks between them may be lost."""
-    at, joined = 0, False
-    try:
-        text = line.decode("utf-8-sig", "surrogatepass").strip(_JSON_SPACE)
-        while True:
-            record, at = _DECODER.raw_decode(text, at)
-            yield _page_of_record(record, damage)
-            if at == len(text):
-                break
-            joined = True
-            while text[at] in _JSON_SPACE:
-                at += 1
-    except (ValueError, KeyError, TypeError, RecursionError):
-        joined = True
-    if joined:
-        damage[_BROKEN_LINE] += 1
-
-
-def _page_of_record(record: Any, damage: Counter[str]) -> Page:
-    """A page of a JSON object; what forbidden characters it has are mended."""
-    title, text = record["title"], record["text"]
-    timestamp = str(record.get("timestamp", ""))
-    if not isinstance(title, str) or not isinstance(text, str):
-        raise TypeError
-    mended = [_FORBIDDEN.sub("\ufffd", value) for value in (title, text)]
-    if mended != [title, text]:
-        damage[_MENDED] += 1
-    return Page(title=mended[0], text=mended[1], timestamp=timestamp if _DATE.match(timestamp) else "")
-
-
-def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object, unless a key is there twice: then it is what is left of two."""
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        raise ValueError("a key is there twice")
-    return record
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=_without_repetition)

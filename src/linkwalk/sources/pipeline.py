@@ -1,12 +1,13 @@
 """The stages of a build, in order: what the workers do with shards, and what is merged from all of them between.
 
-Nothing here depends on where the dump was cut or on which worker made which shard: columns are put together in the
+Nothing here depends on where a source was cut or on which worker made which shard: columns are put together in the
 shards' order, and merges sort by key.
 """
 
 import functools
 import json
 import shutil
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,13 +31,13 @@ from linkwalk.sources.anchors import (
     merge_contexts,
     merge_pairs,
 )
-from linkwalk.sources.dump import Dump
 from linkwalk.sources.ledger import Ledger
 from linkwalk.sources.linker import admit, neighbourhood_norms
 from linkwalk.sources.mentions import hash_table
 from linkwalk.sources.names import Names, first_of_each, write_names
 from linkwalk.sources.shard import (
     AGAIN,
+    Arrays,
     ExtractConfig,
     drop_articles,
     finished,
@@ -44,7 +45,9 @@ from linkwalk.sources.shard import (
     load_column,
     save,
     shard_strings,
+    tell_apart,
 )
+from linkwalk.sources.source import Source
 from linkwalk.sources.stages import (
     block_articles,
     count_shard,
@@ -53,7 +56,7 @@ from linkwalk.sources.stages import (
     path_of,
     resolve_shard,
 )
-from linkwalk.sources.workers import Workers
+from linkwalk.sources.workers import WorkerPool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,14 +73,14 @@ class Build:
     def __init__(
         self,
         folder: Path,
-        dumps: Sequence[Dump],
+        sources: Sequence[Source],
         config: BuildConfig,
         other: Graph | None,
-        pool: Workers,
+        pool: WorkerPool,
         progress: Progress,
         hide: float = 0.0,
     ) -> None:
-        self.folder, self.dumps, self.config, self.other = folder, dumps, config, other
+        self.folder, self.sources, self.config, self.other = folder, sources, config, other
         self.pool, self.progress, self.hide = pool, progress, hide
         self.ledger = Ledger()
         self.shards = 0
@@ -101,44 +104,33 @@ class Build:
             self.each("count", "counts", count_shard, self.linkless)
             self.weigh()
 
-    # Stage 1: the dump is read once, in order, and cut into blocks by the workers.
+    # Stage 1: the sources are read once, in order, and cut into blocks by the workers.
 
     def read(self) -> None:
-        """Read the dump once, in order; the workers cut it into blocks."""
+        """Read the sources once, in order; the workers cut them into blocks."""
         marker = self.folder / "read.json"
         ready = finished(self.folder, "shard")
         if _shards_read(marker) == len(ready):
             self.shards = len(ready)
             return
-        sizes = [dump.size for dump in self.dumps]
-        consumed: list[float] = []
+        size = size_of(self.sources) / 1e6
+        reached: deque[float] = deque()
 
-        with self.progress.stage("read", sum(sizes) / 1e6, "MB") as stage:
+        with self.progress.stage("read", size, "MB") as stage:
 
             def tasks() -> Iterator[tuple[Callable[..., Any], tuple[Any, ...]]]:
-                before = 0
-                for dump in self.dumps:
-                    for piece, position in dump.pieces():
+                consumed = 0
+                for source in self.sources:
+                    for piece, piece_size in source.pieces():
                         number = self.shards
                         self.shards += 1
+                        consumed += piece_size
                         if number not in ready:
-                            consumed.append((before + position) / 1e6)
-                            arguments = (
-                                self.folder,
-                                number,
-                                piece,
-                                dump.format,
-                                dump.site,
-                                self.config.extract,
-                            )
-                            yield extract_shard, arguments
-                    before += dump.size
+                            reached.append(consumed / 1e6)
+                            yield extract_shard, (self.folder, number, source, piece, self.config.extract)
 
-            finished_tasks = iter(range(1 << 62))
-            self.pool.run(
-                tasks(), lambda: stage.update(consumed[min(next(finished_tasks), len(consumed) - 1)])
-            )
-            stage.update(sum(sizes) / 1e6)
+            self.pool.run(tasks(), lambda: stage.update(reached.popleft()))
+            stage.update(size)
         write_json(marker, {"shards": self.shards})
 
     def column(self, stage: str, name: str) -> Iterator[NDArray[Any]]:
@@ -156,7 +148,7 @@ class Build:
             yield json.loads(report.tobytes())
 
     def read_reports(self) -> None:
-        """Enter what the reading of the dump has counted."""
+        """Enter what the reading has counted."""
         for report in self.reports("shard"):
             self.ledger.pages.update(report["pages"])
             self.ledger.links.update(report["links"])
@@ -164,8 +156,8 @@ class Build:
             self.ledger.newest = max(self.ledger.newest, report["newest"])
 
     def check_pages(self) -> None:
-        """Refuse a dump without a usable page."""
-        ledger, files = self.ledger, ", ".join(str(dump.path) for dump in self.dumps)
+        """Refuse sources without a usable page."""
+        ledger, files = self.ledger, ", ".join(str(source.path) for source in self.sources)
         damage = ledger.damage_in_words()
         if not ledger.pages["read"]:
             raise InputError(
@@ -176,21 +168,21 @@ class Build:
                 f"{n:,} {reason}" for reason, n in ledger.to_json()["pages"]["skipped"].items()
             )
             raise InputError(
-                f"{files}: no page is an article ({reasons}): lower --min-chars or check the dump"
+                f"{files}: no page is an article ({reasons}): ask for fewer characters, or check the dump"
             )
 
     def check_damage(self, *, strict: bool) -> None:
         """Say what was damaged; what no wiki lets happen, two pages of one title and redirects in a ring, is too."""
-        ledger, files = self.ledger, ", ".join(str(dump.path) for dump in self.dumps)
+        ledger, files = self.ledger, ", ".join(str(source.path) for source in self.sources)
         ledger.damage["duplicate title"] += ledger.pages["duplicate title"]
         ledger.damage["redirect loop"] += ledger.redirects["redirect loop"]
         damage = ledger.damage_in_words()
         if damage and strict:
-            raise InputError(f"{files}: damaged ({damage}), and --strict was asked for")
+            raise InputError(f"{files}: damaged ({damage}), and only whole input was asked for")
         if damage:
             self.progress.warn(f"damaged input: {damage}; the rest was kept, see graph/ledger.json")
 
-    # Stage 2: titles and redirects of the whole dump.
+    # Stage 2: titles and redirects of the whole.
 
     def name(self) -> None:
         """Number articles and blocks; index titles, redirects and sections."""
@@ -205,6 +197,7 @@ class Build:
         outcomes = write_names(
             self.folder,
             titles=self.whole("shard", "title_keys"),
+            addresses=self.whole("shard", "address_keys"),
             redirect_from=self.whole("shard", "redirect_from"),
             redirect_to=self.whole("shard", "redirect_to"),
             redirect_fragment=self.whole("shard", "redirect_fragment"),
@@ -218,19 +211,31 @@ class Build:
 
     def drop_duplicates(self) -> None:
         """Of several articles with one title only the first stays. Dropping is done in the shards, once."""
-        stay = first_of_each(self.whole("shard", "title_keys"))
-        if stay.all():
-            return
+        titles, addresses = self.whole("shard", "title_keys"), self.whole("shard", "address_keys")
+        first = first_of_each(titles)
+        stay = first_of_each(np.where(addresses != 0, addresses, titles)) & (first | (addresses != 0))
+        if not stay.all():
+            self.in_shards(~stay, lambda shard, gone: drop_articles(shard, ~gone))
+            dropped = int((~stay).sum())
+            self.ledger.pages["kept"] -= dropped
+            self.ledger.pages["duplicate title"] += dropped
+        if (
+            shared := (~first)[stay]
+        ).any():  # those with addresses of their own: another look at the new titles
+            self.in_shards(shared, tell_apart)
+            self.drop_duplicates()
+
+    def in_shards(
+        self, marked: NDArray[np.bool_], change: Callable[[Arrays, NDArray[np.bool_]], Arrays]
+    ) -> None:
+        """Write those shards anew that hold a marked article."""
         at = 0
         for number, keys in enumerate(list(self.column("shard", "title_keys"))):
-            here = stay[at : at + len(keys)]
+            here = marked[at : at + len(keys)]
             at += len(keys)
-            if not here.all():
+            if here.any():
                 path = path_of(self.folder, "shard", number)
-                save(path, drop_articles(load(path), here))
-        dropped = int((~stay).sum())
-        self.ledger.pages["kept"] -= dropped
-        self.ledger.pages["duplicate title"] += dropped
+                save(path, change(load(path), here))
 
     def each(self, name: str, stage: str, function: Callable[..., None], *arguments: Any) -> None:
         """Run one stage over all shards that have not been through it."""
@@ -354,7 +359,7 @@ class Build:
                     shutil.copyfile(self.folder / f"{source}.npy", folder / f"{name}.npy")
             ledger = self.close_books()
             write_json(folder / "ledger.json", ledger)
-            site = self.dumps[0].site
+            site = self.sources[0].site
             snapshot = {
                 "name": site.name or site.dbname,
                 "language": site.language,
@@ -375,8 +380,13 @@ class Build:
         return self.ledger.to_json()
 
 
+def size_of(sources: Sequence[Source]) -> int:
+    """Bytes of all their files."""
+    return sum(file.stat().st_size for source in sources for file in source.files)
+
+
 def _shards_read(marker: Path) -> int | None:
-    """How many shards the dump was cut into, where all of it has been read; None where that is not known."""
+    """How many shards the sources were cut into, where all of it has been read; None where that is not known."""
     try:
         return int(read_json(marker, AGAIN, {"shards": int})["shards"])
     except ArtifactError:

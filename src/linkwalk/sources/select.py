@@ -2,7 +2,7 @@
 
 import re
 
-from linkwalk.sources.pages import Page
+from linkwalk.sources.documents import Wikitext
 
 #: Reasons a page is left out, in the order they are tried; the position is the code kept for links to such a page.
 REASONS = (
@@ -44,7 +44,7 @@ _LIST_TITLE = re.compile(
 )
 
 
-def redirect_target(page: Page) -> str | None:
+def redirect_target(page: Wikitext) -> str | None:
     """Where a redirect page leads, with its ``#Section`` if the text has one; None for other pages."""
     match = _REDIRECT.match(page.text)
     if match is None:
@@ -53,17 +53,24 @@ def redirect_target(page: Page) -> str | None:
     return written if page.redirect is None or "#" in written else page.redirect
 
 
-def reason_by_source(page: Page, *, keep_lists: bool) -> str | None:
+def reason_by_source(page: Wikitext, *, keep_lists: bool) -> str | None:
     """Why a page is left out, as far as its title and wikitext tell; None if nothing speaks against it."""
     if page.namespace:
         return "category" if page.namespace == _CATEGORY else "other namespace"
     if page.model != "wikitext":
         return "not wikitext"
-    if not page.title.strip():
-        return "no title"
-    if _DISAMBIGUATION_TITLE.search(page.title) or _DISAMBIGUATION_MARK.search(page.text):
+    if page.title.strip() and _DISAMBIGUATION_MARK.search(page.text):
         return "disambiguation"
-    if not keep_lists and _LIST_TITLE.match(page.title):
+    return reason_by_title(page.title, keep_lists=keep_lists)
+
+
+def reason_by_title(title: str, *, keep_lists: bool) -> str | None:
+    """Why a page is left out, as far as its title tells."""
+    if not title.strip():
+        return "no title"
+    if _DISAMBIGUATION_TITLE.search(title):
+        return "disambiguation"
+    if not keep_lists and _LIST_TITLE.match(title):
         return "list"
     return None
 

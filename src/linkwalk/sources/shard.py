@@ -1,6 +1,6 @@
-"""A piece of a dump becomes a shard: its articles as blocks, with what the later stages need to link them.
+"""A piece of a source becomes a shard: its articles as blocks, with what the later stages need to link them.
 
-Shards are plain ``.npz`` files. They are cut wherever the reader cut the dump; what they hold is concatenated in order,
+Shards are plain ``.npz`` files. They are cut wherever the source was; what they hold is concatenated in order,
 so the graph does not depend on where the cuts were, nor on which worker made which shard.
 """
 
@@ -17,18 +17,24 @@ from numpy.typing import NDArray
 from linkwalk.artifact import is_whole, parsing, to_json, write_piece
 from linkwalk.graph.store import name_key
 from linkwalk.sources.blocks import cut_blocks
-from linkwalk.sources.dump import Piece
-from linkwalk.sources.pages import Page, parse_jsonl, parse_xml
+from linkwalk.sources.documents import Document, Wikitext, mend, tidy
 from linkwalk.sources.persons import surname
-from linkwalk.sources.select import REASONS, reason_by_source, reason_by_text, redirect_target
+from linkwalk.sources.select import (
+    REASONS,
+    reason_by_source,
+    reason_by_text,
+    reason_by_title,
+    redirect_target,
+)
 from linkwalk.sources.site import ARTICLE, Site
-from linkwalk.sources.wikitext import Link, Scan, ScanOptions, scan
+from linkwalk.sources.source import Source
+from linkwalk.sources.wikitext import LinkSpan, Scan, ScanOptions, scan
 
 Arrays = dict[str, NDArray[Any]]
 
 #: An anchor longer than this is a broken link, not something one clicks.
 _MAX_ANCHOR_CHARS = 500
-_NO_FRAGMENT = 0
+_NO_FRAGMENT = _NO_ADDRESS = 0
 AGAIN = "run the same command again, which makes it anew"
 """What to do about a shard that was damaged while it was worked on."""
 
@@ -53,9 +59,9 @@ def section_key(fragment: str) -> int:
     )
 
 
-def extract(piece: Piece, format: str, site: Site, config: ExtractConfig) -> Arrays:
-    """Read a piece of a dump and cut its articles into blocks."""
-    return _Extractor(site, config).run(piece, format)
+def extract(source: Source, piece: Any, config: ExtractConfig) -> Arrays:
+    """Read a piece of a source and cut its articles into blocks."""
+    return _Extractor(source.site, config).run(source, piece)
 
 
 class _Extractor:
@@ -69,6 +75,7 @@ class _Extractor:
         self.links: Counter[str] = Counter()
         self.newest = ""
         self.titles: list[str] = []
+        self.addresses: list[str] = []  # what links call an article where that is not its title, else empty
         self.article_blocks: list[int] = []
         self.surnames: list[str] = []  # of the person an article is about, else empty
         self.redirects: list[str] = []
@@ -88,50 +95,49 @@ class _Extractor:
         ] = []  # block, start, end, target key, fragment key
         self.keys: dict[str, int] = {}  # targets repeat: hash each spelling once per shard
 
-    def run(self, piece: Piece, format: str) -> Arrays:
-        parse = parse_xml if format == "xml" else parse_jsonl
-        for chunk in piece.read():
-            self.damage.update(chunk.damage)
-            for page in parse(chunk.data, self.damage):
-                self.pages["read"] += 1
-                self.newest = max(self.newest, page.timestamp)
-                page.title = self.site.normalise(page.title)
-                reason = self.add_json(page) if format == "jsonl" else self.add(page)
-                if reason:
-                    self.pages[reason] += 1
-                    if page.namespace == 0 and reason != "redirect":
-                        self.skipped_keys.append(name_key(page.title))
-                        self.skipped_reasons.append(REASONS.index(reason))
-                else:
-                    self.pages["kept"] += 1
+    def run(self, source: Source, piece: Any) -> Arrays:
+        for document in source.documents(piece, self.damage):
+            self.pages["read"] += 1
+            self.newest = max(self.newest, document.timestamp)
+            reason = self.add(document)
+            self.pages[reason or "kept"] += 1
         return self.columns()
 
-    def add(self, page: Page) -> str | None:
-        """Add one wikitext page; a page that is left out says why."""
+    def add(self, document: Document | Wikitext) -> str | None:
+        """Add one document; one that is left out says why."""
+        found = self.scan(document) if isinstance(document, Wikitext) else self.take(document)
+        if not isinstance(found, str):
+            found = reason_by_text(found.text, min_chars=self.config.min_chars) or found
+        address = "" if isinstance(document, Wikitext) else document.address
+        if not isinstance(found, str):
+            self.links.update(found.counts)
+            self.add_article(document.title, address, found)
+            return None
+        if found != "redirect" and not (isinstance(document, Wikitext) and document.namespace):
+            keys = [name_key(document.title)] + ([self.key(address)] if address else [])
+            self.skipped_keys += keys
+            self.skipped_reasons += [REASONS.index(found)] * len(keys)
+        return found
+
+    def scan(self, page: Wikitext) -> Scan | str:
+        """A page of wikitext as plain text, or why it is left out."""
+        page.title = self.site.normalise(page.title)
         if page.namespace == 0 and (target := redirect_target(page)):
             self.add_redirect(page.title, target)
             return "redirect"
-        if reason := reason_by_source(page, keep_lists=self.config.keep_list_pages):
-            return reason
-        found = scan(page.text, self.site, self.options)
-        if reason := reason_by_text(found.text, min_chars=self.config.min_chars):
-            return reason
-        self.links.update(found.counts)
-        self.add_article(page.title, found)
-        return None
+        reason = reason_by_source(page, keep_lists=self.config.keep_list_pages)
+        return reason or scan(page.text, self.site, self.options)
 
-    def add_json(self, page: Page) -> str | None:
-        """Add one page of plain text: every line is a paragraph, and there are no links."""
-        if not page.title:
-            return "no title"
-        lines = (" ".join(line.split()) for line in page.text.splitlines())
-        text = "\n".join(line for line in lines if line)
-        if reason := reason_by_source(Page(title=page.title), keep_lists=self.config.keep_list_pages):
-            return reason
-        if reason := reason_by_text(text, min_chars=self.config.min_chars):
-            return reason
-        self.add_article(page.title, Scan(text, [], [], {}))
-        return None
+    def take(self, document: Document) -> Scan | str:
+        """A document as it is but for its white space, or why it is left out."""
+        mend(document, self.damage)
+        document.title = self.site.normalise(document.title)
+        if document.redirect is not None:
+            for name in filter(None, (document.title, self.site.normalise(document.address))):
+                self.add_redirect(name, document.redirect)
+            return "redirect"
+        reason = reason_by_title(document.title, keep_lists=self.config.keep_list_pages)
+        return reason or tidy(document)
 
     def add_redirect(self, title: str, target: str) -> None:
         target, _, fragment = target.partition("#")
@@ -147,7 +153,7 @@ class _Extractor:
             key = self.keys[target] = name_key(self.site.normalise(plain if kind == ARTICLE else target))
         return key
 
-    def add_article(self, title: str, found: Scan) -> None:
+    def add_article(self, title: str, address: str, found: Scan) -> None:
         too_long = sum(link.end - link.start > _MAX_ANCHOR_CHARS for link in found.links)
         if too_long:
             self.links["anchor too long"] += too_long
@@ -155,6 +161,7 @@ class _Extractor:
         blocks = cut_blocks(found, self.config.block_words)
         article, first = len(self.titles), len(self.texts)
         self.titles.append(title)
+        self.addresses.append(address)
         self.article_blocks.append(len(blocks))
         self.surnames.append(surname(title, found.text[:1000]) or "")
         section = None
@@ -165,15 +172,17 @@ class _Extractor:
                     self.sections.append(section)
             self.block_section.append(len(self.sections) if section else 0)
             self.block_number.append(number)
-            self.add_block(found.text[block.start : block.end], block.sentence_ends, block.links, title)
+            self.add_block(
+                found.text[block.start : block.end], block.sentence_ends, block.links, address or title
+            )
         at = 0
         for heading in found.headings:
             while at + 1 < len(blocks) and blocks[at].end <= heading.offset:
                 at += 1
-            if key := section_key(heading.title):
+            if key := section_key(heading.anchor or heading.title):
                 self.anchors.append((article, key, first + at))
 
-    def add_block(self, text: str, ends: list[int], links: list[Link], title: str) -> None:
+    def add_block(self, text: str, ends: list[int], links: list[LinkSpan], name: str) -> None:
         row = len(self.texts)
         encoded = text.encode()
         self.texts.append(encoded)
@@ -186,7 +195,7 @@ class _Extractor:
                 at, place[offset] = offset, size
         self.sentence_ends += [place.get(end, end) for end in ends]
         for link in links:
-            key = self.key(link.target or title)
+            key = self.key(link.target or name)
             self.link_rows.append(
                 (
                     row,
@@ -204,11 +213,13 @@ class _Extractor:
         return {
             "report": _bytes(to_json(report)),
             **_strings("titles", [title.encode() for title in self.titles]),
-            "title_keys": np.fromiter(map(name_key, self.titles), np.uint64, len(self.titles)),
+            "title_keys": _keys(self.titles),
+            **_strings("addresses", [address.encode() for address in self.addresses]),
+            "address_keys": np.array([self.key(a) if a else _NO_ADDRESS for a in self.addresses], np.uint64),
             "article_blocks": np.array(self.article_blocks, np.int32),
             **_strings("surnames", [name.encode() for name in self.surnames]),
             **_strings("redirects", [title.encode() for title in self.redirects]),
-            "redirect_from": np.fromiter(map(name_key, self.redirects), np.uint64, len(self.redirects)),
+            "redirect_from": _keys(self.redirects),
             "redirect_to": np.array(self.redirect_keys, np.uint64),
             "redirect_fragment": np.array(self.redirect_fragments, np.uint64),
             "skipped_keys": np.array(self.skipped_keys, np.uint64),
@@ -233,6 +244,10 @@ def _bytes(data: bytes) -> NDArray[np.uint8]:
     return np.frombuffer(data, np.uint8)
 
 
+def _keys(names: list[str]) -> NDArray[np.uint64]:
+    return np.fromiter(map(name_key, names), np.uint64, len(names))
+
+
 def _strings(name: str, encoded: list[bytes]) -> Arrays:
     """A string column of a shard: one blob and the lengths."""
     lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
@@ -253,9 +268,9 @@ def drop_articles(shard: Arrays, stay: NDArray[np.bool_]) -> Arrays:
     counts = shard["article_blocks"]
     block_stays = np.repeat(stay, counts)
     article_number, block_number = np.cumsum(stay) - 1, np.cumsum(block_stays) - 1
-    titles, surnames = (
+    titles, addresses, surnames = (
         [t.encode() for t, s in zip(shard_strings(shard, name), stay.tolist(), strict=True) if s]
-        for name in ("titles", "surnames")
+        for name in ("titles", "addresses", "surnames")
     )
     bounds = np.concatenate(([0], np.cumsum(shard["text_lengths"])))
     text = shard["text"].tobytes()
@@ -274,6 +289,8 @@ def drop_articles(shard: Arrays, stay: NDArray[np.bool_]) -> Arrays:
         "report": _bytes(to_json(report)),
         **_strings("titles", titles),
         "title_keys": shard["title_keys"][stay],
+        **_strings("addresses", addresses),
+        "address_keys": shard["address_keys"][stay],
         "article_blocks": counts[stay],
         **_strings("surnames", surnames),
         **_strings("text", texts),
@@ -290,6 +307,15 @@ def drop_articles(shard: Arrays, stay: NDArray[np.bool_]) -> Arrays:
         "link_key": shard["link_key"][link_stays],
         "link_fragment": shard["link_fragment"][link_stays],
     }
+
+
+def tell_apart(shard: Arrays, shared: NDArray[np.bool_]) -> Arrays:
+    """A shard in which articles that share their title with others have their address behind it."""
+    rows = zip(
+        shard_strings(shard, "titles"), shard_strings(shard, "addresses"), shared.tolist(), strict=True
+    )
+    titles = [f"{title} ({address})" if renamed else title for title, address, renamed in rows]
+    return {**shard, **_strings("titles", [title.encode() for title in titles]), "title_keys": _keys(titles)}
 
 
 def save(path: Path, arrays: Arrays) -> None:

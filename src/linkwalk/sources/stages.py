@@ -1,6 +1,6 @@
 """What workers do with one shard, stage after stage. Each stage reads files and writes one file, whole or not at all.
 
-``shard`` (a piece of the dump, cut into blocks) -> ``links`` (where its links lead) -> ``counts`` (how often surface
+``shard`` (a piece of a source, cut into blocks) -> ``links`` (where its links lead) -> ``counts`` (how often surface
 forms stand in it) -> ``edges`` (every block's row of the graph).
 """
 
@@ -22,12 +22,11 @@ from linkwalk.sources.anchors import (
     context_words,
     gather_pairs,
 )
-from linkwalk.sources.dump import Piece
 from linkwalk.sources.linker import Linker, Mentions, mark
 from linkwalk.sources.mentions import CLASSES, count_surfaces, find_mentions, hash_spans
 from linkwalk.sources.names import OUTCOMES, Names, find_keys
 from linkwalk.sources.shard import Arrays, ExtractConfig, extract, load, save, shard_strings
-from linkwalk.sources.site import Site
+from linkwalk.sources.source import Source
 
 
 def path_of(folder: Path, stage: str, number: int) -> Path:
@@ -35,11 +34,9 @@ def path_of(folder: Path, stage: str, number: int) -> Path:
     return folder / f"{stage}-{number:06}.npz"
 
 
-def extract_shard(
-    folder: Path, number: int, piece: Piece, format: str, site: Site, config: ExtractConfig
-) -> None:
-    """Stage 1: a piece of the dump becomes blocks with raw links."""
-    save(path_of(folder, "shard", number), extract(piece, format, site, config))
+def extract_shard(folder: Path, number: int, source: Source, piece: Any, config: ExtractConfig) -> None:
+    """Stage 1: a piece of a source becomes blocks with raw links."""
+    save(path_of(folder, "shard", number), extract(source, piece, config))
 
 
 class Layout:
@@ -82,7 +79,7 @@ def resolve_shard(folder: Path, number: int, hide: float = 0.0) -> None:
             OUTCOMES[-1 - code]: count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)
         },
         "sections": {"found": int((section >= 0).sum()), "not found": int((section < 0).sum())},
-        "redirected": int((names.title_keys[articles[found]] != shard["link_key"][found]).sum()),
+        "redirected": int((~names.is_own(articles[found], shard["link_key"][found])).sum()),
     }
 
     base = int(layout.article_base[number])

@@ -20,11 +20,11 @@ from linkwalk.sources.inline import (
     surplus,
     tidy,
 )
-from linkwalk.sources.lines import Aside, Heading, Link, Scan
+from linkwalk.sources.lines import Aside, Heading, LinkSpan, Scan
 from linkwalk.sources.site import ARTICLE, CATEGORY, FILE, INTERLANGUAGE, INTERWIKI, Site
 from linkwalk.sources.tags import CLOSERS, DROPPED, TRACES, match_tag
 
-__all__ = ["Heading", "Link", "Scan", "ScanOptions", "scan"]
+__all__ = ["Heading", "LinkSpan", "Scan", "ScanOptions", "scan"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -282,7 +282,7 @@ class _Scanner(Output):
             self.decoded_link(kind, name, label or " ", trail)
         return start + 2 + len(trail)
 
-    def caption(self, label: str, links: list[Link]) -> None:
+    def caption(self, label: str, links: list[LinkSpan]) -> None:
         """Set a picture's caption aside: the last part of its label that is no option."""
         self.count("file")
         begin, end = 0, len(label)
@@ -295,7 +295,7 @@ class _Scanner(Output):
         self.count("in caption", len(links) - len(inside))
         self.set_aside(label[begin : max(end, begin)], lines.shift(inside, -begin))
 
-    def set_aside(self, caption: str, links: list[Link]) -> None:
+    def set_aside(self, caption: str, links: list[LinkSpan]) -> None:
         """Put a caption beside the text."""
         if self.captions and caption:
             self.asides.append(Aside(len(self.pieces), [lines.squeeze(caption, links)]))

@@ -3,9 +3,10 @@
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
@@ -15,16 +16,19 @@ from typing import Any
 from linkwalk.errors import LinkwalkError
 
 
-class Workers:
+class WorkerPool:
     """Runs tasks, at most a few ahead of what is done, so that a fast reader does not fill the memory."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, folders: Sequence[str] = ()) -> None:
+        """``folders`` are where workers find modules, beside where they would look anyway."""
         self.count = count
         self._pool: ProcessPoolExecutor | None = None
         if count > 1:
             # Spawned, not forked: the same on every system, and safe beside the threads of the progress display.
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(count, mp_context=context, initializer=_start_worker)
+            self._pool = ProcessPoolExecutor(
+                count, mp_context=context, initializer=_start_worker, initargs=(list(folders),)
+            )
 
     def run(
         self, tasks: Iterable[tuple[Callable[..., Any], tuple[Any, ...]]], done: Callable[[], None]
@@ -47,11 +51,11 @@ class Workers:
                 done()
         except BrokenProcessPool:
             raise LinkwalkError(
-                "a worker process died, perhaps for want of memory: run the same command again with fewer --workers; "
+                "a worker process died, perhaps for want of memory: run the same command again with fewer workers; "
                 "what is finished is kept"
             ) from None
 
-    def __enter__(self) -> "Workers":
+    def __enter__(self) -> "WorkerPool":
         return self
 
     def __exit__(
@@ -61,8 +65,9 @@ class Workers:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _start_worker() -> None:
+def _start_worker(folders: list[str]) -> None:
     """Leave Ctrl-C to the parent, and do not outlive it."""
+    sys.path += [folder for folder in folders if folder not in sys.path]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     if parent is not None:

@@ -10,23 +10,21 @@ from pathlib import Path
 import pytest
 
 from linkwalk.errors import InputError
-from linkwalk.sources import dump as module
-from linkwalk.sources.dump import StreamRange, open_dump
-from linkwalk.sources.pages import parse_jsonl, parse_xml
+from linkwalk.sources import mediawiki, packed
+from linkwalk.sources.formats import open_source
+from linkwalk.sources.mediawiki import StreamRange
 from tests.conftest import HEADER, P, cut_anywhere, multistream, pack, prose, to_xml, write_dump
 
 
 def read(path: Path) -> tuple[list[str], Counter[str]]:
     """Titles of a dump's pages in order, and its damage."""
-    dump, titles, damage = open_dump(path), [], Counter[str]()
+    dump, titles, damage = open_source(path), [], Counter[str]()
     position = 0
-    for piece, reached in dump.pieces():
-        assert position <= reached <= dump.size
-        position = reached
-        for chunk in piece.read():
-            damage.update(chunk.damage)
-            parse = parse_xml if dump.format == "xml" else parse_jsonl
-            titles += [page.title for page in parse(chunk.data, damage)]
+    for piece, size in dump.pieces():
+        assert size >= 0
+        position += size
+        titles += [page.title for page in dump.documents(piece, damage)]
+    assert position <= path.stat().st_size
     return titles, damage
 
 
@@ -44,26 +42,26 @@ TITLES = [page.title for page in pages(50)]
 def test_every_packing_in_chunks_of_any_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, chunk_bytes: int
 ) -> None:
-    monkeypatch.setattr(module, "CHUNK_BYTES", chunk_bytes)
-    monkeypatch.setattr(module, "_READ_BYTES", 777)
+    monkeypatch.setattr(packed, "CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(packed, "READ_BYTES", 777)
     path = write_dump(tmp_path / f"x{suffix}", pages(50))
     assert read(path) == (TITLES, {})
-    assert (len(list(open_dump(path).pieces())) > 1) == (chunk_bytes < 2000)
+    assert (len(list(open_source(path).pieces())) > 1) == (chunk_bytes < 2000)
 
 
 def test_the_name_of_the_file_says_nothing(tmp_path: Path) -> None:
     path = tmp_path / "dump.dat"
     path.write_bytes(bz2.compress(b"\xef\xbb\xbf\n" + to_xml(pages(3))))
     assert read(path) == (TITLES[:3], {})
-    assert open_dump(path).packing == "bzip2"
+    assert packed.packing_of(path) == "bzip2"
 
 
 @pytest.mark.parametrize("range_bytes", [1, 500, 3000])
 def test_multistream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, range_bytes: int) -> None:
-    monkeypatch.setattr(module, "_RANGE_BYTES", range_bytes)
+    monkeypatch.setattr(mediawiki, "RANGE_BYTES", range_bytes)
     path = tmp_path / "x.xml.bz2"
     path.write_bytes(b"".join(multistream(pages(50))))
-    pieces = [piece for piece, _ in open_dump(path).pieces()]
+    pieces = [piece for piece, _ in open_source(path).pieces()]
     assert len(pieces) > 1
     assert all(isinstance(piece, StreamRange) for piece in pieces)
     assert read(path) == (TITLES, {})
@@ -72,15 +70,15 @@ def test_multistream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, range_byte
 @pytest.mark.parametrize("seed", range(20))
 def test_streams_cut_at_any_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     rng = random.Random(seed)
-    monkeypatch.setattr(module, "_RANGE_BYTES", rng.choice([1, 200, 1000]))
-    monkeypatch.setattr(module, "_READ_BYTES", rng.choice([3, 100, 1 << 20]))
+    monkeypatch.setattr(mediawiki, "RANGE_BYTES", rng.choice([1, 200, 1000]))
+    monkeypatch.setattr(packed, "READ_BYTES", rng.choice([3, 100, 1 << 20]))
     path = tmp_path / "x.xml.bz2"
     path.write_bytes(b"".join(cut_anywhere(to_xml(pages(50)), rng.choice([5, 30, 200]), seed)))
     assert read(path) == (TITLES, {})
 
 
 def test_a_tag_cut_anywhere_between_two_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_RANGE_BYTES", 1)
+    monkeypatch.setattr(mediawiki, "RANGE_BYTES", 1)
     data = to_xml(pages(4))
     path = tmp_path / "x.xml.bz2"
     second = [match.start() for match in re.finditer(rb"<page>|</page>|</mediawiki>", data)][2:]
@@ -100,7 +98,7 @@ def test_empty_streams_and_zeros_behind_streams_are_no_damage(tmp_path: Path) ->
 
 
 def test_a_damaged_stream_costs_its_own_pages_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_RANGE_BYTES", 2000)
+    monkeypatch.setattr(mediawiki, "RANGE_BYTES", 2000)
     streams = multistream(pages(30), per_stream=3)
     path = tmp_path / "x.xml.bz2"
     for at in (
@@ -118,7 +116,7 @@ def test_a_damaged_stream_costs_its_own_pages_only(tmp_path: Path, monkeypatch: 
 
 
 def test_a_damaged_stream_among_streams_cut_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_RANGE_BYTES", 1500)
+    monkeypatch.setattr(mediawiki, "RANGE_BYTES", 1500)
     streams = cut_anywhere(to_xml(pages(50)), 40)
     path = tmp_path / "x.xml.bz2"
     for number in range(2, len(streams) - 1, 3):
@@ -147,7 +145,7 @@ def test_a_file_cut_off_keeps_its_whole_pages(
 
 
 def test_a_multistream_file_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_RANGE_BYTES", 2000)
+    monkeypatch.setattr(mediawiki, "RANGE_BYTES", 2000)
     streams = cut_anywhere(to_xml(pages(50)), 20)
     path = tmp_path / "x.xml.bz2"
     stops = 0
@@ -169,11 +167,10 @@ def test_a_multistream_file_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_a_page_too_large_costs_itself_and_little_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streams: bool
 ) -> None:
-    monkeypatch.setattr(module, "MAX_PAGE_BYTES", 50_000)
-    monkeypatch.setattr("linkwalk.sources.pages.MAX_PAGE_BYTES", 50_000)
-    monkeypatch.setattr(module, "CHUNK_BYTES", 10_000)
-    monkeypatch.setattr(module, "_READ_BYTES", 1000)
-    monkeypatch.setattr(module, "_RANGE_BYTES", 300)
+    monkeypatch.setattr(packed, "MAX_PAGE_BYTES", 50_000)
+    monkeypatch.setattr(packed, "CHUNK_BYTES", 10_000)
+    monkeypatch.setattr(packed, "READ_BYTES", 1000)
+    monkeypatch.setattr(mediawiki, "RANGE_BYTES", 300)
     for size in (51_000, 300_000):
         some = [*pages(5), P("Giant", "x" * size), *pages(10)[5:]]
         path = tmp_path / "x.xml.bz2"
@@ -182,10 +179,9 @@ def test_a_page_too_large_costs_itself_and_little_memory(
 
 
 def test_a_line_too_large_costs_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_PAGE_BYTES", 50_000)
-    monkeypatch.setattr("linkwalk.sources.pages.MAX_PAGE_BYTES", 50_000)
-    monkeypatch.setattr(module, "CHUNK_BYTES", 10_000)
-    monkeypatch.setattr(module, "_READ_BYTES", 1000)
+    monkeypatch.setattr(packed, "MAX_PAGE_BYTES", 50_000)
+    monkeypatch.setattr(packed, "CHUNK_BYTES", 10_000)
+    monkeypatch.setattr(packed, "READ_BYTES", 1000)
     for size in (51_000, 300_000):
         some = [*pages(5), P("Giant", "x" * size), *pages(10)[5:]]
         assert read(write_dump(tmp_path / "x.jsonl", some)) == (TITLES[:10], {"too large": 1})
@@ -207,7 +203,7 @@ def test_what_looks_like_ten_thousand_streams_is_given_up_quickly(tmp_path: Path
     path = tmp_path / "x.bz2"
     path.write_bytes(b"BZh91AY&SY" * 50_000)
     with pytest.raises(InputError, match="cannot be unpacked"):
-        open_dump(path)
+        open_source(path)
     path.write_bytes(bz2.compress(to_xml(pages(3))) + b"BZh91AY&SY" * 20_000)
     assert read(path)[0] == TITLES[:3]
 
@@ -216,11 +212,11 @@ def test_the_site_is_read(tmp_path: Path) -> None:
     header = HEADER.replace(b'xml:lang="en"', b'xml:lang="ltg"').replace(b">Category<", b">Kategoreja<")
     path = tmp_path / "x.xml"
     path.write_bytes(header + P("A", "a").xml() + b"</mediawiki>")
-    site = open_dump(path).site
+    site = open_source(path).site
     assert (site.name, site.dbname, site.language, site.first_letter) == ("Testwiki", "testwiki", "ltg", True)
     assert site.namespaces["Kategoreja"] == 14
     path.write_bytes(header.replace(b"<case>first-letter", b"<case>case-sensitive") + P("a", "a").xml())
-    assert not open_dump(path).site.first_letter
+    assert not open_source(path).site.first_letter
 
 
 @pytest.mark.parametrize(
@@ -247,16 +243,16 @@ def test_what_is_no_dump_is_refused(tmp_path: Path, content: bytes, expected: st
     path = tmp_path / "x"
     path.write_bytes(content)
     with pytest.raises(InputError, match=expected):
-        open_dump(path)
+        open_source(path)
 
 
 def test_paths_that_are_no_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
-        open_dump(tmp_path / "missing.xml")
+        open_source(tmp_path / "missing.xml")
     with pytest.raises(InputError, match="is a folder"):
-        open_dump(tmp_path)
+        open_source(tmp_path)
     with pytest.raises(InputError, match="no plain file"):
-        open_dump(Path("/dev/null"))
+        open_source(Path("/dev/null"))
 
 
 def test_two_exports_one_behind_the_other(tmp_path: Path) -> None:

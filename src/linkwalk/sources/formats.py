@@ -1,0 +1,67 @@
+"""Which source reads a path: the one that is named, or the first that recognises it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from linkwalk.errors import InputError
+from linkwalk.parts import import_part, is_part
+from linkwalk.sources import packed
+from linkwalk.sources.jsonlines import JsonLines
+from linkwalk.sources.mediawiki import MediaWiki
+from linkwalk.sources.source import Source
+
+
+class Format(Protocol):
+    """A class of sources that are known by what they begin with."""
+
+    def __call__(self, path: Path) -> Source:
+        """The source at a path."""
+        ...
+
+    def recognises(self, path: Path, head: bytes | None) -> bool | None:
+        """Whether it reads a file that begins so, unpacked, or (None) a folder; None where more of it would tell."""
+        ...
+
+
+FORMATS: dict[str, Format] = {"mediawiki": MediaWiki, "jsonlines": JsonLines}
+"""Name -> format, in the order in which they are asked."""
+_MEMBERS = ("path", "files", "version", "site", "pieces", "documents")
+
+
+def open_source(path: Path, format: str | None = None) -> Source:
+    """The source at a path, of the format named: one of ``FORMATS``, or ``package.module:Name``."""
+    if format is None:
+        return _recognise(path)(path)
+    if format in FORMATS:
+        return FORMATS[format](path)
+    if not is_part(format):
+        raise InputError(f"no format {format!r}: there are {', '.join(FORMATS)}, and package.module:Name")
+    if not path.exists():
+        raise InputError(f"no such file: {path}")
+    make: Callable[[Path], Any] = import_part(format, "source")
+    if not callable(make):
+        raise InputError(f"{format} is neither a class of sources nor a function that makes one of a path")
+    source: Source = make(path)
+    if missing := [name for name in _MEMBERS if not hasattr(source, name)]:
+        raise InputError(f"{format} makes no source: it lacks {', '.join(missing)}")
+    return source
+
+
+def _recognise(path: Path) -> Format:
+    """The first format that reads what is at a path."""
+    if path.is_dir():
+        asked = [kind for kind in FORMATS.values() if kind.recognises(path, None)]
+        if asked:
+            return asked[0]
+    asked = list(FORMATS.values())
+    for head in packed.heads(path, packed.packing_of(path)):
+        answers = [(kind, kind.recognises(path, head)) for kind in asked]
+        asked = [kind for kind, answer in answers if answer is not False]
+        if sure := [kind for kind, answer in answers if answer]:
+            return sure[0]
+        if not asked:
+            break
+    raise InputError(
+        f"{path} is not a MediaWiki export (no <mediawiki> element) nor JSON lines of `title` and `text`"
+    )

@@ -1,0 +1,60 @@
+"""What a graph is built from: a source says what it reads, cuts it into pieces, and turns a piece into documents.
+
+A source of one's own is a class with these members in a file of one's own: see docs/extending.md. It is made from a
+path and sent to worker processes with every piece, so it holds paths and options, and no open files.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from linkwalk.sources import packed
+from linkwalk.sources.documents import Document, Wikitext
+from linkwalk.sources.site import Site
+
+
+class Source(Protocol):
+    """Something that documents come from."""
+
+    @property
+    def path(self) -> Path:
+        """Where it is: a file or a folder."""
+        ...
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """All that is read, in order: a graph is up to date while their names and bytes are the same."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """What else the documents follow from: the format's name and number, options; empty where there is nothing."""
+        ...
+
+    @property
+    def site(self) -> Site:
+        """What it says about itself: its name, its language, how titles are written."""
+        ...
+
+    def pieces(self) -> Iterable[tuple[Any, int]]:
+        """What one worker reads at a time, the same whenever it is asked: plain values, each with its size in bytes."""
+        ...
+
+    def documents(self, piece: Any, damage: Counter[str]) -> Iterator[Document | Wikitext]:
+        """The documents of a piece; what is wrong with it is counted by kind, and its good documents are kept."""
+        ...
+
+
+def in_groups(files: Iterable[Path]) -> Iterator[tuple[list[Path], int]]:
+    """Pieces of many small files: as many to a piece as are worth a worker's while."""
+    group: list[Path] = []
+    size = 0
+    for file in files:
+        group.append(file)
+        size += file.stat().st_size
+        if size >= packed.CHUNK_BYTES:
+            yield group, size
+            group, size = [], 0
+    if group:
+        yield group, size

@@ -41,7 +41,8 @@ def made(workspace: Path, word: str) -> Path:
 
 def title(served: Served) -> str:
     """The first word of the first page: which wiki a server answers from; a connection each, so that all get some."""
-    answer = httpx.get(f"{served.url}/api/v1/block/0", timeout=60)
+    # There is no TLS: to read all certificates for each of hundreds of questions takes longer than the answers.
+    answer = httpx.get(f"{served.url}/api/v1/block/0", timeout=60, verify=False)
     assert answer.status_code == 200, answer.text
     return str(answer.json()["place"]["title"]).split()[0]
 

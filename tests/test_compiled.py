@@ -88,6 +88,7 @@ def test_everything_is_compiled_in_one_place() -> None:
         assert not {name.rpartition(".")[2] for name in named} & _COMPILERS, path
 
 
+@pytest.mark.slow
 def test_damaged_graphs_end_in_an_error_and_never_in_a_crash() -> None:
     """Every operation on some hundred graphs; the output's last line is the one that failed."""
     command = [sys.executable, "-X", "faulthandler", "-m", "tests.damaged", "300"]

@@ -69,6 +69,7 @@ def test_paragraphs_come_once(ask: Any, known: Wiki) -> None:
     assert scores == sorted(scores, reverse=True)
 
 
+@pytest.mark.slow
 @BOTH
 def test_the_path_can_be_walked(ask: Any, walked: Wiki) -> None:
     words = " ".join(walked.graph.texts[3].split()[:8])
@@ -160,6 +161,7 @@ def blocks() -> list[str]:
     return re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "adapters.md").read_text("utf-8"), re.DOTALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", blocks())
 def test_the_examples_run(
     code: str,

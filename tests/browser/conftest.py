@@ -37,11 +37,12 @@ BLOCKS = 120
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say plainly why nothing here can be run, where that is so."""
-    if not CHROMIUM.is_file():
-        skip = pytest.mark.skip(reason=f"the page is tested in {CHROMIUM}: apt-get install chromium")
-        for item in items:
-            if Path(__file__).parent in item.path.parents:
+    """Mark what is run in a browser, and say plainly why it cannot be, where that is so."""
+    skip = pytest.mark.skip(reason=f"the page is tested in {CHROMIUM}: apt-get install chromium")
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker("browser")
+            if not CHROMIUM.is_file():
                 item.add_marker(skip)
 
 

@@ -210,6 +210,7 @@ def test_damage_is_counted_and_the_rest_kept(run: Run, tmp_path: Path, name: str
     assert_refused(run(*args, "--strict"), "damaged")  # even though the graph is there
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["[[", "{{", "{|\n", "<ref>", "[[a|", "{{{", "'''", "<!--", "]]", ".", "=", "&#"]
 )
@@ -264,6 +265,7 @@ def run_apart(*args: object, limit: int = 0) -> subprocess.CompletedProcess[str]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "sizes"), [(1, (100, 900, 1800)), (2, (1400,))])
 def test_a_full_disk(large: Path, whole: Path, tmp_path: Path, workers: int, sizes: tuple[int, ...]) -> None:
     disk = tmp_path / "disk"
@@ -301,6 +303,7 @@ def test_a_full_disk(large: Path, whole: Path, tmp_path: Path, workers: int, siz
     assert refused >= (len(sizes) + 1) // 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="needs limits on the size of files")
 @pytest.mark.parametrize("limit", [1000, 40_000, 300_000])
 def test_a_limit_on_files(large: Path, tmp_path: Path, limit: int) -> None:

@@ -96,6 +96,7 @@ def test_anchors_of_another_wiki(run: Run, tmp_path: Path) -> None:
     assert run(*args).json()["counts"]["edges_by_kind"]["entity"] == 1
 
 
+@pytest.mark.slow
 def test_a_build_as_people_run_it(dump: Path, tmp_path: Path) -> None:
     command = [
         sys.executable,
@@ -113,6 +114,7 @@ def test_a_build_as_people_run_it(dump: Path, tmp_path: Path) -> None:
     assert Graph.open(tmp_path / "wiki").articles == 2
 
 
+@pytest.mark.slow
 def test_a_reader_who_leaves_early(dump: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "linkwalk", "build", str(dump), "-o", str(tmp_path / "wiki"), "--json"]
     process = subprocess.Popen([*command, "-q"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -18,6 +18,7 @@ from tests.graph.conftest import Page, write_graph
 
 Run = Callable[..., Ran]
 COMMAND = [sys.executable, "-m", "linkwalk", "demo"]
+pytestmark = pytest.mark.slow
 
 
 def test_each_step_is_a_command_that_can_be_typed(demo_run: DemoRun) -> None:

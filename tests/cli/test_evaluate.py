@@ -137,6 +137,7 @@ def test_embeddings_of_another_graph_are_refused(run: Run, embedded: Path) -> No
     assert "another graph" in ran.err
 
 
+@pytest.mark.slow
 def test_sentence_search(run: Run, embedded_world: Path) -> None:
     import shlex
 

@@ -107,6 +107,7 @@ def test_the_reranker_that_ships(encyclopedia: Path, run: Run) -> None:
     assert run(*asked).json() == answer, "it is what one gets unasked"
 
 
+@pytest.mark.slow
 def test_how_many_sentences_the_cross_encoder_reads(encyclopedia: Path, run: Run) -> None:
     asked = ("find", encyclopedia, QUESTION, "--navigation", "none", "--rerank", "cross", "--json", "-k", 60)
     read = {}

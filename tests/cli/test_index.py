@@ -98,6 +98,7 @@ def test_a_damaged_index(wiki: Path, run: Callable[..., Ran]) -> None:
     assert run("index", wiki, "--json", "-q").json()["whole"], "what cannot be opened is made anew"
 
 
+@pytest.mark.slow
 def test_two_at_once(edition: Path) -> None:
     wiki = edition
     command = [sys.executable, "-m", "linkwalk", "index", str(wiki), "--force", "-q"]

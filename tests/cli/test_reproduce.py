@@ -39,6 +39,7 @@ def trained(wiki: Path) -> dict[str, float]:
     }
 
 
+@pytest.mark.slow
 def test_tables_share_policies_and_results(run: Run, wiki: Path) -> None:
     first = run("reproduce", "table1", wiki, *TINY, "--json").json()
     assert (first["what"], first["quick"], first["updates"], first["episodes"]) == ("table1", True, 3, 20)
@@ -209,6 +210,7 @@ def test_no_such_workspace(run: Run, tmp_path: Path) -> None:
     assert "no such workspace" in ran.err
 
 
+@pytest.mark.slow
 def test_sentence_search(run: Run, wiki: Path, tmp_path: Path) -> None:
     assert run("embed", wiki, "-q").status == 0
     options = [option if option != "random" else "minilm" for option in TINY]

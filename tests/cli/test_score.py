@@ -206,6 +206,7 @@ def test_rows_side_by_side(tiny: Path, tmp_path: Path, run: Run) -> None:
     assert "+42.3 %" in table
 
 
+@pytest.mark.slow
 def test_table6_with_a_cross_encoder(tiny: Path, tmp_path: Path, run: Run) -> None:
     from linkwalk.embed.encoder import open_encoder
     from linkwalk.embed.model import find_model

@@ -46,6 +46,7 @@ def test_without_the_server_s_packages(run: Run, wiki: Path, monkeypatch: pytest
     refused(run("serve", wiki), "uvicorn is not installed", "linkwalk[serve]")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("pause", [0, 0.05, 0.3])
 def test_ctrl_c_again_and_again_is_no_error(wiki: Path, workers: int, pause: float) -> None:

@@ -151,6 +151,7 @@ def test_damaged_policies_are_not_listed_and_refused_by_name(run: Run, wiki: Pat
     assert "whole.partial" not in ran.err
 
 
+@pytest.mark.slow
 def test_damage_to_what_ships_is_mended_by_installing_it_again(wiki: Path, tmp_path: Path) -> None:
     package = Path(demo.__file__).parents[1]
     shutil.copytree(package, tmp_path / "linkwalk", ignore=shutil.ignore_patterns("__pycache__"))

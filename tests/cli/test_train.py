@@ -196,6 +196,7 @@ def readable(embedded_world: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(embedded_world, tmp_path / "readable"))
 
 
+@pytest.mark.slow
 def test_a_policy_learns_to_read(run: Run, readable: Path) -> None:
     shipped = {path.name: path.read_bytes() for path in demo.policy_path().iterdir()}
     made = run("train", readable, "--target", "compass", "--name", "mine", *READ, "--json", "-q")

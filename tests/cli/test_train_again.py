@@ -135,6 +135,7 @@ def start(step: int, folder: Path, *args: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
+@pytest.mark.slow
 def test_a_killed_training_goes_on_to_the_same_weights(run: Run, embedded: Path) -> None:
     """Killed after a save, then as it begins to put the policy in its place."""
     policies = embedded / "policies"
@@ -177,6 +178,7 @@ def test_what_a_killed_training_left_is_removed(run: Run, embedded: Path) -> Non
     assert names(policies) == ["other", "ours.partial"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["cut off", "flipped", "no rows"])
 def test_what_a_stopped_training_left_is_damaged(run: Run, embedded: Path, damage: str) -> None:
     ruin = (*QUICK, "--set", "learning_rate=1e30", "--set", "updates=60", "--checkpoint-every", "10")
@@ -198,6 +200,7 @@ def test_what_a_stopped_training_left_is_damaged(run: Run, embedded: Path, damag
     assert "is damaged" not in run("train", embedded, *ruin, "-q", "--restart").err
 
 
+@pytest.mark.slow
 def test_two_at_once(run: Run, embedded: Path) -> None:
     """One is refused, the other leaves a whole policy."""
     policies = embedded / "policies"
@@ -274,6 +277,7 @@ def test_a_damaged_target_encoder_is_trained_again_by_force(run: Run, readable: 
     assert list(faults(folder, "policy")) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("older", [False, True])
 @pytest.mark.parametrize("had_one", [False, True])
 def test_killed_at_any_step_the_policy_is_whole(

@@ -256,6 +256,7 @@ def asked(wiki: Path, path: Path) -> Path:
     return write(path, records)
 
 
+@pytest.mark.slow
 def test_a_target_encoder_is_tuned(run: Run, world: Path, tmp_path: Path) -> None:
     path = asked(world, tmp_path / "claims.jsonl")
     base = ("train", world, "--target", "compass", "--queries", path, "--part", "all")

@@ -251,6 +251,7 @@ def test_a_damaged_shard_is_made_again(graph: Graph, tmp_path: Path) -> None:
     assert files(tmp_path / "wiki") == files(tmp_path / "wiki", "whole")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("graph")
 def test_two_at_once(tmp_path: Path) -> None:
     words = [

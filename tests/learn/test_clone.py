@@ -83,6 +83,7 @@ def test_a_dead_end_ends_the_journey() -> None:
     assert found.success.tolist() == [False, False, True]
 
 
+@pytest.mark.slow
 def test_training_needs_no_more_than_torch_and_numba() -> None:
     """So that it runs on a machine with a GPU and little else."""
     code = "import linkwalk.learn.clone, linkwalk.recipes, linkwalk.embed, sys; print(*sys.modules)"

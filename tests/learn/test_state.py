@@ -46,6 +46,7 @@ def without_clock(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{k: v for k, v in row.items() if k not in ("seconds", "updates_per_second")} for row in rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recipe", "settings", "held_out"),
     [

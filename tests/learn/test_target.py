@@ -154,6 +154,7 @@ def measure(
     return {name: value.item() for name, value in found._asdict().items()}
 
 
+@pytest.mark.slow
 def test_training_lowers_the_loss(
     graph: Graph, table: Embeddings, encoder: TransformerEncoder, tmp_path: Path
 ) -> None:

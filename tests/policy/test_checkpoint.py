@@ -212,6 +212,7 @@ def test_linking_where_there_are_no_links(tmp_path: Path, monkeypatch: pytest.Mo
         assert (tmp_path / new / "inner" / "y").read_text() == "inner/y"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("there", [False, True])
 def test_killed_at_any_step_it_is_whole_and_the_training_is_there(there: bool, folder: Path) -> None:
     """Until the policy is in its place, the training can go on; afterwards the policy is the new one."""

@@ -227,6 +227,7 @@ def test_what_lies_in_the_way_is_cleared(tmp_path: Path) -> None:
     assert contents(tmp_path / "elsewhere" / "index") == before, "what is another's stays as it was"
 
 
+@pytest.mark.slow
 def test_opened_while_another_takes_its_place(tmp_path: Path) -> None:
     graph = write(tmp_path, pages(8))
     index(tmp_path, graph)
@@ -271,6 +272,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_killed_at_any_time_an_index_is_the_old_or_the_new(tmp_path: Path) -> None:
     wiki = pages(9)
     graphs = [write(tmp_path / "a", wiki), write(tmp_path / "b", wiki | {"Number 1": ["zeppelin"]}, name="b")]

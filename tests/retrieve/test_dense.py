@@ -134,6 +134,7 @@ def noise(partial: Path) -> None:
     write_json(partial / "begun.json", read_json(partial / "begun.json", "") | {"sha256": checksum(saved)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "damage",
     [
@@ -237,6 +238,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_killed_at_any_time_an_index_is_the_old_or_the_new(made: Path, tmp_path: Path) -> None:
     workspace = Path(shutil.copytree(made, tmp_path / "wiki"))
     table, rng = Embeddings.open(workspace), np.random.default_rng()

@@ -354,6 +354,7 @@ def _append(path: Path, who: int) -> None:
         append(path, {"who": who, "number": number, "filler": "x" * 3000}, 1 << 30)
 
 
+@pytest.mark.slow
 def test_lines_of_several_processes_do_not_mix(tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     workers = [get_context("spawn").Process(target=_append, args=(path, who)) for who in range(2)]
@@ -581,6 +582,7 @@ def test_hostile_content_is_data(client: httpx.Client, wiki: Wiki) -> None:
     assert "<script>" in message
 
 
+@pytest.mark.slow
 def test_warm_servers_have_opened_what_they_need(small: Path) -> None:
     wiki = Wiki.open(small)
     app = create_app(wiki, warm=True)

@@ -213,6 +213,7 @@ def test_five_hundred_at_once(server: Served, asked: httpx.Client) -> None:
     assert server.memory() - before < 80 * MEGABYTE
 
 
+@pytest.mark.slow
 def test_several_workers_count_together_and_leave_quietly(small: object) -> None:
     with process(small, "--lazy", "--workers", 2) as served:
         answers = 0

@@ -249,6 +249,7 @@ def test_only_this_machine_is_answered(call: Spoken) -> None:
     assert httpx.post(call.url, json=message | {"x": "y" * 10**6}, headers=headers).status_code == 413
 
 
+@pytest.mark.slow
 def test_nothing_but_the_protocol_is_printed(bare: Path) -> None:
     with subprocess.Popen(
         command(bare), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -5,9 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.serve.conftest import Served
 
 
+@pytest.mark.slow
 def test_the_description_holds(server: Served, tmp_path: Path) -> None:
     """All checks, all phases; examples are drawn anew in every run but in continuous integration, as elsewhere."""
     command = [

@@ -24,6 +24,8 @@ from tests.conftest import P, prose, write_dump
 from tests.serve.conftest import Served, process, serving
 from tests.serve.test_api import bad, good
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def wiki(tmp_path: Path) -> Path:

@@ -79,6 +79,7 @@ def test_the_same_graph_from_many_streams(
     assert_same_files(graph_files(tmp_path / "wiki"), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk_bytes", [1, 4000, 30_000])
 def test_the_same_graph_wherever_the_dump_is_cut(
     tmp_path: Path,
@@ -105,6 +106,7 @@ def test_the_same_graph_from_several_files(
     assert_same_files(graph_files(tmp_path / "wiki"), expected)
 
 
+@pytest.mark.slow
 def test_the_same_graph_from_two_workers(tmp_path: Path, pages: list[P], expected: dict[str, bytes]) -> None:
     parts = [write_dump(tmp_path / f"{i}.xml", pages[i::1][:9]) for i in range(0, len(pages), 9)]
     build(parts, tmp_path / "wiki", workers=2)

@@ -181,6 +181,7 @@ def test_a_damaged_tag_between_two_ranges(tmp_path: Path, monkeypatch: pytest.Mo
             assert read(path) == expected, cut - border
 
 
+@pytest.mark.slow
 def test_a_damaged_build_does_not_depend_on_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mediawiki, "RANGE_BYTES", 1)
     data = hit(lose(WHOLE, rb"</page>\s*<page>", 3), b"<page>", 2)

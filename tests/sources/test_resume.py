@@ -97,6 +97,7 @@ def check_resumed(
     assert_same_files(files, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "count", "workers"),
     [
@@ -128,6 +129,7 @@ def test_killed_in_a_stage(
     check_resumed(script, dump, workspace, expected, workers=1)
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_at_random(
     script: Path, dump: Path, expected: dict[str, bytes], tmp_path: Path
 ) -> None:
@@ -153,6 +155,7 @@ def test_finished_shards_are_not_made_again(script: Path, tmp_path: Path) -> Non
     assert shard.stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stage", ["shard", "links", "edges"])
 def test_a_shard_that_a_power_failure_cut_short_is_made_again(
     script: Path, dump: Path, expected: dict[str, bytes], tmp_path: Path, stage: str
@@ -167,6 +170,7 @@ def test_a_shard_that_a_power_failure_cut_short_is_made_again(
     check_resumed(script, dump, workspace, expected, workers=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
 def test_interrupted_from_the_keyboard(
     script: Path, dump: Path, expected: dict[str, bytes], tmp_path: Path, workers: int
@@ -187,6 +191,7 @@ def test_interrupted_from_the_keyboard(
     check_resumed(script, dump, workspace, expected, workers=1)
 
 
+@pytest.mark.slow
 def test_other_options_discard_what_was_begun(script: Path, dump: Path, tmp_path: Path) -> None:
     workspace = tmp_path / "wiki"
     partial = workspace / "graph.partial"
@@ -198,6 +203,7 @@ def test_other_options_discard_what_was_begun(script: Path, dump: Path, tmp_path
     assert_same_files(graph_files(workspace), graph_files(tmp_path / "fresh"))
 
 
+@pytest.mark.slow
 def test_the_old_graph_stays_readable_until_the_new_one_is_there(
     script: Path, dump: Path, expected: dict[str, bytes], tmp_path: Path
 ) -> None:

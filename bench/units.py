@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from linkwalk.graph.csr import Csr
-from linkwalk.navigate import Baseline, BaselineConfig, Episodes, HalfUnits, Units, unit_rows
+from linkwalk.navigate import Episodes, HalfUnits, Units, open_baseline, unit_rows
 from report import hardware
 from synthetic import in_memory
 
@@ -52,7 +52,7 @@ def measure(form: str, path: Path, graph: Csr, episodes: int, results: Any) -> N
     rng = np.random.default_rng(1)
     asked = Episodes.of(*(rng.integers(0, graph.nodes, episodes).tolist() for _ in range(2)))
     for name in AGENTS:
-        agent = Baseline(BaselineConfig(name=name), graph, vectors, workers=2)
+        agent = open_baseline(name, graph, vectors, workers=2)
         agent.run(Episodes.of([0], [1]), budget=2)
         began = time.perf_counter()
         steps = int(agent.run(asked, budget=BUDGET).steps.sum())

@@ -16,7 +16,7 @@ from linkwalk.embed import Embeddings
 from linkwalk.evaluate import TaskConfig, compare
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.store import KINDS, Graph
-from linkwalk.navigate import REFERENCE, Agent, Baseline, BaselineConfig, unit_rows
+from linkwalk.navigate import REFERENCE, Agent, open_baseline, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.policy.checkpoint import load_direction
 
@@ -44,8 +44,7 @@ def main() -> None:
         ("without", sparse, transpose(sparse)),
     ):
         agents: list[Agent] = [
-            Baseline(BaselineConfig(name=name), forward, units, workers=2)
-            for name in (REFERENCE, "greedy-map")
+            open_baseline(name, forward, units, workers=2) for name in (REFERENCE, "greedy-map")
         ]
         agents.append(Guided("compass", guide, forward, units, workers=2))
         lines: dict[str, list[dict[str, object]]] = {agent.name: [] for agent in agents}

@@ -24,7 +24,7 @@ from linkwalk.embed import Embeddings, Encoder
 from linkwalk.evaluate import Result, SentenceQueries, TaskConfig, compare
 from linkwalk.graph.store import Graph
 from linkwalk.learn.target import Sentences, TargetConfig, config_to_json, train_target
-from linkwalk.navigate import REFERENCE, Agent, Baseline, BaselineConfig, unit_rows
+from linkwalk.navigate import REFERENCE, Agent, open_baseline, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.policy.checkpoint import load_policy
 from linkwalk.policy.heads import Compass
@@ -54,17 +54,11 @@ SWEEP: tuple[tuple[str, ...], ...] = (
 REFERENCE_LABEL = "greedy-unvisited, sentence"
 
 
-class Named(Baseline):
+def named(label: str, name: str, graph: Graph, units: Any) -> Agent:
     """A baseline under another name."""
-
-    def __init__(self, label: str, name: str, graph: Graph, units: Any) -> None:
-        super().__init__(BaselineConfig(name=name), graph.forward, units, workers=16)
-        self.label = label
-
-    @property
-    def name(self) -> str:
-        """What the table calls it."""
-        return self.label
+    agent = open_baseline(name, graph.forward, units, workers=16)
+    agent.name = label
+    return agent
 
 
 def main() -> None:
@@ -166,7 +160,7 @@ class Bench:
     def evaluate(self, label: str, encoder: Encoder | None) -> Iterator[Result]:
         """The walkers shown what an encoder makes of the sentences, or the goals themselves."""
         agents: list[Agent] = [
-            Named(f"{name}, {label}", name, self.there, self.units) for name in (REFERENCE, "greedy-map")
+            named(f"{name}, {label}", name, self.there, self.units) for name in (REFERENCE, "greedy-map")
         ]
         if self.head is not None:
             agents.append(Guided(f"policy, {label}", self.head, self.there.forward, self.units, workers=16))
@@ -180,7 +174,7 @@ class Bench:
                 plain = self.table.encoder(self.device)
                 self.plain[steps] = SentenceQueries(self.there, task, {REFERENCE_LABEL: plain})
             shown.queries |= self.plain[steps].queries
-            reference = Named(REFERENCE_LABEL, REFERENCE, self.there, self.units)
+            reference = named(REFERENCE_LABEL, REFERENCE, self.there, self.units)
             yield from compare(self.there.forward, self.there.reverse, task, agents, reference, show=shown)
 
 

@@ -33,8 +33,8 @@ from linkwalk.graph.store import Graph
 from linkwalk.graph.subgraph import write_subgraph
 from linkwalk.graph.words import count_words
 from linkwalk.learn.own_walks import OwnWalks
-from linkwalk.navigate import BASELINES, Baseline, BaselineConfig, Episodes, HalfUnits, unit_rows
-from linkwalk.navigate.learned import Learned, LearnedConfig
+from linkwalk.navigate import BASELINES, Episodes, HalfUnits, Ways, open_baseline, unit_rows
+from linkwalk.navigate.learned import Learned
 from linkwalk.navigate.tabs import Hits, read_tabs
 from linkwalk.policy import from_walks
 from linkwalk.policy.heads import HeadConfig, build_head
@@ -125,7 +125,7 @@ def agent(name: str, *, back: bool, half: bool = False) -> Callable[[Graph], Non
         table: Any = vectors(graph.forward.nodes)
         if half:
             table = HalfUnits(table.astype(np.float16))
-        player = Baseline(BaselineConfig(name=name, back=back), graph.forward, table)
+        player = open_baseline(name, graph.forward, table, Ways(back=back))
         nodes_are_nodes(player.run(episodes(graph), budget=12).nodes, graph)
 
     return run
@@ -141,7 +141,7 @@ def learned(**options: Any) -> Callable[[Graph], None]:
         torch.manual_seed(0)
         head = build_head(HeadConfig(head="feedforward", width=WIDTH, hidden=4))
         table = vectors(graph.forward.nodes)
-        player = Learned("it", head, graph.forward, graph.out_kinds, table, LearnedConfig(**options))
+        player = Learned("it", head, graph.forward, graph.out_kinds, table, Ways(**options))
         player.run(episodes(graph), budget=6)
 
     return run
@@ -191,7 +191,7 @@ def own_walks(graph: Graph) -> None:
     walks = OwnWalks(
         graph.forward, graph.reverse, graph.out_kinds, table, steps=4, multistep=False, workers=1
     )
-    journeys = Baseline(BaselineConfig(name="random"), sound().forward).run(episodes(graph), budget=5)
+    journeys = open_baseline("random", sound().forward).run(episodes(graph), budget=5)
     walks.label(episodes(graph).goals, journeys, rng())
 
 

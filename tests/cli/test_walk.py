@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from linkwalk import Wiki
 from linkwalk.artifact import looking, seen
 from linkwalk.embed import Embeddings
 from linkwalk.graph.store import ENTITY, LINK, Graph
 from linkwalk.navigate import unit_rows
+from linkwalk.wiki import Ways
+from linkwalk.wiki.plain import plain
 from tests.graph.conftest import Page, write_graph
 
 Run = Callable[..., Any]
@@ -39,18 +42,19 @@ def test_json_is_as_promised(run: Run, world: Path) -> None:
     assert ran.status == 0
     value = ran.json()
     graph = Graph.open(world)
-    assert list(value)[:3] == ["success", "steps", "distance"]
     assert (value["success"], value["distance"]) == (True, 3)
-    assert all(
-        list(s)[:6] == ["node", "title", "block", "link", "kind", "probability"] for s in value["steps"]
-    )
-    assert value["steps"][-1]["node"] == graph.find("Gamma (1)")
-    assert value["start"] == {"node": graph.find("Alpha"), "title": "Alpha", "block": 0}
-    assert [(s["title"], s["block"], s["kind"]) for s in value["optimum"]] == [
-        ("Beta", 0, "link"),
-        ("Gamma", 0, "entity"),
-        ("Gamma", 1, "next"),
+    assert value["steps"][-1]["to"]["node"] == graph.find("Gamma (1)")
+    assert value["start"]["name"] == "Alpha (0)"
+    assert [(click["to"]["name"], click["kind"]) for click in value["optimum"]] == [
+        ("Beta (0)", "link"),
+        ("Gamma (0)", "entity"),
+        ("Gamma (1)", "next"),
     ]
+    ways = Ways(back=True)
+    same = Wiki.open(world, embeddings="random").walk(
+        "Alpha", "Gamma (1)", agent="greedy-unvisited", ways=ways
+    )
+    assert value == json.loads(json.dumps(plain(same)))
 
 
 def test_people_see_every_click_and_the_optimum(run: Run, world: Path) -> None:
@@ -68,7 +72,7 @@ def test_a_walk_repeats_and_the_seed_matters(run: Run, world: Path) -> None:
         ran = run(
             "walk", world, "--from", "Alpha", "--to", "Gamma", "--agent", "random", "--seed", seed, "--json"
         )
-        return [step["node"] for step in ran.json()["steps"]]
+        return [click["to"]["node"] for click in ran.json()["steps"]]
 
     assert walk(4) == walk(4)
     assert len({tuple(walk(seed)) for seed in range(8)}) > 1
@@ -134,18 +138,17 @@ def test_towards_a_sentence_the_goal_is_unknown(run: Run, embedded_world: Path) 
     words = "Copper engine light letter bridge story mountain village"
     options = ("--from", start, "--sentence", words, "--agent", "greedy-unvisited")
     value = run("walk", embedded_world, *options, "--json").json()
-    assert list(value)[:3] == ["success", "steps", "distance"]
     assert [value[name] for name in ("success", "distance", "goal", "optimum")] == [None] * 4
     assert (value["sentence"], value["budget"]) == (words, 20)
     assert len(value["steps"]) == 20
-    pages = [value["start"], *value["steps"]]
-    best = value["best"]
-    assert pages[best["step"]]["node"] == best["node"]
+    pages = [value["start"], *(click["to"] for click in value["steps"])]
+    best = value["closest"]
+    assert pages[best["step"]] == best["place"]
     table = Embeddings.open(embedded_world)
     query = unit_rows(table.encoder("cpu").encode([words]))[0]
     cosines = unit_rows(table.vectors[[page["node"] for page in pages]]) @ query
     assert best["score"] == pytest.approx(cosines.max(), abs=1e-4)
-    assert [step["score"] for step in value["steps"]] == pytest.approx(cosines[1:].tolist(), abs=1e-4)
+    assert [click["score"] for click in value["steps"]] == pytest.approx(cosines[1:].tolist(), abs=1e-4)
 
     people = run("walk", embedded_world, *options, "--budget", 3)
     assert f"to   «{words}», by greedy-unvisited" in people.out

@@ -25,7 +25,7 @@ from linkwalk.downstream.fever_submission import Submitted, sentence_ids, write_
 from linkwalk.downstream.wiki_pages import WikiPages, match_title, names_of, page_title, split_lines
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import Baseline, BaselineConfig
+from linkwalk.navigate import open_baseline
 from linkwalk.retrieve import Bm25, FindConfig, Finder, index
 from linkwalk.retrieve.finder import NAVIGATION
 
@@ -480,7 +480,7 @@ def test_what_is_found_does_not_depend_on_the_gold(wiki: Path, graph: Graph) -> 
     index(wiki, graph)
     vectors = np.random.default_rng(0).standard_normal((graph.nodes, 8)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    agent = Baseline(BaselineConfig(name="greedy"), graph.forward, vectors)
+    agent = open_baseline("greedy", graph.forward, vectors)
     asked = read_claims(HERE / "claims.jsonl", graph, wiki_pages=HERE).asked
     golds = [one.gold for one in asked]
     random.Random(0).shuffle(golds)

@@ -12,7 +12,7 @@ from linkwalk.downstream.shared import Remembered, SideBySide
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import Baseline, BaselineConfig
+from linkwalk.navigate import open_baseline
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve import Bm25, Cascade, Finder, Found, index, tfidf
 from linkwalk.sources.build import BuildConfig, build
@@ -53,7 +53,7 @@ class Wiki:
         rng = np.random.default_rng(0)
         vectors = rng.standard_normal((self.graph.nodes, 8)).astype(np.float32)
         self.vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        self.agent = Baseline(BaselineConfig(name="greedy-unvisited"), self.graph.forward, self.vectors)
+        self.agent = open_baseline("greedy-unvisited", self.graph.forward, self.vectors)
         nodes = rng.choice(self.graph.nodes, 6, replace=False).tolist()
         self.queries = [" ".join(self.graph.texts[node].split()[:7]) for node in nodes] + ["zzzzqqq"]
         self.meanings = self.vectors[[*nodes, 0]]

@@ -5,7 +5,7 @@ import numpy as np
 from linkwalk.evaluate import TaskConfig, compare, draw_episodes
 from linkwalk.graph.csr import transpose
 from linkwalk.graph.paths import ShortestPaths
-from linkwalk.navigate import BASELINES, REFERENCE, Baseline, BaselineConfig, Episodes, Journeys, unit_rows
+from linkwalk.navigate import BASELINES, REFERENCE, Episodes, Journeys, Walker, open_baseline, unit_rows
 from tests.graph.conftest import csr
 
 RNG = np.random.default_rng(8)
@@ -14,8 +14,8 @@ VECTORS = unit_rows(RNG.normal(size=(80, 5)))
 TASK = TaskConfig(steps=5, episodes=150, seed=1)
 
 
-def agents(*names: str) -> list[Baseline]:
-    return [Baseline(BaselineConfig(name=name), GRAPH, VECTORS) for name in names]
+def agents(*names: str) -> list[Walker]:
+    return [open_baseline(name, GRAPH, VECTORS) for name in names]
 
 
 class Oracle:

@@ -8,7 +8,7 @@ import pytest
 
 from linkwalk.evaluate import SentenceQueries, TaskConfig, compare, draw_episodes, draw_sentences
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import Baseline, BaselineConfig, unit_rows
+from linkwalk.navigate import open_baseline, unit_rows
 from tests.graph.conftest import Page, write_graph
 
 TASK = TaskConfig(task="sentence", steps=4, episodes=60, seed=2)
@@ -67,8 +67,8 @@ def test_every_agent_is_shown_what_its_own_encoder_reads(graph: Graph) -> None:
     assert sum(progress) == 2 * len(plain.seen)
 
     def queries(name: str) -> np.ndarray | None:
-        agent = Baseline(BaselineConfig(name="random"), graph.forward)
-        agent.__class__ = type("Named", (Baseline,), {"name": name})
+        agent = open_baseline("random", graph.forward)
+        agent.name = name
         return shown(agent, episodes).queries
 
     assert np.array_equal(queries("greedy"), unit_rows(Letters().encode(shown.sentences)))
@@ -80,7 +80,7 @@ def test_every_agent_is_shown_what_its_own_encoder_reads(graph: Graph) -> None:
 def test_what_is_shown_decides_where_an_agent_goes(graph: Graph) -> None:
     texts = [f"{graph.title(node)}. {graph.texts[node]}" for node in range(graph.nodes)]
     vectors = unit_rows(Letters().encode(texts))
-    agent = Baseline(BaselineConfig(name="greedy-unvisited"), graph.forward, vectors)
+    agent = open_baseline("greedy-unvisited", graph.forward, vectors)
     show = SentenceQueries(graph, TASK, {"greedy-unvisited": Letters()})
     ends = (graph.forward, graph.reverse, TASK)
     (goal,), (sentence,), (again,) = (

@@ -14,7 +14,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import transpose
 from linkwalk.learn.clone import CloneConfig, clone, cloning_loss, sampler
 from linkwalk.learn.metrics import read_rows
-from linkwalk.navigate import Baseline, BaselineConfig, Episodes, unit_rows
+from linkwalk.navigate import Episodes, open_baseline, unit_rows
 from linkwalk.navigate.learned import Learned
 from linkwalk.policy import from_walks
 from linkwalk.policy.heads import HeadConfig, Table, build_head
@@ -61,9 +61,7 @@ def test_an_untrained_residual_walks_as_greedy_unvisited_does(world: World) -> N
     learned = Learned("p", build_head(HeadConfig(width=WIDTH)), graph, kinds, vectors).run(
         episodes, budget=30
     )
-    greedy = Baseline(BaselineConfig(name="greedy-unvisited"), graph, unit_rows(vectors)).run(
-        episodes, budget=30
-    )
+    greedy = open_baseline("greedy-unvisited", graph, unit_rows(vectors)).run(episodes, budget=30)
     assert (learned.success == greedy.success).mean() > 0.95
     first = episodes.starts != episodes.goals
     assert (learned.choices[first, 0] == greedy.choices[first, 0]).mean() > 0.95

@@ -13,7 +13,7 @@ from linkwalk.graph.csr import Csr, transpose
 from linkwalk.learn.clone import CloneConfig, clone, cloning_loss
 from linkwalk.learn.imitation import Batches
 from linkwalk.learn.own_walks import PICKS, NothingToDecide, OwnWalks
-from linkwalk.navigate import Baseline, BaselineConfig, Episodes, Journeys, unit_rows
+from linkwalk.navigate import Episodes, Journeys, open_baseline, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.policy.decisions import Decisions
 from linkwalk.policy.heads import Compass, HeadConfig, Table, build_head
@@ -184,7 +184,7 @@ def test_it_learns_what_tells_the_way(world: World, tmp_path: Path) -> None:
     assert after < 0.8 * before
     episodes = Episodes.of(rng.integers(0, 60, 400), rng.integers(0, 60, 400))
     learned = Guided("p", head, graph, units).run(episodes, budget=12).success.mean()
-    cosine = Baseline(BaselineConfig(name="greedy-map"), graph, units).run(episodes, budget=12).success.mean()
+    cosine = open_baseline("greedy-map", graph, units).run(episodes, budget=12).success.mean()
     assert learned > cosine + 0.15
 
 

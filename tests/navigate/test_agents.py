@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.csr import Csr
-from linkwalk.navigate import BACK, BASELINES, ENDED, Baseline, BaselineConfig, Episodes, Journeys, unit_rows
+from linkwalk.navigate import BACK, BASELINES, ENDED, Episodes, Journeys, Ways, open_baseline, unit_rows
 from tests.graph.conftest import csr
 from tests.navigate import oracle
 
@@ -27,8 +27,8 @@ def small_numbers(rng: np.random.Generator, nodes: int, width: int) -> NDArray[n
 
 
 def run(graph: Csr, vectors: NDArray[np.float32] | None, episodes: Episodes, **options: object) -> Journeys:
-    budget, seed = options.pop("budget", 20), options.pop("seed", 0)
-    agent = Baseline(BaselineConfig(**options), graph, vectors)  # type: ignore[arg-type]
+    budget, seed, name = options.pop("budget", 20), options.pop("seed", 0), str(options.pop("name"))
+    agent = open_baseline(name, graph, vectors, Ways(**options))  # type: ignore[arg-type]
     return agent.run(episodes, budget=budget, seed=seed)  # type: ignore[arg-type]
 
 
@@ -194,17 +194,17 @@ def test_results_do_not_depend_on_batches_threads_or_company(name: str) -> None:
     graph, vectors = random_csr(rng, 200, 2), unit_rows(rng.normal(size=(200, 8)))
     pairs = rng.integers(200, size=(300, 2))
     episodes = Episodes.of(pairs[:, 0], pairs[:, 1])
-    config = BaselineConfig(name=name, back=True)
-    whole = Baseline(config, graph, vectors).run(episodes, budget=30, seed=7)
-    threads = Baseline(config, graph, vectors, workers=3).run(episodes, budget=30, seed=7)
+    ways = Ways(back=True)
+    whole = open_baseline(name, graph, vectors, ways).run(episodes, budget=30, seed=7)
+    threads = open_baseline(name, graph, vectors, ways, workers=3).run(episodes, budget=30, seed=7)
     pieces = [
-        Baseline(config, graph, vectors).run(episodes.part(a, a + 77), budget=30, seed=7)
+        open_baseline(name, graph, vectors, ways).run(episodes.part(a, a + 77), budget=30, seed=7)
         for a in range(0, 300, 77)
     ]
     for i, column in enumerate(whole):
         np.testing.assert_array_equal(column, threads[i])
         np.testing.assert_array_equal(column, np.concatenate([piece[i] for piece in pieces]))
-    other = Baseline(config, graph, vectors).run(episodes, budget=30, seed=8)
+    other = open_baseline(name, graph, vectors, ways).run(episodes, budget=30, seed=8)
     assert (other.nodes == whole.nodes).all() == (name == "greedy-unvisited")
 
 
@@ -225,8 +225,8 @@ def test_unit_rows() -> None:
 def test_what_cannot_be_is_refused() -> None:
     graph = csr(2, [(0, 1)])
     with pytest.raises(InputError, match="no agent named 'best': choose one of random, "):
-        Baseline(BaselineConfig(name="best"), graph)
+        open_baseline("best", graph)
     with pytest.raises(InputError, match="greedy needs embeddings: run `linkwalk embed"):
-        Baseline(BaselineConfig(name="greedy"), graph)
+        open_baseline("greedy", graph)
     with pytest.raises(InputError, match="3 embeddings do not fit a graph of 2"):
-        Baseline(BaselineConfig(name="greedy"), graph, np.eye(3, dtype=np.float32))
+        open_baseline("greedy", graph, np.eye(3, dtype=np.float32))

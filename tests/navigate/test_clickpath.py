@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from linkwalk.graph.sentence import Sentence, find_sentence
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import Baseline, BaselineConfig, Episodes, click_path, path_steps
-from linkwalk.navigate.clickpath import find_sentence
+from linkwalk.navigate import Episodes, Ways, click_path, open_baseline, path_steps
 from tests.conftest import Maker, P, prose, world
 
 PAGES = [
@@ -24,8 +24,8 @@ def test_sentences_are_cut_around_the_link(graph: Graph) -> None:
     home = graph.find("Home")
     kinds = {edge.anchor: i for i, edge in enumerate(graph.links(home))}
     first = int(graph.out_indptr[home])
-    assert find_sentence(graph, home, first + kinds["Iron"]) == ("Über ", "Iron", " läuft es.")
-    assert find_sentence(graph, home, first + kinds["old harbour"]) == (
+    assert find_sentence(graph, home, first + kinds["Iron"]) == Sentence("Über ", "Iron", " läuft es.")
+    assert find_sentence(graph, home, first + kinds["old harbour"]) == Sentence(
         "Then comes the ",
         "old harbour",
         " of Lyön.",
@@ -40,7 +40,7 @@ def test_every_link_is_marked_in_a_sentence_of_its_block(make: Maker) -> None:
             if edge.kind in ("link", "entity"):
                 sentence = find_sentence(graph, node, int(graph.out_indptr[node]) + i)
                 assert sentence.link == edge.anchor
-                assert "".join(sentence) in block.sentences
+                assert f"{sentence.before}{sentence.link}{sentence.after}" in block.sentences
                 seen += 1
     assert seen > 30
 
@@ -50,7 +50,7 @@ def test_a_journey_as_steps(graph: Graph) -> None:
     vectors = np.zeros((graph.nodes, 2), np.float32)
     vectors[:, 1] = 1
     vectors[iron] = vectors[harbour + 1] = 1, 0  # Iron looks like the goal and leads nowhere
-    agent = Baseline(BaselineConfig(name="greedy-unvisited", back=True), graph.forward, vectors)
+    agent = open_baseline("greedy-unvisited", graph.forward, vectors, Ways(back=True))
     journeys = agent.run(Episodes.of([home], [harbour + 1]))
     steps = click_path(graph, journeys, vectors=vectors, query=vectors[harbour + 1])
     assert [(s.title, s.block, s.kind, s.link) for s in steps] == [

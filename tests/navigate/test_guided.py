@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import BACK, Baseline, BaselineConfig, Episodes, Journeys, unit_rows
-from linkwalk.navigate.guided import Guided, GuidedConfig
-from linkwalk.navigate.mapped import MapConfig
+from linkwalk.navigate import BACK, Episodes, Journeys, Ways, open_baseline, unit_rows
+from linkwalk.navigate.guided import Guided
 from linkwalk.policy.checkpoint import save_policy
 from linkwalk.policy.direction import Direction
 from linkwalk.policy.heads import Compass, HeadConfig
@@ -49,10 +48,8 @@ def assert_same(found: Journeys, exact: Journeys) -> None:
 @pytest.mark.parametrize("back", [False, True])
 def test_untrained_it_is_the_baseline_with_a_map(back: bool, sampled: bool) -> None:
     graph, vectors, episodes = world()
-    trades = MapConfig(sampled=sampled)
-    baseline = BaselineConfig(name="greedy-map", back=back, map=trades)
-    exact = Baseline(baseline, graph, vectors).run(episodes, budget=BUDGET, seed=4)
-    config = GuidedConfig(back=back, map=trades)
+    config = Ways(back=back, sampled=sampled)
+    exact = open_baseline("greedy-map", graph, vectors, config).run(episodes, budget=BUDGET, seed=4)
     for workers in (1, 3):
         guided = Guided("compass", compass(), graph, vectors, config, workers=workers)
         found = guided.run(episodes, budget=BUDGET, seed=4)
@@ -76,16 +73,13 @@ def test_untrained_it_takes_the_baselines_journeys_through_the_encyclopedia(
     graph = Graph.open(encyclopedia)
     vectors, rng = of_words(graph), np.random.default_rng(1)
     episodes = Episodes.of(rng.integers(graph.nodes, size=400), rng.integers(graph.nodes, size=400))
-    baseline = BaselineConfig(name="greedy-map", back=back)
-    exact = Baseline(baseline, graph.forward, vectors).run(episodes, budget=100)
+    exact = open_baseline("greedy-map", graph.forward, vectors, Ways(back=back)).run(episodes, budget=100)
     width = vectors.shape[1]
     for guide in (
         Compass(HeadConfig(head="compass", width=width)),
         Direction(np.zeros((width, width), np.float32), np.zeros(width, np.float32)),
     ):
-        found = Guided("compass", guide, graph.forward, vectors, GuidedConfig(back=back)).run(
-            episodes, budget=100
-        )
+        found = Guided("compass", guide, graph.forward, vectors, Ways(back=back)).run(episodes, budget=100)
         assert_same(found, exact)
     assert (exact.choices == BACK).any() == back
     assert 0.2 < exact.success.mean() < 0.8, "journeys that end, and some that are cut off"
@@ -96,12 +90,12 @@ def test_trained_it_looks_where_it_has_learned_to() -> None:
     head = compass(trained=True)
     weight, bias = head.turn.weight.detach().numpy(), head.turn.bias.detach().numpy()
     towards = np.stack([v + weight @ v + bias for v in vectors[episodes.goals]])
-    exact = Baseline(BaselineConfig(name="greedy-map"), graph, vectors).run(
+    exact = open_baseline("greedy-map", graph, vectors).run(
         episodes._replace(queries=towards.astype(np.float32)), budget=BUDGET
     )
     found = Guided("compass", head, graph, vectors).run(episodes, budget=BUDGET)
     assert_same(found, exact)
-    straight = Baseline(BaselineConfig(name="greedy-map"), graph, vectors).run(episodes, budget=BUDGET)
+    straight = open_baseline("greedy-map", graph, vectors).run(episodes, budget=BUDGET)
     assert not np.array_equal(found.nodes, straight.nodes)
 
 
@@ -144,7 +138,7 @@ def test_it_walks_the_same_without_torch(tmp_path: Path, back: bool) -> None:
     )
     direction = Direction.load(tmp_path / "weights.safetensors")
     assert np.allclose(direction.directions(3 * vectors), head.directions(3 * vectors), atol=1e-5)
-    config = GuidedConfig(back=back)
+    config = Ways(back=back)
     exact = Guided("compass", head, graph, vectors, config).run(episodes, budget=BUDGET)
     assert_same(Guided("compass", direction, graph, vectors, config).run(episodes, budget=BUDGET), exact)
 
@@ -156,7 +150,7 @@ def test_a_dead_end_is_left_by_the_back_button() -> None:
     head, episodes = Compass(HeadConfig(head="compass", width=2)), Episodes.of([0, 1, 2], [3, 3, 1])
     trapped = Guided("compass", head, graph, vectors).run(episodes, budget=4)
     assert [trapped.path(e).tolist() for e in range(3)] == [[0, 1], [1], [2, 3]]
-    freed = Guided("compass", head, graph, vectors, GuidedConfig(back=True)).run(episodes, budget=4)
+    freed = Guided("compass", head, graph, vectors, Ways(back=True)).run(episodes, budget=4)
     # From 2 nothing leads to 1, so all it can do is to come and go.
     assert [freed.path(e).tolist() for e in range(3)] == [[0, 1, 0, 2, 3], [1], [2, 3, 2, 3, 2]]
     assert freed.choices[[0, 2]].tolist() == [[0, BACK, 1, 0], [0, BACK, 0, BACK]]

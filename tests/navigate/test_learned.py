@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
-from linkwalk.navigate import BACK, Episodes, unit_rows
-from linkwalk.navigate.learned import Learned, LearnedConfig
+from linkwalk.navigate import BACK, Episodes, Ways, unit_rows
+from linkwalk.navigate.learned import Learned
 from linkwalk.policy.decisions import Decisions
 from linkwalk.policy.heads import HEADS, HeadConfig, Table, build_head, log_softmax
 from tests.graph.conftest import csr
@@ -85,7 +85,7 @@ def test_the_back_button_is_what_the_words_say(name: str, window: int) -> None:
         vectors = unit_rows(rng.normal(size=(nodes, WIDTH)))
         episodes = Episodes.of(rng.integers(nodes, size=15), rng.integers(nodes, size=15))
         head = policy(name, seed)
-        config = LearnedConfig(back=True, window=window)
+        config = Ways(back=True, window=window)
         journeys = Learned(name, head, graph, kinds, vectors, config).run(episodes, budget=budget)
         check(journeys, graph, episodes, budget)
         towards = looking(head, graph, kinds, vectors)
@@ -111,14 +111,14 @@ def test_with_the_back_button_a_dead_end_is_no_end() -> None:
     kinds = np.zeros(3, np.uint8)
     without = Learned("p", head, graph, kinds, vectors).run(episodes, budget=6)
     assert [without.path(e).tolist() for e in range(3)] == [[0, 1], [1], [0, 1]]
-    found = Learned("p", head, graph, kinds, vectors, LearnedConfig(back=True)).run(episodes, budget=6)
+    found = Learned("p", head, graph, kinds, vectors, Ways(back=True)).run(episodes, budget=6)
     assert found.path(0).tolist() == [0, 1, 0, 2, 3]
     assert found.choices[0, :4].tolist() == [0, BACK, 1, 0]
     assert (found.steps.tolist(), found.success.tolist()) == ([4, 0, 6], [True, False, False])
     # All seen: back to the start, and from there to the page seen longest ago.
     assert found.path(2).tolist() == [0, 1, 0, 2, 3, 2, 0]
     assert not found.looped.any()
-    on = Learned("p", head, graph, kinds, vectors, LearnedConfig(back=True)).run(episodes, budget=7)
+    on = Learned("p", head, graph, kinds, vectors, Ways(back=True)).run(episodes, budget=7)
     assert on.path(2).tolist()[-1] == 1
     assert on.looped.tolist() == [False, False, True]
 
@@ -130,7 +130,7 @@ def test_links_are_drawn_by_their_probability(revisit: bool) -> None:
     rng = np.random.default_rng(1)
     kinds, vectors = rng.integers(0, 4, 6).astype(np.uint8), unit_rows(rng.normal(size=(6, WIDTH)))
     head = policy("residual", spread=0.3)
-    config = LearnedConfig(sampled=True, revisit=revisit)
+    config = Ways(sampled=True, revisit=revisit)
     journeys = Learned("p", head, graph, kinds, vectors, config).run(
         Episodes.of([0] * count, [5] * count), budget=2, seed=3
     )
@@ -148,7 +148,7 @@ def test_a_page_seen_before_is_drawn_only_where_there_is_no_other() -> None:
     kinds = rng.integers(0, 4, len(graph.indices)).astype(np.uint8)
     vectors = unit_rows(rng.normal(size=(20, WIDTH)))
     episodes = Episodes.of(rng.integers(20, size=200), rng.integers(20, size=200))
-    agent = Learned("p", policy("mlp"), graph, kinds, vectors, LearnedConfig(sampled=True))
+    agent = Learned("p", policy("mlp"), graph, kinds, vectors, Ways(sampled=True))
     journeys = agent.run(episodes, budget=25, seed=1)
     check(journeys, graph, episodes, 25)
     cornered = 0
@@ -176,7 +176,7 @@ def test_new_pages_that_are_most_improbable() -> None:
     vectors = np.array([[1, 0], [1, 0], [-1, 0.01], [-1, -0.01]], np.float32)
     head = build_head(HeadConfig(head="residual", width=2, temperature=400.0))
     episodes = Episodes.of([0] * 500, [-1] * 500)._replace(queries=np.tile(vectors[:1], (500, 1)))
-    journeys = Learned("p", head, graph, np.zeros(4, np.uint8), vectors, LearnedConfig(sampled=True)).run(
+    journeys = Learned("p", head, graph, np.zeros(4, np.uint8), vectors, Ways(sampled=True)).run(
         episodes, budget=2
     )
     assert 200 < (journeys.nodes[:, 2] == 2).sum() < 300
@@ -185,7 +185,9 @@ def test_new_pages_that_are_most_improbable() -> None:
 
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(InputError, match="window=0: choose 1 or more"):
-        LearnedConfig(window=0)
+        Ways(window=0)
     for wrong in ({"sampled": True}, {"revisit": True}):
         with pytest.raises(InputError, match="with a back button takes the best unseen link"):
-            LearnedConfig(back=True, **wrong)
+            Learned(
+                "p", policy("mlp"), csr(1, []), np.zeros(0, np.uint8), np.eye(1), Ways(back=True, **wrong)
+            )

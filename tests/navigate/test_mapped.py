@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
-from linkwalk.navigate import BACK, Baseline, BaselineConfig, Episodes, Journeys, unit_rows
-from linkwalk.navigate.mapped import MapConfig
+from linkwalk.navigate import BACK, Episodes, Journeys, MapConfig, Ways, open_baseline, unit_rows
 from tests.graph.conftest import csr
 from tests.navigate.oracle import map_ways, replay
 from tests.navigate.test_agents import check, random_csr
@@ -34,8 +33,11 @@ def walk(
     **trades: Any,
 ) -> Journeys:
     """Journeys by a map; ``window`` 0 means no back button."""
-    config = BaselineConfig(name="greedy-map", back=window > 0, window=window or 16, map=MapConfig(**trades))
-    return Baseline(config, graph, vectors, workers=workers).run(episodes, budget=budget, seed=seed)
+    sampled = bool(trades.pop("sampled", False))
+    ways = Ways(back=window > 0, sampled=sampled, window=window or 16, map=MapConfig(**trades))
+    return open_baseline("greedy-map", graph, vectors, ways, workers=workers).run(
+        episodes, budget=budget, seed=seed
+    )
 
 
 def units(rng: np.random.Generator, nodes: int, width: int = 5) -> NDArray[np.float32]:
@@ -49,7 +51,7 @@ def compare(
     episodes: Episodes,
     budget: int,
     window: int,
-    config: MapConfig,
+    config: Ways,
 ) -> int:
     """Hold every choice against what the plain walker would do there; how many were held."""
     check(journeys, graph, episodes, budget)
@@ -69,16 +71,16 @@ def compare(
                 path[: t + 1],
                 moves[:t],
                 window=window,
-                detour=config.detour,
-                crowding=config.crowding,
-                likeness=config.likeness,
+                detour=config.map.detour,
+                crowding=config.map.crowding,
+                likeness=config.map.likeness,
             )
             row = graph.row(path[t]).tolist()
             probability = 1.0
             if ways:
                 best = max(ways.values())
                 allowed = [move for move, worth in ways.items() if config.sampled or worth > best - NEAR]
-                chances = {m: np.exp(config.temperature * (worth - best)) for m, worth in ways.items()}
+                chances = {m: np.exp(config.map.temperature * (worth - best)) for m, worth in ways.items()}
                 if t < len(moves):
                     probability = chances[moves[t]] / sum(chances.values())
             elif window and len(replay(graph, path[: t + 1], moves[:t])) > 1:
@@ -114,8 +116,17 @@ def test_every_choice_is_what_the_words_say(
         graph, vectors = make(rng, nodes, rng.uniform(0.4, 2.5)), units(rng, nodes)
         pairs, budget = rng.integers(nodes, size=(12, 2)), int(rng.choice([1, 7, 40]))
         episodes = Episodes.of(pairs[:, 0], pairs[:, 1])
-        config = MapConfig(detour=detour, crowding=crowding, sampled=sampled, temperature=3.0)
-        journeys = walk(graph, vectors, episodes, budget=budget, seed=seed, window=window, **vars(config))
+        config = Ways(sampled=sampled, map=MapConfig(detour=detour, crowding=crowding, temperature=3.0))
+        journeys = walk(
+            graph,
+            vectors,
+            episodes,
+            budget=budget,
+            seed=seed,
+            window=window,
+            sampled=config.sampled,
+            **vars(config.map),
+        )
         compared += compare(journeys, graph, vectors, episodes, budget, window, config)
         back += int((journeys.choices == BACK).sum())
     assert compared > 200
@@ -131,8 +142,17 @@ def test_any_small_graph(seed: int, nodes: int, window: int, crowded: bool, samp
     episodes = Episodes.of(rng.integers(nodes, size=4), rng.integers(nodes, size=4))
     queries = unit_rows(vectors[episodes.goals] + rng.normal(size=(4, 5)))
     episodes = episodes._replace(queries=queries) if seed % 2 else episodes
-    config = MapConfig(crowding=0.5 * crowded, likeness=-0.5, sampled=sampled, temperature=2.0)
-    journeys = walk(graph, vectors, episodes, budget=15, seed=seed, window=window, **vars(config))
+    config = Ways(sampled=sampled, map=MapConfig(crowding=0.5 * crowded, likeness=-0.5, temperature=2.0))
+    journeys = walk(
+        graph,
+        vectors,
+        episodes,
+        budget=15,
+        seed=seed,
+        window=window,
+        sampled=config.sampled,
+        **vars(config.map),
+    )
     compare(journeys, graph, vectors, episodes, 15, window, config)
 
 
@@ -148,7 +168,7 @@ def test_hubs_with_more_links_than_the_map_has_room_for(window: int, budget: int
     graph, vectors = csr(nodes, edges), units(rng, nodes, 12)
     vectors[:3] = unit_rows(vectors[goal] + 0.1 * vectors[:3])  # hubs look good, so it goes there early
     episodes = Episodes.of([0, 3, 4], [goal] * 3)
-    config = MapConfig()
+    config = Ways()
     journeys = walk(graph, vectors, episodes, budget=budget, window=window)
     check(journeys, graph, episodes, budget)
     # A map of this size takes the plain walker a while: some steps of every journey will do.
@@ -163,9 +183,9 @@ def test_hubs_with_more_links_than_the_map_has_room_for(window: int, budget: int
                 path[: t + 1],
                 moves[:t],
                 window=window,
-                detour=config.detour,
-                crowding=config.crowding,
-                likeness=config.likeness,
+                detour=config.map.detour,
+                crowding=config.map.crowding,
+                likeness=config.map.likeness,
             )
             assert ways[moves[t]] > max(ways.values()) - NEAR
 
@@ -214,8 +234,8 @@ def test_sixteen_pages_compete_behind_the_back_button(away: int, comes: bool) ->
         ("greedy-map", MapConfig(detour=0.0, crowding=0.0)),
         ("greedy-unvisited", MapConfig()),
     ):
-        config = BaselineConfig(name=name, back=True, map=trades)
-        path = Baseline(config, graph, vectors).run(episodes, budget=100).path(0).tolist()
+        ways = Ways(back=True, map=trades)
+        path = open_baseline(name, graph, vectors, ways).run(episodes, budget=100).path(0).tolist()
         assert path[: end + 1] == list(range(end + 1))
         assert path[end + 1] == (end - 1 if comes else end + 1), name
         assert path[-1] == goal
@@ -238,7 +258,7 @@ def test_as_greedy_unvisited_where_nothing_is_worth_a_detour() -> None:
     graph, vectors = random_csr(rng, 300, 4.0), units(rng, 300, 8)
     pairs = rng.integers(300, size=(200, 2))
     episodes = Episodes.of(pairs[:, 0], pairs[:, 1])
-    exact = Baseline(BaselineConfig(name="greedy-unvisited"), graph, vectors).run(episodes, budget=30)
+    exact = open_baseline("greedy-unvisited", graph, vectors).run(episodes, budget=30)
     journeys = walk(graph, vectors, episodes, budget=30, detour=1e6, crowding=0.0)
     free = ~exact.looped
     assert free.sum() > 100
@@ -287,8 +307,8 @@ def test_ways_are_drawn_by_their_probability(temperature: float) -> None:
     rng = np.random.default_rng(0)
     vectors, count = units(rng, 7, 4), 20_000
     episodes = Episodes.of([0] * count, [6] * count)
-    config = MapConfig(sampled=True, temperature=temperature, detour=0.1, crowding=0.2)
-    journeys = walk(graph, vectors, episodes, budget=2, window=16, **vars(config))
+    config = Ways(sampled=True, map=MapConfig(temperature=temperature, detour=0.1, crowding=0.2))
+    journeys = walk(graph, vectors, episodes, budget=2, window=16, sampled=config.sampled, **vars(config.map))
     at = journeys.nodes[:, 1] == 1
     ways = map_ways(
         graph, vectors, vectors[6], [0, 1], [0], window=16, detour=0.1, crowding=0.2, likeness=0.3

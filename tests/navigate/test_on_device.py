@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from linkwalk.navigate import Baseline, BaselineConfig, Episodes, Journeys, unit_rows
-from linkwalk.navigate.learned import Learned, LearnedConfig
+from linkwalk.navigate import Episodes, Journeys, Ways, open_baseline, unit_rows
+from linkwalk.navigate.learned import Learned
 from linkwalk.navigate.on_device import OnDevice
 from linkwalk.policy.heads import FeedForward, HeadConfig
 from linkwalk.walks.on_device import DeviceGraph
@@ -41,9 +41,7 @@ def test_by_cosine_they_are_those_of_greedy_unvisited(queries: bool) -> None:
     if queries:
         noise = np.random.default_rng(2).normal(size=(episodes.size, WIDTH))
         episodes = episodes._replace(queries=unit_rows(vectors[episodes.goals] + noise))
-    exact = Baseline(BaselineConfig(name="greedy-unvisited"), graph, unit_rows(vectors)).run(
-        episodes, budget=BUDGET
-    )
+    exact = open_baseline("greedy-unvisited", graph, unit_rows(vectors)).run(episodes, budget=BUDGET)
     assert exact.looped.any()
     assert 0 < exact.success.mean() < 1
     there = DeviceGraph.of(graph, kinds, device=DEVICE)
@@ -57,9 +55,7 @@ def test_with_a_head_they_are_those_of_the_learned_agent(revisit: bool) -> None:
     graph, kinds, vectors, episodes = world()
     torch.manual_seed(0)
     head = FeedForward(HeadConfig(width=WIDTH))
-    exact = Learned("p", head, graph, kinds, vectors, LearnedConfig(revisit=revisit)).run(
-        episodes, budget=BUDGET
-    )
+    exact = Learned("p", head, graph, kinds, vectors, Ways(revisit=revisit)).run(episodes, budget=BUDGET)
     assert exact.looped.any()
     there = DeviceGraph.of(graph, kinds, device=DEVICE)
     agent = OnDevice("p", there, torch.from_numpy(vectors).to(DEVICE), head.to(DEVICE), revisit=revisit)

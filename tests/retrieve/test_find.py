@@ -14,7 +14,7 @@ from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import Baseline, BaselineConfig, unit_rows
+from linkwalk.navigate import open_baseline, unit_rows
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.tabs import TabsConfig
 from linkwalk.retrieve import Bm25, Cascade, FindConfig, Finder, Found, Reranker, finder, tfidf
@@ -66,7 +66,7 @@ def make(
 ) -> Finder:
     """A finder with all that any way of navigation wants; where nobody says, it begins by words."""
     config = replace(config, start=config.start or "bm25")
-    walker = Baseline(BaselineConfig(name=agent), graph.forward, vectors)
+    walker = open_baseline(agent, graph.forward, vectors)
     return Finder(graph, bm25, config, agent=walker, rerank=rerank, vectors=vectors)
 
 
@@ -336,7 +336,7 @@ def test_navigation_that_lacks_something(graph: Graph, bm25: Bm25, vectors: Floa
 
 
 def test_walks_from_nowhere(graph: Graph, bm25: Bm25, vectors: Float32s, meanings: Float32s) -> None:
-    walker = Baseline(BaselineConfig(name="random"), graph.forward)
+    walker = open_baseline("random", graph.forward)
     lost = Finder(graph, bm25, FindConfig(navigation="walks"), agent=walker)
     found = lost.find_many(["zzzzqqq", "qqqqzzz"], meanings=meanings[:2])
     assert [(f.read, f.evidence, f.start) for f in found] == [((), (), "bm25")] * 2

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,12 +15,13 @@ from linkwalk.demo import policy_path
 from linkwalk.embed import Embeddings
 from linkwalk.errors import InputError
 from linkwalk.graph.paths import distances_from
-from linkwalk.graph.store import LINK
-from linkwalk.navigate import unit_rows
+from linkwalk.graph.store import LINK, Graph
+from linkwalk.navigate import Episodes, Journeys, unit_rows
 from linkwalk.policy.checkpoint import load_direction, save_policy
 from linkwalk.policy.heads import HeadConfig, build_head
-from linkwalk.wiki import Click, Walk, Ways
-from linkwalk.wiki.clicks import SCALE, SHOWN
+from linkwalk.wiki import Choice, Click, Walk, Ways
+from linkwalk.wiki.clicks import SHOWN
+from linkwalk.wiki.plain import plain
 from tests.graph.conftest import Page, write_graph
 from tests.wiki.conftest import HOSTILE
 
@@ -37,21 +39,23 @@ def check(wiki: Wiki, walk: Walk) -> None:
     """The clicks hang together, go along links, and say what there was."""
     graph = wiki.graph
     places = [walk.start, *(click.to for click in walk.steps)]
-    assert [click.start for click in walk.steps] == places[:-1]
+    assert [click.at for click in walk.steps] == places[:-1]
     assert [click.number for click in walk.steps] == list(range(1, len(walk.steps) + 1))
     for at, click in enumerate(walk.steps):
-        targets = set(graph.forward.row(click.start.node).tolist())
-        assert len(click.choices) + click.others == len(targets)
+        targets = set(graph.forward.row(click.at.node).tolist())
+        behind = [choice for choice in click.choices if choice.kind == "back"]
+        assert len(behind) <= 1
+        assert len(click.choices) + click.others in (len(targets), len(targets) + 1)
+        assert bool(behind) <= (walk.ways.back or "dfs" in walk.agent)
         assert len(click.choices) <= SHOWN
-        assert {choice.node for choice in click.choices} <= targets
+        assert {choice.node for choice in click.choices if choice not in behind} <= targets
         if not click.others and click.choices:
             assert sum(choice.probability for choice in click.choices) == pytest.approx(1, abs=1e-5)
-        taken = [choice for choice in click.choices if choice.taken]
-        if click.step.kind == "back":
-            assert not taken
-        else:
-            (one,) = taken
-            assert (one.node, one.kind, one.link) == (click.to.node, click.step.kind, click.step.link)
+        (one,) = (choice for choice in click.choices if choice.taken)
+        assert (one.node, one.kind, one.link) == (click.to.node, click.kind, click.link)
+        assert (one.score, one.probability) == (click.score, click.probability)
+        if walk.measure != "chance" and not walk.ways.sampled:
+            assert one is click.choices[0], "the best is taken"
         before = {place.node for place in places[: at + 1]}
         assert all(choice.seen == (choice.node in before) for choice in click.choices)
         shown = [choice.probability for choice in click.choices if not (choice.taken and click.others)]
@@ -63,21 +67,21 @@ def check(wiki: Wiki, walk: Walk) -> None:
         assert nodes[-1] == walk.goal.node
         assert all(b in graph.forward.row(a) for a, b in pairwise(nodes))
         for click in walk.optimum:
-            assert (click.choices, click.others) == ((), 0)
+            assert (click.choices, click.others, click.score, click.probability) == ((), 0, None, None)
             check_segment(wiki, click)
 
 
 def check_segment(wiki: Wiki, click: Click) -> None:
     """The segment named is where the link's words are."""
-    page = wiki.block(click.start.node)
-    if click.step.kind not in ("link", "entity"):
+    page = wiki.block(click.at.node)
+    if click.kind not in ("link", "entity"):
         assert click.segment is None
         return
     assert click.segment is not None
-    assert "".join(s.text for s in page.segments[click.segment :]).startswith(click.step.link)
+    assert "".join(s.text for s in page.segments[click.segment :]).startswith(click.link)
     number = page.segments[click.segment].link
     assert number is not None
-    assert page.links[number].node == click.to.node or page.links[number].text != click.step.link
+    assert page.links[number].node == click.to.node or page.links[number].text != click.link
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -85,28 +89,32 @@ def check_segment(wiki: Wiki, click: Click) -> None:
 def test_clicks_of_every_agent(walked: Wiki, ends: tuple[int, int], agent: str, back: bool) -> None:
     walk = walked.walk(*ends, agent=agent, budget=30, ways=Ways(back=back), seed=3)
     check(walked, walk)
-    assert (walk.agent, walk.budget, walk.seed, walk.sentence, walk.best) == (agent, 30, 3, None, None)
+    assert (walk.agent, walk.budget, walk.seed, walk.sentence, walk.closest) == (agent, 30, 3, None, None)
     assert walk.success == (walk.steps[-1].to == walk.goal)
     assert walk == walked.walk(*ends, agent=agent, budget=30, ways=Ways(back=back), seed=3)
 
 
 def test_probabilities_are_the_softmax_of_scores(walked: Wiki, ends: tuple[int, int]) -> None:
+    """At the first click there is nothing but the page's links: no costs, nothing seen but the start."""
     table = Embeddings.open(walked.folder)
-    vectors = unit_rows(table.vectors)
+    vectors, map_ = unit_rows(table.vectors), Ways().map
     direction = load_direction(policy_path(), table.fingerprint).directions(vectors[[ends[1]]])[0]
-    for agent, query, measure in (("compass", direction, "score"), ("greedy", vectors[ends[1]], "cosine")):
+    for agent, query, measure in (("compass", direction, "worth"), ("greedy", vectors[ends[1]], "cosine")):
         walk = walked.walk(*ends, agent=agent)
         assert walk.measure == measure
         click = walk.steps[0]
         targets = np.unique(walked.graph.forward.row(ends[0]))
         scores = vectors[targets] @ query
-        likely = dict(
-            zip(targets.tolist(), np.exp(SCALE * scores) / np.exp(SCALE * scores).sum(), strict=True)
-        )
+        if agent == "compass":
+            alike = np.maximum(vectors[targets] @ vectors[ends[0]] - map_.likeness, 0) / (1 - map_.likeness)
+            scores = np.where(targets == ends[0], -np.inf, scores - map_.crowding * np.log1p(alike))
+        chances = np.exp(map_.temperature * (scores - scores.max()))
+        likely = dict(zip(targets.tolist(), chances / chances.sum(), strict=True))
+        worth = dict(zip(targets.tolist(), scores, strict=True))
         for choice in click.choices:
             assert choice.probability == pytest.approx(likely[choice.node], abs=1e-4)
-            assert choice.score == pytest.approx(float(vectors[choice.node] @ query), abs=1e-4)
-        assert max(likely, key=lambda node: likely[node]) == click.choices[0].node
+            assert choice.score == pytest.approx(worth[choice.node], abs=1e-4)
+        assert max(likely, key=lambda node: likely[node]) == click.choices[0].node == click.to.node
 
 
 def test_chance_counts_links(tmp_path: Path) -> None:
@@ -120,7 +128,7 @@ def test_chance_counts_links(tmp_path: Path) -> None:
     check(wiki, walk)
     for click in walk.steps:
         assert all(choice.score is None for choice in click.choices)
-        if click.start.title == "Hub":
+        if click.at.title == "Hub":
             assert (len(click.choices), click.others) == (SHOWN, 20 - SHOWN)
             assert click.choices[0].title == "T0"
             assert [round(21 * c.probability) for c in click.choices] == [2, *[1] * (SHOWN - 1)]
@@ -145,14 +153,8 @@ def test_a_learned_policy_says_what_its_head_says(trained: Wiki, ends: tuple[int
     assert trained.agents == ["compass", "own", *AGENTS[1:]]
     walk = trained.walk(*ends, agent="own", budget=25, ways=Ways(back=back))
     check(trained, walk)
-    clicked = 0
-    for click in walk.steps:
-        row = trained.graph.forward.row(click.start.node)
-        if click.step.kind != "back" and (row == click.to.node).sum() == 1 and not back:
-            (taken,) = (choice for choice in click.choices if choice.taken)
-            assert taken.probability == pytest.approx(click.step.probability, abs=1e-5)
-            clicked += 1
-    assert clicked or back
+    assert walk.measure == "log-probability"
+    assert all(click.score is None or click.score <= 0 for click in walk.steps)
 
 
 @pytest.mark.parametrize("agent", ["random", "greedy", "own"])
@@ -173,28 +175,61 @@ def test_towards_a_sentence(walked: Wiki, ends: tuple[int, int]) -> None:
     assert (walk.sentence, walk.budget, len(walk.steps)) == (words, 20, 20)
     assert walk.closest is not None
     places = [walk.start, *(click.to for click in walk.steps)]
-    assert walk.best == places[walk.closest.step]
+    assert walk.closest.place == places[walk.closest.step]
 
 
-def test_json_is_as_promised(walked: Wiki, ends: tuple[int, int]) -> None:
-    value = walked.walk(*ends, agent="greedy-unvisited").to_json()
-    assert list(value) == [
-        "agent", "start", "goal", "sentence", "success", "distance", "steps", "optimum", "best", "budget", "seed",
-    ]  # fmt: skip
+def test_json_is_the_fields(walked: Wiki, ends: tuple[int, int]) -> None:
+    walk = walked.walk(*ends, agent="greedy-unvisited")
+    value = json.loads(json.dumps(plain(walk)))
+    assert list(value) == [field.name for field in fields(Walk)]
     click = value["steps"][0]
-    assert list(click) == [
-        "number", "from", "to", "kind", "link", "seen", "score", "probability", "segment", "sentence", "choices",
-        "others",
-    ]  # fmt: skip
-    assert list(click["choices"][0]) == [
-        "node", "title", "block", "kind", "link", "score", "probability", "seen", "taken",
-    ]  # fmt: skip
-    sentences = [click["sentence"] for click in value["steps"] if click["sentence"]]
-    assert all(list(sentence) == ["before", "link", "after"] for sentence in sentences)
-    assert json.loads(json.dumps(value)) == value
-    short = walked.walk(*ends, agent="random").to_json(steps=False, optimum=False)
-    assert "steps" not in short
-    assert "optimum" not in short
+    assert list(click) == [field.name for field in fields(Click)]
+    assert list(click["choices"][0]) == [field.name for field in fields(Choice)]
+    assert click["to"] == {
+        "node": walk.steps[0].to.node,
+        "title": walk.steps[0].to.title,
+        "block": walk.steps[0].to.block,
+        "blocks": walk.steps[0].to.blocks,
+        "section": walk.steps[0].to.section,
+        "name": walk.steps[0].to.name,
+    }
+    sentence = walk.steps[0].sentence
+    assert click["sentence"] == (sentence and vars(sentence))
+
+
+class Homesick:
+    """An agent of one's own that says nothing: always the first link."""
+
+    name = "homesick"
+
+    def run(self, episodes: Episodes, *, budget: int = 100, seed: int = 0) -> Journeys:
+        journeys = Journeys.blank(episodes.size, budget)
+        journeys.nodes[:, 0] = episodes.starts
+        for step in range(budget):
+            journeys.nodes[0, step + 1] = self.graph.forward.row(int(journeys.nodes[0, step]))[0]
+            journeys.choices[0, step], journeys.steps[0] = 0, step + 1
+        return journeys
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+
+
+def test_an_object_walks(walked: Wiki, ends: tuple[int, int]) -> None:
+    agent = Homesick(walked.graph)
+    walk = walked.walk(*ends, agent=agent, budget=5)
+    assert (walk.agent, len(walk.steps), walk.measure) == ("homesick", 5, None)
+    assert all(click.choices == () and click.probability is None for click in walk.steps)
+    walks = walked.compare(*ends, ["random", agent], budget=5)
+    assert [one.agent for one in walks] == ["random", "homesick"]
+    assert walks[1] == walk
+
+
+def test_a_policy_that_was_just_trained_is_listed(trained: Wiki, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(trained.folder, tmp_path / "wiki"))
+    wiki = Wiki.open(folder)
+    assert "late" not in wiki.agents
+    shutil.copytree(folder / "policies" / "own", folder / "policies" / "late")
+    assert "late" in wiki.agents
 
 
 def test_several_agents_side_by_side(walked: Wiki, ends: tuple[int, int]) -> None:
@@ -210,7 +245,7 @@ def test_hostile_titles_walk_as_they_are(hostile: Wiki) -> None:
     check(hostile, walk)
     assert walk.success
     assert walk.goal is not None
-    assert json.loads(json.dumps(walk.to_json()))["goal"]["title"] == HOSTILE[4]
+    assert json.loads(json.dumps(plain(walk)))["goal"]["title"] == HOSTILE[4]
 
 
 def test_one_is_there_already(known: Wiki) -> None:

@@ -80,7 +80,7 @@ class Passages:
                 "score": one.score,
                 "sentence": one.sentence,
                 "path": [one.start.name, *(click.to.name for click in one.path)],
-                "clicks": [click.step.link or click.step.kind for click in one.path],
+                "clicks": [click.words for click in one.path],
             },
         )
 

@@ -5,10 +5,11 @@ from typing import Annotated
 import typer
 
 from linkwalk.demo import POLICY
+from linkwalk.navigate.ways import Ways
 
 NAMES = (
     "compass (the policy that ships), random, greedy, greedy-unvisited, random-dfs, greedy-dfs, greedy-map, or a "
-    "policy: its name in the workspace, or its path"
+    "policy: its name in the workspace, or its path; or one of your own, package.module:Name"
 )
 COMPARED = (POLICY, "greedy-unvisited", "random")
 """What is measured where no agent is named: the policy that ships, the baseline that counts, and chance."""
@@ -45,3 +46,8 @@ EmbeddingsName = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Embeddings that agents look at. [default: minilm]"),
 ]
+
+
+def given(ways: Ways) -> str:
+    """Ways of moving as they are given here."""
+    return "".join(f" --{name}" for name in ways.chosen)

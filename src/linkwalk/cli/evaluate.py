@@ -19,7 +19,8 @@ from linkwalk.cli.agents import (
     Seed,
 )
 from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_next
-from linkwalk.wiki.agents import Ways, check_agents, open_agent, open_encoders, open_vectors
+from linkwalk.navigate.ways import Ways
+from linkwalk.wiki.agents import check_agents, open_agent, open_encoders, open_vectors
 
 if TYPE_CHECKING:
     from linkwalk.evaluate import Result
@@ -85,7 +86,7 @@ def evaluate(
     from linkwalk.embed import Embeddings
     from linkwalk.evaluate import SentenceQueries, TaskConfig, compare, draw_episodes, draw_sentences
     from linkwalk.graph.store import Graph
-    from linkwalk.navigate import BLIND, REFERENCE
+    from linkwalk.navigate import BASELINES, REFERENCE
     from linkwalk.progress import Progress
 
     ways = Ways(back=back, sampled=sampled, revisit=revisit)
@@ -100,7 +101,9 @@ def evaluate(
         for length in lengths
     ]
     progress, queries = Progress(quiet=quiet), {}
-    if task is Task.SENTENCE and (looking := [name for name in names + extra if name not in BLIND]):
+    if task is Task.SENTENCE and (
+        looking := [name for name in names + extra if name not in BASELINES or not BASELINES[name].blind]
+    ):
         encoders = open_encoders(wiki, looking, Embeddings.open(wiki, embeddings or "minilm", graph))
         count = episodes * len(lengths) * len(set(encoders.values()))
         with progress.stage("read", count, "sentences") as stage:
@@ -124,7 +127,11 @@ def evaluate(
                 advance=stage.advance,
             )
     if json:
-        options = {**ways.to_json(), "budget": budget, "seed": seed}
+        options = {
+            **{name: getattr(ways, name) for name in ("back", "sampled", "revisit")},
+            "budget": budget,
+            "seed": seed,
+        }
         print_json(
             {
                 "results": [result.to_json() | options for result in results],

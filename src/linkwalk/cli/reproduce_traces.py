@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from linkwalk.cli.output import print_json
 from linkwalk.cli.score import tell_damage
-from linkwalk.wiki.agents import Ways, check_agents, open_agent, open_vectors
+from linkwalk.navigate.ways import Ways
+from linkwalk.wiki.agents import check_agents, open_agent, open_vectors
 
 if TYPE_CHECKING:
     from linkwalk.reproduce.tables import Size

@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linkwalk.cli.agents import NAMES, Back, EmbeddingsName, Revisit, Sampled, Seed
+from linkwalk.cli.agents import NAMES, Back, EmbeddingsName, Revisit, Sampled, Seed, given
 from linkwalk.cli.output import Json, print_json, print_next
 from linkwalk.demo import POLICY
-from linkwalk.wiki.agents import Ways, check_agents, has_map
+from linkwalk.navigate.ways import Ways
+from linkwalk.wiki.agents import check_agents
 
 if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
-    from linkwalk.navigate import Step
-    from linkwalk.wiki import Place, Walk
+    from linkwalk.wiki import Click, Walk
 
 _DEPTH = 20
 _BUDGET, _SENTENCE_BUDGET = 100, 20
 _EXCERPT = 300
 _AROUND = 110
+_OTHERS = 3
 _WAYS = {"prev": "the block before", "next": "the block after", "back": "back", "entity": "mention"}
 
 
@@ -64,9 +65,9 @@ def walk(
 ) -> None:
     """Walk from one block to another by clicking links, and show every click beside the shortest path.
 
-    Behind each page: its cosine to the goal (for a compass its score, the inner product with the direction looked in),
-    the probability of the click, and the best of the other links. A compass and greedy-map remember links; where they
-    return to a page for one, it says so.
+    Behind each page: what the click was worth to the agent (its cosine to the goal; for a compass and greedy-map the
+    cosine less what the way costs), its probability if clicks were drawn by that, and the best of the other ways. A
+    compass and greedy-map remember links; where they click their way to one further on, it says so.
 
     With --sentence instead of --to the goal is unknown: the agent walks all its steps towards what the sentence means,
     and the closest of the pages it saw is named.
@@ -75,6 +76,7 @@ def walk(
     """
     from linkwalk.errors import InputError
     from linkwalk.wiki import Wiki
+    from linkwalk.wiki.plain import plain
 
     ways = Ways(back=back, sampled=sampled, revisit=revisit, depth=_DEPTH)
     if len(check_agents([agent], wiki, ways)) != 1:
@@ -86,38 +88,18 @@ def walk(
     opened = Wiki.open(wiki, embeddings=embeddings)
     walked = opened.walk(start, goal, sentence=sentence, agent=agent, budget=budget, ways=ways, seed=seed)
     if json:
-        print_json(_json(walked))
+        print_json(plain(walked))
     else:
         _print(walked, opened.graph, wiki, embeddings)
 
 
-def _json(walk: "Walk") -> dict[str, object]:
-    closest = walk.closest
-    return {
-        "success": walk.success,
-        "steps": [click.step.to_json() for click in walk.steps],
-        "distance": walk.distance,
-        "agent": walk.agent,
-        **walk.ways.to_json(),
-        "budget": walk.budget,
-        "seed": walk.seed,
-        "start": _place(walk.start),
-        "goal": walk.goal and _place(walk.goal),
-        "optimum": None if walk.optimum is None else [click.step.to_json() for click in walk.optimum],
-        "sentence": walk.sentence,
-        "best": closest and _place(closest.place) | {"step": closest.step, "score": closest.score},
-    }
-
-
 def _print(walk: "Walk", graph: "Graph", wiki: Path, embeddings: str | None) -> None:
-    steps, ways, start = [click.step for click in walk.steps], walk.ways, walk.start.name
+    steps, ways, start = walk.steps, walk.ways, walk.start.name
     what = f"«{walk.sentence}»" if walk.goal is None else walk.goal.name
     print(f"from {start}\nto   {what}, by {walk.agent}{ways.words()}\n")
     print(f"     {start}")
-    remembers = has_map(walk.agent, wiki)
-    for number, step in enumerate(steps, 1):
-        known = _known(steps[number - 1 :]) if remembers and step.seen and step.kind != "back" else ""
-        _show(number, step, walk.measure, known)
+    for click in steps:
+        _show(click, walk.measure)
     count = f"{len(steps)} step{'s' * (len(steps) != 1)}"
     if walk.optimum is not None:
         if walk.success:
@@ -134,40 +116,34 @@ def _print(walk: "Walk", graph: "Graph", wiki: Path, embeddings: str | None) -> 
         print(f"\nclosest of the pages seen in {count}: {best.place.name}, {at}")
         print("  " + textwrap.shorten(graph.texts[best.place.node], _EXCERPT, placeholder=" …"))
     command = (
-        f"linkwalk eval {wiki} --agent {walk.agent}{ways.options()}",
+        f"linkwalk eval {wiki} --agent {walk.agent}{given(ways)}",
         "" if walk.sentence is None else "--task sentence",
         f"--embeddings {embeddings}" if embeddings else "",
     )
     print_next(" ".join(filter(None, command)))
 
 
-def _place(place: "Place") -> dict[str, object]:
-    return {"node": place.node, "title": place.title, "block": place.block}
-
-
-def _known(ahead: list["Step"]) -> str:
-    """What a walker with a map goes to a page for that it knows: the next one it does not."""
-    new = next((step for step in ahead if not step.seen), None)
-    return "seen before" + ("" if new is None else f", on the way to {new.title} ({new.block})")
-
-
-def _show(number: int, step: "Step", measure: str, known: str) -> None:
-    how = _WAYS.get(step.kind, "")
-    score = "" if step.score is None else f"{measure} {step.score:.2f}"
-    chance = "" if step.probability == 1 else f"probability {step.probability:.2f}"
-    notes = ", ".join(filter(None, (how, score, chance, known)))
-    print(f"{number:>3}. {step.title} ({step.block})" + (f"   {notes}" if notes else ""))
-    if step.sentence is not None:
-        before, link, after = step.sentence
+def _show(click: "Click", measure: str | None) -> None:
+    taken = next((choice for choice in click.choices if choice.taken), None)
+    notes = (
+        _WAYS.get(click.kind, ""),
+        "" if click.score is None else f"{measure} {click.score:.2f}",
+        "" if click.probability in (None, 1) else f"probability {click.probability:.2f}",
+        "seen before" * click.seen,
+        "" if taken is None or taken.towards is None else f"on the way to {taken.towards}",
+    )
+    said = ", ".join(filter(None, notes))
+    print(f"{click.number:>3}. {click.to.name}" + (f"   {said}" if said else ""))
+    if click.sentence is not None:
+        before, link, after = click.sentence.before, click.sentence.link, click.sentence.after
         before = before if len(before) <= _AROUND else "…" + before[-_AROUND:]
         after = after if len(after) <= _AROUND else after[:_AROUND] + "…"
         print(f"       {before}{_mark(link)}{after}")
-    if step.runners_up:
-        others = ", ".join(
-            f"{other.title} ({other.block}) {other.score:.2f}{' seen' * other.seen}"
-            for other in step.runners_up
-        )
-        print(f"       other links: {others}")
+    if others := [choice for choice in click.choices if not choice.taken and choice.score is not None][
+        :_OTHERS
+    ]:
+        said = ", ".join(f"{o.title} ({o.block}) {o.score:.2f}{' seen' * o.seen}" for o in others)
+        print(f"       other ways: {said}")
 
 
 def _mark(link: str) -> str:

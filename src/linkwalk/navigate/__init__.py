@@ -1,26 +1,68 @@
-"""Agents and what they do: episodes, journeys, the baselines, the click path (sec. 4.1, 5.2)."""
+"""Agents and what they do: episodes, journeys, the baselines, the click path (sec. 4.1, 5.2).
 
-from linkwalk.navigate.agents import BASELINES, BLIND, REFERENCE, Agent, Baseline, BaselineConfig
-from linkwalk.navigate.clickpath import Step, click_path, path_steps
-from linkwalk.navigate.cosine import HalfUnits, Units, unit_rows, units_of
-from linkwalk.navigate.journeys import BACK, ENDED, Episodes, Journeys
+Nothing is imported before it is used: kernels take their time.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from linkwalk.navigate.agents import BASELINES, REFERENCE, Agent, Explains, open_baseline
+    from linkwalk.navigate.clickpath import Step, click_path, path_steps
+    from linkwalk.navigate.cosine import HalfUnits, Units, unit_rows, units_of
+    from linkwalk.navigate.journeys import BACK, ENDED, Episodes, Journeys
+    from linkwalk.navigate.walker import Walker
+    from linkwalk.navigate.ways import MapConfig, Ways
+    from linkwalk.navigate.weights import Weights
 
 __all__ = [
     "BACK",
     "BASELINES",
-    "BLIND",
     "ENDED",
     "REFERENCE",
     "Agent",
-    "Baseline",
-    "BaselineConfig",
     "Episodes",
+    "Explains",
     "HalfUnits",
     "Journeys",
+    "MapConfig",
     "Step",
     "Units",
+    "Walker",
+    "Ways",
+    "Weights",
     "click_path",
+    "open_baseline",
     "path_steps",
     "unit_rows",
     "units_of",
 ]
+
+_WHERE = {
+    "BACK": "journeys",
+    "BASELINES": "agents",
+    "ENDED": "journeys",
+    "REFERENCE": "agents",
+    "Agent": "agents",
+    "Episodes": "journeys",
+    "Explains": "agents",
+    "HalfUnits": "cosine",
+    "Journeys": "journeys",
+    "MapConfig": "ways",
+    "Step": "clickpath",
+    "Units": "cosine",
+    "Walker": "walker",
+    "Ways": "ways",
+    "Weights": "weights",
+    "click_path": "clickpath",
+    "open_baseline": "agents",
+    "path_steps": "clickpath",
+    "unit_rows": "cosine",
+    "units_of": "cosine",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

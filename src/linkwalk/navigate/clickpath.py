@@ -1,28 +1,20 @@
 """A journey as a person reads it: the page, the sentence, the link clicked in it, and what else there was (fig. 3)."""
 
 import itertools
-from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from linkwalk.graph.csr import Int32s
+from linkwalk.graph.sentence import Sentence, find_sentence
 from linkwalk.graph.store import KINDS, LINK, Graph
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import BACK, Float32s, Journeys
 
 RUNNERS_UP = 3
-
-
-class Sentence(NamedTuple):
-    """The sentence a link stands in, cut where the link begins and ends."""
-
-    before: str
-    link: str
-    after: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,19 +130,6 @@ def path_steps(graph: Graph, nodes: Int32s) -> list[Step]:
     journeys.probabilities[0] = 1
     journeys.steps[0] = len(choices)
     return click_path(graph, journeys)
-
-
-def find_sentence(graph: Graph, node: int, edge: int) -> Sentence:
-    """The sentence of a block in which one of its links begins."""
-    raw = graph.texts.bytes(node)
-    start, end = graph.out_spans[edge].tolist()
-    ends = graph.sentence_ends[graph.sentence_indptr[node] : graph.sentence_indptr[node + 1]].tolist()
-    which = bisect_right(ends, start)
-    begin = ends[which - 1] if which else 0
-    stop = max(end, ends[which]) if which < len(ends) else len(raw)
-    return Sentence(
-        raw[begin:start].decode().lstrip(), raw[start:end].decode(), raw[end:stop].decode().rstrip()
-    )
 
 
 def _runners_up(

@@ -5,14 +5,50 @@ goes. It does not say what going back costs. Here every move costs a step, back 
 back to is opened again. No page is entered twice; once the search has nothing left, the agent stops.
 """
 
+from typing import ClassVar
+
 import numpy as np
 
 from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.navigate.chance import below, stream
-from linkwalk.navigate.journeys import BACK, Float32s, Journeys
+from linkwalk.navigate.cosine import in_kernel
+from linkwalk.navigate.journeys import BACK, Bools, Episodes, Float32s, Journeys
 from linkwalk.navigate.memory import NEVER, blank_memory, last_seen, remember
 from linkwalk.navigate.unvisited import NONE, best_unseen
+from linkwalk.navigate.walker import Walker
+from linkwalk.navigate.weights import COSINE, Outlook, Weights
+
+
+class RandomDepthFirst(Walker):
+    """Goes down by any link to an unseen page, and back where there is none, or where it is deep enough."""
+
+    blind: ClassVar[bool] = True
+    goes_back: ClassVar[bool] = True
+
+    def _walk(self, episodes: Episodes, directions: Float32s, seed: np.uint64, journeys: Journeys) -> None:
+        starts, goals, numbers, _ = episodes
+        ways = self.graph.indptr, self.graph.indices, in_kernel(self.vectors), not self.blind, self.ways.depth
+        depth_first(*ways, starts, goals, directions, numbers, seed, journeys)
+
+    def _weigh(self, out: Outlook, episode: Episodes, direction: Float32s, seed: int) -> Weights:
+        return out.by_chance(self._down(out))
+
+    def _down(self, out: Outlook) -> Bools:
+        """Which ways lead down to unseen pages; the back button is for where none does."""
+        below_start = np.cumsum(np.where(out.choices == BACK, -1, 1)) - np.where(out.choices == BACK, -1, 1)
+        found: Bools = out.links & ~out.seen() & (below_start < self.ways.depth)[out.owner]
+        return found
+
+
+class GreedyDepthFirst(RandomDepthFirst):
+    """The same, by the link to the unseen page closest to the goal."""
+
+    blind: ClassVar[bool] = False
+
+    def _weigh(self, out: Outlook, episode: Episodes, direction: Float32s, seed: int) -> Weights:
+        worth = np.where(self._down(out), out.cosines(self.vectors, direction[0]), np.float32(np.nan))
+        return out.by_worth(worth, COSINE, scale=self.ways.map.temperature)
 
 
 @kernel

@@ -1,7 +1,7 @@
 """A learned policy as an agent: all episodes step together, one batch of decisions per step (sec. 4.2)."""
 
-from dataclasses import dataclass
-from typing import Any
+from threading import Lock
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -12,6 +12,8 @@ from linkwalk.compiled import kernel
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.navigate.journeys import BACK, Bools, Episodes, Float32s, Journeys
+from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.weights import LIKELY, NOWHERE, Outlook, Weights
 from linkwalk.policy.decisions import Decisions, actions_at, visited_targets
 from linkwalk.policy.heads import Table, log_softmax
 from linkwalk.walks.draws import draw, key_of
@@ -21,34 +23,16 @@ _NONE = -1
 _UNIT = 2.0**-53
 
 
-@dataclass(frozen=True, kw_only=True)
-class LearnedConfig:
-    """How the policy's probabilities become clicks; the paper does not say, so tables name which."""
-
-    revisit: bool = False
-    """Whether it may go to a page it has been at; if not, it does so only where every link leads to such a page."""
-    sampled: bool = False
-    """Whether a link is drawn by its probability; otherwise the most probable one is taken."""
-    back: bool = False
-    """Whether it has a back button: the best unseen links of the last pages compete by their probability there, as it
-    was when the agent last had to look. Where all have been seen it goes back, and from the start to the page seen
-    longest ago."""
-    window: int = 16
-    """How many pages compete, the current one among them."""
-
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
-        if self.window < 1:
-            raise InputError(f"window={self.window}: choose 1 or more pages")
-        if self.back and (self.sampled or self.revisit):
-            raise InputError(
-                "a policy with a back button takes the best unseen link of the last pages: "
-                "it neither draws links nor returns to pages it has seen"
-            )
-
-
 class Learned:
-    """A trained head on one graph and its embeddings."""
+    """A trained head on one graph and its embeddings.
+
+    The paper does not say how probabilities become clicks. By default the most probable link is taken, and pages it has
+    been at only where every link leads to such a page; it may ``revisit`` them, and its clicks may be ``sampled``. With
+    a back button the best unseen links of the last pages compete by their probability there, as it was when the agent
+    last had to look; where all have been seen it goes back, and from the start to the page seen longest ago.
+    """
+
+    minds: ClassVar[frozenset[str]] = frozenset({"back", "sampled", "revisit"})
 
     def __init__(
         self,
@@ -57,20 +41,46 @@ class Learned:
         graph: Csr,
         kinds: NDArray[np.uint8],
         vectors: NDArray[Any] | Table,
-        config: LearnedConfig = LearnedConfig(),  # noqa: B008 (frozen)
+        ways: Ways = Ways(),  # noqa: B008 (frozen)
     ) -> None:
-        self.name, self.head, self.graph, self.kinds, self.config = name, head, graph, kinds, config
+        if ways.back and (ways.sampled or ways.revisit):
+            raise InputError(
+                f"{name} with a back button takes the best unseen link of the last pages: "
+                "it neither draws links nor returns to pages it has seen"
+            )
+        self.name, self.head, self.graph, self.kinds, self.ways = name, head, graph, kinds, ways
         device = str(next(head.parameters()).device)
         self.table = vectors if isinstance(vectors, Table) else Table.of(vectors, device)
+        self._lock = Lock()  # networks serve one thread at a time
 
     def run(self, episodes: Episodes, *, budget: int = 100, seed: int = 0) -> Journeys:
         """Try each episode within ``budget`` steps; the seed matters only where links are drawn."""
+        with self._lock:
+            return self._run(episodes, budget, seed, None)
+
+    def explain(self, episodes: Episodes, journeys: Journeys, *, seed: int = 0) -> Weights:
+        """What decided each click of the first journey: it is walked once more, with that written down."""
+        out = Outlook(self.graph, journeys, back=self.ways.back)
+        told = _Told([], {})
+        with self._lock:
+            self._run(episodes.part(0, 1), len(out.pages), seed, told)
+        worth = np.concatenate([np.zeros(0, np.float32), *(own for own, _ in told.worth)])
+        towards = np.full(len(out.targets), NOWHERE, np.int32)
+        towards[out.buttons] = [to for _, to in told.worth]
+        if not self.ways.sampled:  # of several links to a page the likeliest counts, the first of equals
+            owner_target = out.owner * self.graph.nodes + np.where(out.links, out.targets, -1)
+            order = np.lexsort((-np.nan_to_num(worth, nan=-np.inf), owner_target))
+            order = order[out.links[order]]
+            worth[order[1:][owner_target[order[1:]] == owner_target[order[:-1]]]] = np.nan
+        return out.by_worth(worth, LIKELY, scale=1.0, towards=towards)
+
+    def _run(self, episodes: Episodes, budget: int, seed: int, told: "_Told | None") -> Journeys:
         journeys = Journeys.blank(episodes.size, budget)
         queries = self._queries(episodes)
         journeys.nodes[:, 0] = episodes.starts
         journeys.success[:] = episodes.starts == episodes.goals
         going = np.flatnonzero(~journeys.success)
-        stacks = _Stacks(episodes.starts, budget, self.config.window) if self.config.back else None
+        stacks = _Stacks(episodes.starts, budget, self.ways.window) if self.ways.back else None
         for step in range(budget):
             current = journeys.nodes[going, step]
             stuck = self.graph.indptr[current + 1] == self.graph.indptr[current]
@@ -78,10 +88,10 @@ class Learned:
             if not len(going):
                 break
             if stacks is None:
-                choice, probability, taken = self._click(episodes, journeys, queries, going, step, seed)
+                choice, probability, taken = self._click(episodes, journeys, queries, going, step, seed, told)
             else:
                 choice, probability, taken = self._click_or_back(
-                    episodes, journeys, queries, going, step, stacks
+                    episodes, journeys, queries, going, step, stacks, told
                 )
             clicked = choice != BACK
             seen = (journeys.nodes[going, : step + 1] == taken[:, None]).any(1)
@@ -103,17 +113,20 @@ class Learned:
         going: Int64s,
         step: int,
         seed: int,
+        told: "_Told | None",
     ) -> tuple[Int64s, Float32s, Int32s]:
         """One of the current page's links: its number, its probability, its target."""
         decisions, likely = self._look(
             episodes, journeys, queries, going, journeys.nodes[going, step], np.full(len(going), step)
         )
-        if self.config.sampled:
-            open_ = np.ones(len(likely), np.bool_) if self.config.revisit else ~decisions.visited
+        open_ = np.ones(len(likely), np.bool_) if self.ways.revisit else ~decisions.visited
+        if told is not None:
+            told.add(np.where(open_ if open_.any() else ~open_, likely, np.nan))
+        if self.ways.sampled:
             choice = _drawn(likely, open_, decisions.indptr, episodes.numbers[going], step, np.uint64(seed))
         else:
             # Pages seen before come below every new one, in the same order among themselves.
-            score = likely if self.config.revisit else likely - 1e6 * decisions.visited
+            score = likely if self.ways.revisit else likely - 1e6 * decisions.visited
             choice = _best(score, decisions.indptr)
         at = decisions.indptr[:-1] + choice
         return choice, np.exp(likely[at]), decisions.target[at]
@@ -126,6 +139,7 @@ class Learned:
         going: Int64s,
         step: int,
         stacks: "_Stacks",
+        told: "_Told | None",
     ) -> tuple[Int64s, Float32s, Int32s]:
         """The best unseen link of the last pages, or one press of the back button towards it."""
         row, slot = stacks.stale(going, journeys.nodes[:, : step + 1])
@@ -137,6 +151,8 @@ class Learned:
             decisions, likely = self._look(
                 episodes, journeys, queries, row, pages, np.full(len(row), step, np.int64)
             )
+            if told is not None:
+                told.look(slot, decisions.indptr, decisions.target, likely)
             choice = _best(np.where(decisions.visited, -np.inf, likely), decisions.indptr)
             at = decisions.indptr[:-1] + choice
             stacks.score[row, slot] = likely[at]
@@ -146,6 +162,8 @@ class Learned:
         top = stacks.top[going]
         none = slot == _NONE
         back = np.where(none, top > 0, slot < top)
+        if told is not None:
+            told.weigh(stacks, journeys.nodes[0, : step + 1], self.graph)
         choice, probability = stacks.link[going, slot], np.exp(stacks.score[going, slot])
         taken = stacks.target[going, slot].copy()
         for i in np.flatnonzero(
@@ -179,17 +197,6 @@ class Learned:
         likely: Float32s = log_softmax(logits, owner, len(pages)).cpu().numpy()
         return decisions, likely
 
-    def look(self, episodes: Episodes, journeys: Journeys, episode: int = 0) -> tuple[Int64s, Float32s]:
-        """What the head says of the pages of one journey: log-probabilities of each page's links, and their bounds."""
-        pages = journeys.path(episode)[:-1]
-        degrees = self.graph.indptr[pages + 1] - self.graph.indptr[pages]
-        steps = np.flatnonzero(degrees)
-        row = np.full(len(steps), episode, np.int64)
-        likely = np.zeros(0, np.float32)
-        if len(steps):
-            likely = self._look(episodes, journeys, self._queries(episodes), row, pages[steps], steps)[1]
-        return np.concatenate([[0], np.cumsum(degrees, dtype=np.int64)]), likely
-
     def _queries(self, episodes: Episodes) -> Tensor | None:
         """What it is shown of the goals [B, D], as long as the table's vectors are; None: their own vectors."""
         if episodes.queries is None:
@@ -200,6 +207,40 @@ class Learned:
         norms = [torch.linalg.vector_norm(vectors[at : at + _CHUNK].float(), dim=-1) for at in starts]
         length = torch.cat(norms).mean()
         return torch.from_numpy(episodes.queries).to(vectors.device) * length
+
+
+class _Told(NamedTuple):
+    """What decided the clicks of one journey, written down as it is walked."""
+
+    worth: list[tuple[Float32s, int]]
+    """Page by page: the log-probabilities of its links and, last, of the best link behind the back button; and where
+    that one leads."""
+    looks: dict[int, tuple[Int32s, Float32s]]
+    """By slot: the targets of the pages behind the button, and how likely they were when last looked at."""
+
+    def add(self, likely: Float32s, back: float = np.nan, to: int = NOWHERE) -> None:
+        """One page's."""
+        self.worth.append((np.append(likely, np.float32(back)).astype(np.float32), to))
+
+    def look(self, slots: Int64s, indptr: Int64s, target: Int32s, likely: Float32s) -> None:
+        """Pages were looked at."""
+        for slot, a, b in zip(slots.tolist(), indptr.tolist(), indptr[1:].tolist(), strict=False):
+            self.looks[slot] = target[a:b], likely[a:b]
+
+    def weigh(self, stacks: "_Stacks", path: Int32s, graph: Csr) -> None:
+        """What was compared: the links of the page on top, and the best of those behind the button."""
+        top = int(stacks.top[0])
+        degree = int(graph.indptr[path[-1] + 1] - graph.indptr[path[-1]])
+        likely = np.full(degree, np.nan, np.float32)
+        if degree:
+            targets, last = self.looks[top]
+            likely = np.where(np.isin(targets, path), np.float32(np.nan), last)
+        slots = np.arange(top - 1, max(top - stacks.window, -1), -1)
+        slots = slots[stacks.link[0, slots] != _NONE]
+        if not len(slots):
+            return self.add(likely)
+        best = slots[stacks.score[0, slots].argmax()]
+        return self.add(likely, float(stacks.score[0, best]), int(stacks.target[0, best]))
 
 
 class _Stacks:

@@ -17,16 +17,16 @@ With a back button, the last 16 pages opened, the current one among them, are on
 as well. Where all that these lead to has been seen, it goes back one page, and looks again from there.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from linkwalk.compiled import guarded, kernel, row_of, within
-from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s, Int64s
-from linkwalk.navigate.cosine import cosine
-from linkwalk.navigate.journeys import BACK, Float32s, Journeys
+from linkwalk.navigate.cosine import cosine, in_kernel
+from linkwalk.navigate.journeys import BACK, Episodes, Float32s, Journeys
+from linkwalk.navigate.walker import Walker
+from linkwalk.navigate.weights import NOWHERE, WORTH, Outlook, Weights
 from linkwalk.walks.draws import draw, key_of
 
 EMPTY, _NOT_SEEN = -1, -1
@@ -34,34 +34,49 @@ _NOWHERE = -3  # the page itself, which no step leads to
 _FRACTION, _UNIT = np.uint64(11), 2.0**-53
 
 
-@dataclass(frozen=True, kw_only=True)
-class MapConfig:
-    """What the walker trades against what; all in units of the cosine."""
+class Mapped(Walker):
+    """Clicks its way to the best link it remembers, looking straight at the goal."""
 
-    detour: float = 0.05
-    """What each further step to a link costs."""
-    crowding: float = 0.06
-    """What it costs to be like pages already seen."""
-    likeness: float = 0.3
-    """The cosine above which a page is like another."""
-    temperature: float = 20.0
-    """By which worth is multiplied before the softmax over the ways to go: for probabilities and sampled walks."""
-    sampled: bool = False
-    """Whether the way is drawn by its probability; otherwise the best is taken."""
+    minds: ClassVar[frozenset[str]] = frozenset({"back", "sampled"})
 
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
-        for name in ("detour", "crowding", "temperature"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise InputError(f"{name}={getattr(self, name)}: choose 0 or more")
-        if not -1 <= self.likeness < 1:
-            raise InputError(f"likeness={self.likeness}: choose a cosine, from -1 to below 1")
+    def _walk(self, episodes: Episodes, directions: Float32s, seed: np.uint64, journeys: Journeys) -> None:
+        self._fill(episodes, directions, seed, journeys, NOT_TOLD)
 
-    def trades(self) -> tuple[float, float, float, float, bool]:
-        """As the kernel takes them: floats, since it would be compiled again for whole numbers."""
-        numbers = (self.detour, self.crowding, self.likeness, self.temperature)
-        detour, crowding, likeness, temperature = map(float, numbers)
-        return detour, crowding, likeness, temperature, bool(self.sampled)
+    def _fill(
+        self, episodes: Episodes, directions: Float32s, seed: np.uint64, journeys: Journeys, told: "Told"
+    ) -> None:
+        mapped(
+            self.graph.indptr,
+            self.graph.indices,
+            in_kernel(self.vectors),
+            self.ways.map.trades(),
+            bool(self.ways.sampled),
+            self.ways.window if self.ways.back else 0,
+            episodes.starts,
+            episodes.goals,
+            directions,
+            episodes.numbers,
+            seed,
+            journeys,
+            told,
+        )
+
+    def _weigh(self, out: Outlook, episode: Episodes, direction: Float32s, seed: int) -> Weights:
+        """Walked once more, with what decided it written down."""
+        told = Told(np.empty(len(out.targets), np.float32), np.full(len(out.targets), NOWHERE, np.int32))
+        journeys = Journeys.blank(1, len(out.pages))
+        self._fill(episode, direction, np.uint64(seed), journeys, told)
+        return out.by_worth(told.worth, WORTH, scale=self.ways.map.temperature, towards=told.towards)
+
+
+class Told(NamedTuple):
+    """What the ways out of each page of one journey were worth, links first, then the back button, page by page."""
+
+    worth: Float32s
+    towards: Int32s
+
+
+NOT_TOLD = Told(np.zeros(0, np.float32), np.zeros(0, np.int32))
 
 
 @guarded
@@ -85,7 +100,8 @@ def mapped(
     indptr: Int64s,
     indices: Int32s,
     vectors: Float32s,
-    trades: tuple[float, float, float, float, bool],
+    trades: tuple[float, float, float, float],
+    sampled: bool,
     window: int,
     starts: Int32s,
     goals: Int32s,
@@ -93,9 +109,15 @@ def mapped(
     numbers: Int64s,
     seed: np.uint64,
     journeys: Journeys,
+    told: Told,
 ) -> None:
-    """Fill the journeys of a batch; ``directions`` [B, D] are looked in, ``window`` 0 means no back button."""
-    detour, crowding, likeness, temperature, sampled = trades
+    """Fill the journeys of a batch; ``directions`` [B, D] are looked in, ``window`` 0 means no back button.
+
+    Of a single episode, walked before, ``told`` takes what each way was worth.
+    """
+    detour, crowding, likeness, temperature = trades
+    worth_told, towards_told = told
+    line = 0
     nodes, choices, probabilities, steps, success, looped = journeys
     budget = choices.shape[1]
     size = 1024
@@ -159,6 +181,7 @@ def mapped(
                         known += 1
             # Search the map from here, nearest pages first. A way's worth is that of the best target it leads to.
             ways = np.full(degree + 1, -np.inf, np.float32)  # by first move; the last one is the back button
+            heads = np.full(degree + 1, NOWHERE, np.int32)  # the targets that make them worth it
             here = slot_of(pages, node)
             reached[here], first[here] = step, _NOWHERE
             queue[0] = here
@@ -189,9 +212,14 @@ def mapped(
                         if crowding > 0:
                             value -= np.float32(crowding) * np.log1p(crowd[to])
                         way = first[to] if first[to] != BACK else degree
-                        ways[way] = max(ways[way], value)
+                        if value > ways[way]:
+                            ways[way], heads[way] = value, pages[to]
                 end = tail
                 away += 1
+            if worth_told.shape[0] > 0:
+                worth_told[line : line + degree + 1] = ways
+                towards_told[line : line + degree + 1] = heads
+                line += degree + 1
             choice = 0
             for way in range(degree + 1):
                 if ways[way] > ways[choice]:

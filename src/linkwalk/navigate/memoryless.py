@@ -4,14 +4,42 @@ With a back button they have one more action, the page they came from: random ta
 scores it as it does a link. An agent on a page without a link, and without a way back, has failed.
 """
 
+from typing import ClassVar
+
 import numpy as np
 
 from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.navigate.chance import below, stream
-from linkwalk.navigate.cosine import cosine
-from linkwalk.navigate.journeys import BACK, Float32s, Journeys
+from linkwalk.navigate.cosine import cosine, in_kernel
+from linkwalk.navigate.journeys import BACK, Episodes, Float32s, Journeys
 from linkwalk.navigate.memory import NEVER, blank_memory, last_seen, remember
+from linkwalk.navigate.walker import Walker
+from linkwalk.navigate.weights import COSINE, NOWHERE, Outlook, Weights
+
+
+class Random(Walker):
+    """Takes any link, each as often as any other."""
+
+    blind: ClassVar[bool] = True
+
+    def _walk(self, episodes: Episodes, directions: Float32s, seed: np.uint64, journeys: Journeys) -> None:
+        starts, goals, numbers, _ = episodes
+        ways = self.graph.indptr, self.graph.indices, in_kernel(self.vectors), not self.blind, self.ways.back
+        memoryless(*ways, starts, goals, directions, numbers, seed, journeys)
+
+    def _weigh(self, out: Outlook, episode: Episodes, direction: Float32s, seed: int) -> Weights:
+        return out.by_chance(out.targets != NOWHERE)
+
+
+class Greedy(Random):
+    """Takes the link whose target is closest to the goal, the first of equals."""
+
+    blind: ClassVar[bool] = False
+
+    def _weigh(self, out: Outlook, episode: Episodes, direction: Float32s, seed: int) -> Weights:
+        worth = out.cosines(self.vectors, direction[0])
+        return out.by_worth(worth, COSINE, scale=self.ways.map.temperature)
 
 
 @kernel

@@ -26,10 +26,10 @@ from linkwalk.compiled import guarded, kernel, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.graph.store import LINK
-from linkwalk.navigate.agents import in_pieces
 from linkwalk.navigate.cosine import Units, cosine, in_kernel
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.mapped import EMPTY, slot_of
+from linkwalk.navigate.walker import in_pieces
 
 HIT = -1
 """The parent of a page that was opened from the search results."""

@@ -12,11 +12,54 @@ import numpy as np
 
 from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.csr import Int32s, Int64s
-from linkwalk.navigate.cosine import cosine
-from linkwalk.navigate.journeys import BACK, Float32s, Journeys
+from linkwalk.navigate.cosine import cosine, in_kernel
+from linkwalk.navigate.journeys import BACK, Episodes, Float32s, Journeys
 from linkwalk.navigate.memory import NEVER, blank_memory, last_seen, remember
+from linkwalk.navigate.walker import Walker
+from linkwalk.navigate.weights import COSINE, NOWHERE, Outlook, Weights
 
 NONE = -1
+
+
+class Unvisited(Walker):
+    """Takes the link to the unseen page closest to the goal."""
+
+    def _walk(self, episodes: Episodes, directions: Float32s, seed: np.uint64, journeys: Journeys) -> None:
+        window = self.ways.window if self.ways.back else 0
+        ways = self.graph.indptr, self.graph.indices, in_kernel(self.vectors), window
+        unvisited(*ways, episodes.starts, episodes.goals, directions, journeys)
+
+    def _weigh(self, out: Outlook, episode: Episodes, direction: Float32s, seed: int) -> Weights:
+        cosines = out.cosines(self.vectors, direction[0])
+        worth = np.where(out.links & ~out.seen(), cosines, np.float32(np.nan))
+        towards = np.full(len(worth), NOWHERE, np.int32)
+        if self.ways.back:
+            worth[out.buttons], towards[out.buttons] = self._behind(out, cosines)
+        return out.by_worth(worth, COSINE, scale=self.ways.map.temperature, towards=towards)
+
+    def _behind(self, out: Outlook, cosines: Float32s) -> tuple[list[float], list[int]]:
+        """The best unseen link of the pages behind the back button at each click: its cosine and its target."""
+        path, choices, first = out.path.tolist(), out.choices.tolist(), dict[int, int]()
+        for step, node in enumerate(path):
+            first.setdefault(node, step)
+        links = [slice(int(a), int(b) - 1) for a, b in zip(out.indptr, out.indptr[1:], strict=False)]
+        targets = np.where(np.isnan(cosines), NOWHERE, out.targets)
+        firsts = np.array([first.get(node, len(path)) for node in targets.tolist()])
+        opened, found = [0], []  # the clicks at which the pages behind the button were first stood on
+        best, to, aim = np.nan, NOWHERE, NONE
+        for step, choice in enumerate(choices):
+            top = len(opened) - 1
+            if aim in (NONE, top):  # else it is on its way back to a link, and looks for no other
+                best, to, page = np.nan, NOWHERE, NONE
+                for at in range(top - 1, max(top - self.ways.window, -1), -1) if aim == NONE else ():
+                    own = np.where(firsts[links[opened[at]]] > step, cosines[links[opened[at]]], np.nan)
+                    if not np.isnan(own).all() and not np.nanmax(own) <= best:
+                        best, page = float(np.nanmax(own)), at
+                        to = int(targets[links[opened[at]]][np.nanargmax(own)])
+                aim = page if choice == BACK else NONE
+            found.append((best, to))
+            opened = opened[:-1] if choice == BACK else [*opened, step + 1]
+        return [worth for worth, _ in found], [to for _, to in found]
 
 
 @kernel

@@ -29,10 +29,10 @@ from linkwalk.learn.clone import CloneConfig, clone, config_to_json
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.state import FILE, read_state
 from linkwalk.learn.validation import held_out_nodes
-from linkwalk.navigate import REFERENCE, Agent, Baseline, BaselineConfig, Episodes, Journeys, unit_rows
+from linkwalk.navigate import REFERENCE, Agent, Episodes, Journeys, Ways, open_baseline, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s
-from linkwalk.navigate.learned import Learned, LearnedConfig
+from linkwalk.navigate.learned import Learned
 from linkwalk.navigate.on_device import OnDevice
 from linkwalk.policy.checkpoint import load_policy, put_policy
 from linkwalk.policy.direction import Guide
@@ -195,8 +195,9 @@ class Runner:
         """A contender on the unseen half; depth-first search goes as many links deep as the task has steps."""
         graph = self.eval
         if contender.baseline is not None:
-            config = BaselineConfig(name=contender.baseline, depth=task.steps)
-            return Baseline(config, graph.forward, self.units, workers=min(4, os.cpu_count() or 1))
+            ways = Ways(depth=task.steps)
+            workers = min(4, os.cpu_count() or 1)
+            return open_baseline(contender.baseline, graph.forward, self.units, ways, workers=workers)
         name, head = self.policy(contender).name, self.head(contender)
         vectors = self.table(self.halves.eval, random=contender.random_features).vectors
         if self.recorded and isinstance(head, FeedForward) and task.task != "sentence":
@@ -206,8 +207,8 @@ class Runner:
             return OnDevice(name, there, on_device, head, revisit=contender.revisit)
         if isinstance(head, Guide) and contender.map:
             return Guided(name, head, graph.forward, self.units, workers=min(16, os.cpu_count() or 1))
-        revisit = LearnedConfig(revisit=contender.revisit)
-        return Learned(name, head, graph.forward, graph.out_kinds, vectors, revisit)
+        ways = Ways(revisit=contender.revisit)
+        return Learned(name, head, graph.forward, graph.out_kinds, vectors, ways)
 
     def measure(self, task: TaskConfig, contenders: Sequence[Contender]) -> list[dict[str, Any]]:
         """One task's cells, in the order of the contenders: known ones from the journal, the others run now."""

@@ -4,6 +4,7 @@ from typing import Any
 
 from linkwalk.errors import LinkwalkError
 from linkwalk.wiki import Wiki
+from linkwalk.wiki.plain import plain
 
 
 def add_examples(description: dict[str, Any], wiki: Wiki, health: dict[str, Any]) -> None:
@@ -13,15 +14,15 @@ def add_examples(description: dict[str, Any], wiki: Wiki, health: dict[str, Any]
         walk = wiki.walk(start.node, goal.node, agent="random", budget=1)
     except LinkwalkError:  # a wiki with nowhere to go keeps the examples of the bundled one
         return
-    here, there = start.to_json(), goal.to_json()
-    walked = walk.to_json()
+    here, there = plain(start), plain(goal)
+    walked = plain(walk)
     optimum = walk.optimum or ()
     evidence = {
         "score": 0.93,
         "sentence": wiki.graph.block(goal.node).sentences[0],
         "place": there,
         "start": here,
-        "path": [click.to_json(choices=False) for click in optimum],
+        "path": plain(optimum),
     }
     steps = [click.to.node for click in optimum]
     game = {
@@ -37,8 +38,8 @@ def add_examples(description: dict[str, Any], wiki: Wiki, health: dict[str, Any]
     for path, wanted, answer in (
         ("/api/v1/health", None, health),
         ("/api/v1/titles", None, {"query": start.title[:3], "titles": [here]}),
-        ("/api/v1/block/{node}", None, wiki.block(start.node).to_json()),
-        ("/api/v1/block", None, wiki.block(start.node).to_json()),
+        ("/api/v1/block/{node}", None, plain(wiki.block(start.node))),
+        ("/api/v1/block", None, plain(wiki.block(start.node))),
         ("/api/v1/pair", None, {"start": here, "goal": there, "distance": distance, "seed": 0}),
         ("/api/v1/walk", pair | {"agent": wiki.agents[0], "budget": 100}, walked),
         (

@@ -172,7 +172,7 @@ class Tools:
         half = CLICKS // 2
         left_out = max(0, len(walk.steps) - CLICKS)
         shown = walk.steps if not left_out else (*walk.steps[:half], *walk.steps[-half:])
-        end = walk.best or (walk.steps[-1].to if walk.steps else walk.start)
+        end = walk.closest.place if walk.closest else (walk.steps[-1].to if walk.steps else walk.start)
         route = Route(
             agent=walk.agent,
             start=walk.start.name,
@@ -272,14 +272,13 @@ def _list(what: str, links: list[LinkOut], left: int) -> str:
 
 
 def _move(click: Click) -> Move:
-    step = click.step
     sentence = None
-    if step.sentence is not None:
-        before, link, after = step.sentence
+    if click.sentence is not None:
+        before, link, after = click.sentence.before, click.sentence.link, click.sentence.after
         before = before if len(before) <= AROUND else "…" + before[-AROUND:]
         sentence = f"{before}[[{_cut(link, EXCERPT)}]]{_cut(after, AROUND)}"
-    words = _cut(step.link, EXCERPT)
-    return Move(number=click.number, to=click.to.name, kind=step.kind, words=words, sentence=sentence)
+    words = _cut(click.link, EXCERPT)
+    return Move(number=click.number, to=click.to.name, kind=click.kind, words=words, sentence=sentence)
 
 
 def _tell(path: list[Move]) -> list[str]:

@@ -13,6 +13,7 @@ from linkwalk.serve.described import READ, errors
 from linkwalk.serve.errors import not_found
 from linkwalk.serve.graph_view import graph_view
 from linkwalk.serve.metrics import CONTENT_TYPE
+from linkwalk.wiki.plain import plain
 
 
 def add_metrics(router: APIRouter, api: Api) -> None:
@@ -72,7 +73,7 @@ def add_reading(router: APIRouter, api: Api) -> None:
             lambda: as_json(
                 {
                     "query": q,
-                    "titles": [place.to_json() for place in wiki.titles(q, offset + limit)[offset:]],
+                    "titles": plain(wiki.titles(q, offset + limit)[offset:]),
                 }
             )
         )
@@ -84,7 +85,7 @@ def add_reading(router: APIRouter, api: Api) -> None:
             headers = {"etag": f'"{wiki.graph.fingerprint[:16]}-{node}"', "cache-control": "no-cache"}
             if known is not None and headers["etag"] in known:
                 return Response(status_code=304, headers=headers)
-            return as_json(wiki.block(node).to_json(), headers)
+            return as_json(plain(wiki.block(node)), headers)
 
         return await lanes.reads.run(read)
 
@@ -143,9 +144,7 @@ def add_reading(router: APIRouter, api: Api) -> None:
                 start, goal, distance = wiki.pair(seed, least, max(least, most))
             except InputError as error:
                 raise not_found(str(error)) from None
-            return as_json(
-                {"start": start.to_json(), "goal": goal.to_json(), "distance": distance, "seed": seed}
-            )
+            return as_json({"start": plain(start), "goal": plain(goal), "distance": distance, "seed": seed})
 
         return await lanes.reads.run(draw)
 

@@ -12,6 +12,7 @@ from linkwalk.serve import events, runs, schema
 from linkwalk.serve.api import Api, as_json, timed
 from linkwalk.serve.described import EVENT, POST, errors
 from linkwalk.serve.errors import not_found
+from linkwalk.wiki.plain import plain
 from linkwalk.wiki.walks import Walk
 
 
@@ -22,7 +23,7 @@ def add_walking(router: APIRouter, api: Api) -> None:
     async def walk(asked: schema.WalkRequest) -> Response:
         """Let an agent click its way from a block to another, or towards what a sentence says."""
         api.check_walk(asked)
-        return await api.lane(asked.sentence).run(timed(lambda: api.walk(asked).to_json()))
+        return await api.lane(asked.sentence).run(timed(lambda: plain(api.walk(asked))))
 
     @router.get(
         "/walk/events",
@@ -97,7 +98,7 @@ def add_walking(router: APIRouter, api: Api) -> None:
                 )
                 for agent in dict.fromkeys(asked.agents)
             ]
-            return {"walks": [walk.to_json() for walk in walks]}
+            return {"walks": plain(walks)}
 
         return await api.lanes.walks.run(timed(walked))
 
@@ -123,10 +124,10 @@ def add_walking(router: APIRouter, api: Api) -> None:
 
 def _told(walk: Walk) -> Iterator[tuple[str, Any]]:
     """A walk as events."""
-    end = walk.to_json(steps=False)
+    end = plain(walk) | {"steps": []}
     yield "start", {name: end[name] for name in ("agent", "start", "goal", "sentence", "budget")}
     for click in walk.steps:
-        yield "click", click.to_json()
+        yield "click", plain(click)
     yield "end", end
 
 
@@ -152,7 +153,7 @@ def add_finding(router: APIRouter, api: Api) -> None:
             # A reranker of the server's own may be a folder, whose path is nobody's business.
             own = {} if asked.rerank else {"rerank": api.abilities.rerank}
             answer = replace(answer, evidence=answer.evidence[asked.offset :])
-            return answer.to_json() | own
+            return {**plain(answer), **own}
 
         # Search results alone, ranked by TF-IDF, need no torch and need not wait for those that do.
         plain = asked.navigation in ("none", "lead", "expand") and asked.rerank in ("tfidf", "none")

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linkwalk.wiki.agents import Ways
+    from linkwalk.navigate.ways import Ways
     from linkwalk.wiki.answers import Answer, Evidence
     from linkwalk.wiki.opened import Wiki
     from linkwalk.wiki.pages import Link, Page, Segment

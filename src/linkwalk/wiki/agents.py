@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkwalk.demo import POLICY, policy_path
+from linkwalk.navigate.ways import Ways
+from linkwalk.parts import import_part, is_part
 from linkwalk.wiki.shelf import Shelf
 
 if TYPE_CHECKING:
@@ -19,63 +20,51 @@ DEFAULT = "minilm"
 """The embeddings that are looked at where none are named."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ways:
-    """How agents may move: privileges, and what the paper leaves open."""
-
-    back: bool = False
-    sampled: bool = False
-    revisit: bool = False
-    depth: int = 20
-    """How many links below the start depth-first search goes."""
-
-    def words(self) -> str:
-        """For people, behind an agent's name."""
-        said = ("with a back button", self.back), ("sampled", self.sampled), ("may revisit", self.revisit)
-        return "".join(f", {words}" for words, is_so in said if is_so)
-
-    def options(self) -> str:
-        """As they are given on the command line."""
-        names = ("back", "sampled", "revisit")
-        return "".join(f" --{name}" for name in names if getattr(self, name))
-
-    def to_json(self) -> dict[str, bool]:
-        """As ``--json`` prints them."""
-        return {"back": self.back, "sampled": self.sampled, "revisit": self.revisit}
-
-
 def threads() -> int:
     """Threads that a batch of episodes is shared among."""
     return min(4, os.cpu_count() or 1)
 
 
+_FOR = {
+    "back": "baselines and policies",
+    "sampled": "policies and greedy-map",
+    "revisit": "policies other than a compass, as `linkwalk train WIKI --recipe paper` makes",
+}
+
+
 def check_agents(names: Iterable[str], wiki: Path, ways: Ways = Ways()) -> list[str]:  # noqa: B008 (frozen)
-    """The agents named, each once: baselines, policies of the workspace, or paths of policies elsewhere."""
+    """The agents named, each once: baselines, policies of the workspace or elsewhere, or parts of one's own.
+
+    A way of moving that changes nothing for any of them is refused.
+    """
     from linkwalk.errors import InputError
     from linkwalk.navigate import BASELINES
 
     agents = list(dict.fromkeys(name.strip() for part in names for name in part.split(",")))
     for name in agents:
-        if name not in BASELINES and policy_folder(wiki, name) is None:
+        if name not in BASELINES and policy_folder(wiki, name) is None and not is_part(name):
             there = [*BASELINES, *policy_names(wiki)]
             raise InputError(f"no agent named {name!r}: choose from {', '.join(there)}")
-    compasses = {name for name in agents if has_map(name, wiki)}
-    learned = [name for name in agents if name not in BASELINES and name not in compasses]
-    if ways.sampled and not (compasses or learned):
-        raise InputError(
-            f"sampled changes nothing for {', '.join(agents)}: it is for policies and greedy-map"
-        )
-    if ways.revisit and not learned:
-        raise InputError(
-            f"revisit changes nothing for {', '.join(agents)}: it is for policies other than a compass, "
-            "as `linkwalk train WIKI --recipe paper` makes"
-        )
-    if ways.back and (ways.sampled or ways.revisit) and learned:
-        raise InputError(
-            f"{learned[0]} with a back button takes the best unseen link of the last pages: "
-            "leave back away, or sampled and revisit"
-        )
+    for way in ways.chosen:
+        if not any(way in _minds(name, wiki) for name in agents):
+            raise InputError(f"{way} changes nothing for {', '.join(agents)}: it is for {_FOR[way]}")
     return agents
+
+
+def _minds(name: str, wiki: Path) -> frozenset[str]:
+    """Which ways of moving mean something to the agent of that name."""
+    from linkwalk.navigate import BASELINES
+    from linkwalk.navigate.guided import Guided
+    from linkwalk.policy.checkpoint import gives_directions, read_policy
+
+    if name in BASELINES:
+        return BASELINES[name].minds
+    folder = policy_folder(wiki, name)
+    if folder is None:
+        return getattr(import_part(name, "agent"), "minds", frozenset())
+    return (
+        Guided.minds if gives_directions(read_policy(folder)) else frozenset({"back", "sampled", "revisit"})
+    )
 
 
 def policy_folder(wiki: Path, name: str) -> Path | None:
@@ -92,15 +81,6 @@ def policy_names(wiki: Path) -> list[str]:
     return sorted({POLICY, *(name for name in there if not name.endswith((".partial", ".old")))})
 
 
-def has_map(name: str, wiki: Path) -> bool:
-    """Whether the agent of that name remembers links and finds its way back to them: a compass, greedy-map."""
-    from linkwalk.navigate import BASELINES
-    from linkwalk.policy.checkpoint import gives_directions, read_policy
-
-    folder = None if name in BASELINES else policy_folder(wiki, name)
-    return name == "greedy-map" if folder is None else gives_directions(read_policy(folder))
-
-
 def open_agent(
     name: str,
     wiki: Path,
@@ -110,15 +90,13 @@ def open_agent(
     embeddings: str | None,
 ) -> "Agent":
     """The agent of that name, moving in those ways: a baseline, or a learned policy."""
-    from linkwalk.navigate import BASELINES, Baseline, BaselineConfig
-    from linkwalk.navigate.mapped import MapConfig
+    from linkwalk.navigate import BASELINES, open_baseline
 
-    folder = None if name in BASELINES else policy_folder(wiki, name)
+    if name in BASELINES:
+        return open_baseline(name, graph.forward, vectors, ways, workers=threads())
+    folder = policy_folder(wiki, name)
     if folder is None:
-        config = BaselineConfig(
-            name=name, back=ways.back, depth=ways.depth, map=MapConfig(sampled=ways.sampled)
-        )
-        return Baseline(config, graph.forward, vectors, workers=threads())
+        return own_agent(name, graph, vectors)
     assert vectors is not None, "open_vectors sees to it"
     from linkwalk.embed import Embeddings
     from linkwalk.policy.checkpoint import open_policy
@@ -128,14 +106,23 @@ def open_agent(
     fitting(folder, name, wiki, table)
     policy = open_policy(folder, table.fingerprint)
     if isinstance(policy, Guide):
-        from linkwalk.navigate.guided import Guided, GuidedConfig
+        from linkwalk.navigate.guided import Guided
 
-        guided = GuidedConfig(back=ways.back, map=MapConfig(sampled=ways.sampled))
-        return Guided(name, policy, graph.forward, vectors, guided, workers=threads())
-    from linkwalk.navigate.learned import Learned, LearnedConfig
+        return Guided(name, policy, graph.forward, vectors, ways, workers=threads())
+    from linkwalk.navigate.learned import Learned
 
-    learned = LearnedConfig(back=ways.back, sampled=ways.sampled, revisit=ways.revisit)
-    return Learned(name, policy, graph.forward, graph.out_kinds, table.vectors, learned)
+    return Learned(name, policy, graph.forward, graph.out_kinds, table.vectors, ways)
+
+
+def own_agent(name: str, graph: "Graph", vectors: "Units | None") -> "Agent":
+    """An agent of one's own, ``package.module:Name``: a class is made with the graph and its embeddings."""
+    from linkwalk.errors import InputError
+
+    found = import_part(name, "agent")
+    agent: Agent = found(graph, vectors) if isinstance(found, type) else found
+    if not callable(getattr(agent, "run", None)) or not isinstance(getattr(agent, "name", None), str):
+        raise InputError(f"{name} is no agent: it needs a `name` and `run(episodes, budget=..., seed=...)`")
+    return agent
 
 
 def fitting(
@@ -198,26 +185,29 @@ def open_vectors(
 ) -> "Units | None":
     """Embeddings of unit length; None if there are none, and neither an agent nor the user wants them."""
     from linkwalk.errors import ArtifactError, DamagedError, SuspectError
-    from linkwalk.navigate import BLIND
+    from linkwalk.navigate import BASELINES
 
     try:
         return open_units(wiki, graph, name or DEFAULT, shelf or Shelf())
     except ArtifactError as error:
         if name is not None:
             raise
-        if BLIND.issuperset(agents):
+        if all(is_part(agent) or (agent in BASELINES and BASELINES[agent].blind) for agent in agents):
             return None
         if isinstance(error, DamagedError | SuspectError):
             raise
         raise ArtifactError(f"{error}, or name an agent that needs none, such as random") from None
 
 
-def open_encoder(wiki: Path, agent: str, table: "Embeddings", shelf: Shelf) -> "Encoder":
-    """What an agent reads sentences with: its policy's target encoder, or else the one that made the embeddings."""
+def open_encoder(wiki: Path, agent: str | None, table: "Embeddings", shelf: Shelf) -> "Encoder":
+    """What an agent reads sentences with: its policy's target encoder, or else the one that made the embeddings.
+
+    None is an agent that is an object, and has no policy.
+    """
     from linkwalk.navigate import BASELINES
 
     plain = shelf.get(("encoder", table.name), table.encoder)
-    folder = None if agent in BASELINES else policy_folder(wiki, agent)
+    folder = None if agent is None or agent in BASELINES else policy_folder(wiki, agent)
     if folder is None:
         return plain
     from linkwalk.policy.target import load_target

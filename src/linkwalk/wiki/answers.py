@@ -1,14 +1,16 @@
 """What was found for a query: sentences, where they stand, and the clicks that led there (sec. 4.3)."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from linkwalk.wiki.clicks import click_all
+from linkwalk.navigate import BACK
+from linkwalk.wiki.clicks import clicks_along
 from linkwalk.wiki.places import Place
 from linkwalk.wiki.walks import Click
 
 if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
+    from linkwalk.navigate import Step
     from linkwalk.retrieve import FindConfig, Found
 
 
@@ -23,16 +25,6 @@ class Evidence:
     """The search result that the path begins at."""
     path: tuple[Click, ...]
     """The clicks from there; none if the sentence stands in the search result itself."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As the server sends it."""
-        return {
-            "score": self.score,
-            "sentence": self.sentence,
-            "place": self.place.to_json(),
-            "start": self.start.to_json(),
-            "path": [click.to_json(choices=False) for click in self.path],
-        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,20 +58,17 @@ class Answer:
                     sentence=one.sentence,
                     place=Place.of(graph, one.node),
                     start=Place.of(graph, one.start),
-                    path=click_all(graph, one.start, one.path),
+                    path=_clicks(graph, one.start, one.path),
                 )
                 for one in found.evidence
             ),
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """As the server sends it."""
-        return {
-            "query": self.query,
-            "start": self.start,
-            "navigation": self.navigation,
-            "rerank": self.rerank,
-            "agent": self.agent,
-            "blocks": self.blocks,
-            "evidence": [evidence.to_json() for evidence in self.evidence],
-        }
+
+def _clicks(graph: "Graph", start: int, steps: "tuple[Step, ...]") -> tuple[Click, ...]:
+    pages = [start, *(step.node for step in steps)]
+    links = [
+        BACK if step.edge is None else step.edge - int(graph.out_indptr[here])
+        for here, step in zip(pages, steps, strict=False)
+    ]
+    return clicks_along(graph, pages, links)

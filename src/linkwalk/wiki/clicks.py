@@ -1,18 +1,11 @@
-"""From an agent's steps to clicks that say what else there was, and how likely each choice was.
+"""From pages and links to clicks that say what else there was, and what decided each.
 
-**What a choice's probability is.** The look of the page alone, before the walker's memory has its say: a softmax over
-all targets of the page. For a compass and the greedy agents it is taken of their score (the inner product of the target
-and what is looked for) times ``SCALE``, the temperature by which a walker with a map draws its ways
-(``MapConfig.temperature``): a link that is better by a twentieth of a cosine is e times as likely. For random agents it
-is the share of the page's links that lead there; for learned policies what their head says, summed over the links to
-the same target. A click's own probability is the walker's, which may know better: that it has been there, that many
-pages like this one were no good, or that a link seen before is worth the way back.
-
-A walk's pages are looked at together, some hundred at a time: C clicks, L links on their pages, and K targets of those,
-each target of a page once.
+An agent that explains itself says what every way out of a page was worth to it (``navigate.weights``). Links to the
+same page are one choice here. A walk's clicks are put together some hundred at a time: C clicks, L ways out of their
+pages, K choices among them.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, pairwise, repeat
 from typing import NamedTuple
 
@@ -20,204 +13,178 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk.graph.csr import Int32s, Int64s
+from linkwalk.graph.sentence import find_sentence
 from linkwalk.graph.store import KINDS, LINK, Graph
-from linkwalk.navigate import BLIND, Agent, Baseline, Episodes, Journeys, Step
-from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.guided import Guided
+from linkwalk.navigate import BACK, Weights
 from linkwalk.navigate.journeys import Float32s
-from linkwalk.navigate.mapped import MapConfig
+from linkwalk.navigate.weights import NOWHERE
 from linkwalk.wiki.pages import find_segment
 from linkwalk.wiki.places import Place
 from linkwalk.wiki.walks import Choice, Click
 
 SHOWN = 12
-"""How many of a page's targets a click shows."""
-SCALE = MapConfig().temperature
-"""What a score is multiplied by before the softmax."""
+"""How many of a page's choices a click shows."""
 _AT_ONCE = 256
-_BACK = -1  # instead of a link
-
-
-class Targets(NamedTuple):
-    """Where the pages of some clicks lead."""
-
-    firsts: Int64s
-    """[C]: each page's first link, by its number among all of the graph's."""
-    links: Int64s
-    """[C + 1]: a page's links are those from one bound to the next."""
-    bounds: Int64s
-    """[C + 1]: so are its targets."""
-    which: Int64s
-    """[L]: the target of each link."""
-    page: Int64s
-    """[K]: the page that each is a target of."""
-    nodes: Int32s
-    edges: Int64s
-    """[K]: the first link that leads there, numbered likewise."""
-
-    @classmethod
-    def of(cls, graph: Graph, pages: Int32s) -> "Targets":
-        """Each page's targets in the order of their numbers."""
-        links, targets = graph.forward.gather(pages)
-        of_link = np.repeat(np.arange(len(pages)), np.diff(links))
-        _, firsts, which = np.unique(of_link * graph.nodes + targets, return_index=True, return_inverse=True)
-        page = of_link[firsts]
-        bounds = np.searchsorted(page, np.arange(len(pages) + 1))
-        own = graph.out_indptr[pages]
-        return cls(own, links, bounds, which, page, targets[firsts], (own - links[:-1])[page] + firsts)
-
-    def each(self) -> Iterator[slice]:
-        """Page by page, where its targets are."""
-        return (slice(*ends) for ends in pairwise(self.bounds.tolist()))
-
-    def best(
-        self, likely: Float32s, scores: Float32s | None, clicked: Int64s
-    ) -> tuple[Int64s, Int64s, NDArray[np.bool_]]:
-        """Which targets to show, best first and page by page; how many of each page [C]; which of them were clicked.
-
-        ``clicked`` [C] are links; their targets are always shown, if need be in the place of the last.
-        """
-        by_score = np.zeros_like(likely) if scores is None else -scores
-        order = np.lexsort((self.edges, by_score, -likely, self.page))
-        shown = order[np.arange(len(order)) - self.bounds[self.page] < SHOWN]
-        counts = np.minimum(np.diff(self.bounds), SHOWN)
-        missing = clicked != _BACK
-        some = np.flatnonzero(missing)
-        targets = np.full(len(clicked), _BACK)
-        targets[some] = self.which[self.links[some] + clicked[some] - self.firsts[some]]
-        taken = shown == np.repeat(targets, counts)
-        missing[self.page[shown[taken]]] = False
-        last = np.cumsum(counts)[missing] - 1
-        shown[last], taken[last] = targets[missing], True
-        return shown, counts, taken
-
 
 Choices = tuple[tuple[Choice, ...], int]
 """What a click shows, and how many more there were."""
-Look = Callable[[int, Targets, "Float32s | None"], Float32s]
-"""How likely each target of a page is, by its look [K]: given the first click's number, the targets, their scores."""
 
 
-def look_of(agent: Agent, episodes: Episodes, journeys: Journeys) -> Look:
-    """How an agent looks at the pages of its first journey."""
-    if isinstance(agent, Guided) or (isinstance(agent, Baseline) and agent.name not in BLIND):
-        return _by_score
-    if isinstance(agent, Baseline):
-        return _by_chance
-    from linkwalk.navigate.learned import Learned
-
-    assert isinstance(agent, Learned), "there are no others"
-    indptr, likely = agent.look(episodes, journeys)
-
-    def by_head(begin: int, targets: Targets, scores: Float32s | None) -> Float32s:
-        own = likely[indptr[begin] : indptr[begin + len(targets.links) - 1]]
-        found: Float32s = np.bincount(targets.which, np.exp(own, dtype=np.float64)).astype(np.float32)
-        return found
-
-    return by_head
-
-
-def _by_score(begin: int, targets: Targets, scores: Float32s | None) -> Float32s:
-    assert scores is not None, "agents that look at embeddings have them"
-    chances = np.empty_like(scores)
-    for own in targets.each():
-        if own.start < own.stop:
-            likely = np.exp(np.float32(SCALE) * (scores[own] - scores[own].max()))
-            np.divide(likely, likely.sum(), out=chances[own])
-    return chances
-
-
-def _by_chance(begin: int, targets: Targets, scores: Float32s | None) -> Float32s:
-    found: Float32s = (np.bincount(targets.which) / np.diff(targets.links)[targets.page]).astype(np.float32)
-    return found
-
-
-class Eyes(NamedTuple):
-    """What an agent sees of a walk's pages."""
-
-    look: Look
-    vectors: Units | None
-    query: Float32s | None
-    """What is looked for."""
-
-    def weigh(self, begin: int, targets: Targets) -> tuple[Float32s | None, Float32s]:
-        """The targets' scores, None without embeddings, and how likely each is."""
-        scores: Float32s | None = None
-        if self.vectors is not None and self.query is not None:
-            scores = np.concatenate([self.vectors[targets.nodes[own]] @ self.query for own in targets.each()])
-        return scores, self.look(begin, targets, scores)
-
-
-def click_all(
-    graph: Graph, start: int, steps: Sequence[Step], choices: Iterable[Choices] = repeat(((), 0))
+def clicks_along(
+    graph: Graph, pages: Sequence[int], links: Sequence[int], choices: Iterable[Choices] = repeat(((), 0))
 ) -> tuple[Click, ...]:
-    """Steps as clicks; without what else there was where nobody says: of shortest paths, and of paths to evidence."""
-    nodes = [start, *(step.node for step in steps)]
-    places = Place.many(graph, nodes)
-    return tuple(
-        Click(
-            number=number + 1,
-            start=places[number],
-            to=places[number + 1],
-            step=step,
-            segment=_segment(graph, nodes[number], step),
-            choices=shown,
-            others=others,
+    """The clicks from page to page; ``links`` are numbers in each page's row, or BACK.
+
+    Without choices where nobody weighed any: on shortest paths, and on paths to evidence.
+    """
+    places, seen, clicks = Place.many(graph, pages), set[int](), []
+    for number, (link, (shown, others)) in enumerate(zip(links, choices, strict=False)):
+        here = pages[number]
+        seen.add(here)
+        edge = int(graph.out_indptr[here]) + link
+        kind = "back" if link == BACK else KINDS[graph.out_kinds[edge]]
+        in_text = kind in ("link", "entity")
+        sentence = find_sentence(graph, here, edge) if in_text else None
+        taken = next((choice for choice in shown if choice.taken), None)
+        clicks.append(
+            Click(
+                number=number + 1,
+                at=places[number],
+                to=places[number + 1],
+                kind=kind,
+                link="" if sentence is None else sentence.link,
+                sentence=sentence,
+                segment=find_segment(graph, here, edge) if in_text else None,
+                seen=pages[number + 1] in seen,
+                score=None if taken is None else taken.score,
+                probability=None if taken is None else taken.probability,
+                choices=shown,
+                others=others,
+            )
         )
-        for number, (step, (shown, others)) in enumerate(zip(steps, choices, strict=False))
-    )
+    return tuple(clicks)
 
 
-def _segment(graph: Graph, here: int, step: Step) -> int | None:
-    return None if step.edge is None or step.sentence is None else find_segment(graph, here, step.edge)
+def shortest_clicks(graph: Graph, pages: Sequence[int]) -> tuple[Click, ...]:
+    """The clicks along given pages, as one would make them: the first link from each to the next."""
+    links = [int(np.argmax(graph.forward.row(a) == b)) for a, b in pairwise(pages)]
+    return clicks_along(graph, pages, links)
 
 
-def weigh_all(graph: Graph, start: int, steps: Sequence[Step], eyes: Eyes) -> Iterator[Choices]:
-    """What there was to click on, click by click."""
-    pages = [start, *(step.node for step in steps[:-1])]
-    first: dict[int, int] = {}  # the step at which a page was first stood on
-    for t, page in enumerate(pages):
-        first.setdefault(page, t)
-    for begin in range(0, len(steps), _AT_ONCE):
+def weighed(graph: Graph, pages: Sequence[int], links: Sequence[int], weights: Weights) -> Iterator[Choices]:
+    """What there was to click on, click by click, best first."""
+    first: dict[int, int] = {}  # the click at which a page was first stood on
+    for step, page in enumerate(pages[:-1]):
+        first.setdefault(page, step)
+    for begin in range(0, len(links), _AT_ONCE):
         own = slice(begin, begin + _AT_ONCE)
-        clicked = np.array([_BACK if step.edge is None else step.edge for step in steps[own]], np.int64)
-        yield from _weigh(graph, begin, pages[own], clicked, first, eyes)
+        yield from _weighed(graph, begin, pages[:-1][own], links[own], weights, first)
 
 
-def _weigh(
-    graph: Graph, begin: int, pages: list[int], clicked: Int64s, first: dict[int, int], eyes: Eyes
+class _Merged(NamedTuple):
+    """The choices of some clicks: their ways out, those to the same page as one."""
+
+    click: Int64s
+    """[K]: whose choice it is."""
+    nodes: Int32s
+    edges: Int64s
+    """[K]: the first link that leads there, by its number among all of the graph's; BACK for the back button."""
+    worth: Float32s
+    probability: Float32s
+    towards: Int32s
+    taken: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, graph: Graph, begin: int, pages: Int32s, links: Int64s, weights: Weights) -> "_Merged":
+        """The choices of the clicks on these pages, which are those from ``begin`` on."""
+        bounds = weights.indptr[begin : begin + len(pages) + 1]
+        rows = slice(int(bounds[0]), int(bounds[-1]))
+        counts = np.diff(bounds)
+        click = np.repeat(np.arange(len(pages)), counts)
+        place = np.arange(rows.stop - rows.start) - (bounds[:-1] - bounds[0])[click]
+        is_back = place == counts[click] - 1
+        targets = weights.targets[rows]
+        clicked = place == np.where(links == BACK, counts - 1, links)[click]
+        edges = np.where(is_back, BACK, graph.out_indptr[pages][click] + place)
+        order = np.lexsort((place, targets, is_back, click))
+        order = order[targets[order] != NOWHERE]
+        keys = click[order], is_back[order], targets[order]
+        new = np.ones(len(order), np.bool_)
+        new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+        at = np.flatnonzero(new)
+        heads = order[at]
+        worth, probability = weights.worth[rows][order], weights.probability[rows][order]
+        # A link is named by the one that was clicked, or else by the first to that page.
+        taken = np.maximum.reduceat(np.where(clicked[order], order, -1), at)
+        return cls(
+            click[heads],
+            targets[heads],
+            edges[np.where(taken >= 0, taken, heads)],
+            np.fmax.reduceat(worth, at),
+            np.add.reduceat(probability, at),
+            weights.towards[rows][heads],
+            taken >= 0,
+        )
+
+    def shown(self) -> NDArray[np.int64]:
+        """Which to show, click by click and best first: the taken one always, if need be in the place of the last."""
+        worth = np.nan_to_num(self.worth, nan=-np.inf)
+        order = np.lexsort((self.edges, ~self.taken, -worth, -self.probability, self.click))
+        counts = np.bincount(self.click)
+        place = np.arange(len(order)) - (np.cumsum(counts) - counts)[self.click[order]]
+        late = order[(place >= SHOWN) & self.taken[order]]
+        last = (place == SHOWN - 1) & np.isin(self.click[order], self.click[late])
+        order[last] = late
+        return order[place < SHOWN]
+
+
+def _weighed(
+    graph: Graph,
+    begin: int,
+    pages: Sequence[int],
+    links: Sequence[int],
+    weights: Weights,
+    first: dict[int, int],
 ) -> Iterator[Choices]:
-    targets = Targets.of(graph, np.array(pages, np.int32))
-    scores, likely = eyes.weigh(begin, targets)
-    shown, counts, taken = targets.best(likely, scores, clicked)
-    nodes, edges = targets.nodes[shown], np.where(taken, np.repeat(clicked, counts), targets.edges[shown])
+    merged = _Merged.of(graph, begin, np.array(pages, np.int32), np.array(links, np.int64), weights)
+    shown = merged.shown()
+    nodes, edges, towards = merged.nodes[shown], merged.edges[shown], merged.towards[shown]
+    back = edges == BACK
+    kinds = np.where(back, LINK - 1, graph.out_kinds[edges]).tolist()
+    heads = graph.titles.take(graph.node_article[towards]), graph.node_block[towards].tolist()
     choices = zip(
         nodes.tolist(),
         graph.titles.take(graph.node_article[nodes]),
         graph.node_block[nodes].tolist(),
-        graph.out_kinds[edges].tolist(),
+        back.tolist(),
+        kinds,
         *graph.out_spans[edges].T.tolist(),
-        repeat(None) if scores is None else scores[shown].tolist(),
-        likely[shown].tolist(),
-        taken.tolist(),
-        strict=False,
+        merged.worth[shown].tolist(),
+        merged.probability[shown].tolist(),
+        merged.taken[shown].tolist(),
+        towards.tolist(),
+        *heads,
+        strict=True,
     )
-    others = np.diff(targets.bounds) - counts
-    each = zip(pages, counts.tolist(), others.tolist(), strict=True)
-    for t, (page, count, more) in enumerate(each, begin):
+    counts = np.bincount(merged.click[shown], minlength=len(pages)).tolist()
+    others = (np.bincount(merged.click, minlength=len(pages)) - counts).tolist()
+    for step, (page, count, more) in enumerate(zip(pages, counts, others, strict=True), begin):
         raw = graph.texts.bytes(page)
         own = [
             Choice(  # by place: a walk has a thousand of them
                 node,
                 title,
                 block,
-                KINDS[kind],
+                "back" if is_back else KINDS[kind],
                 raw[a:b].decode() if kind >= LINK else "",
-                score,
+                None if worth != worth else worth,
                 probability,
-                first.get(node, t + 1) <= t,
-                is_taken,
+                first.get(node, step + 1) <= step,
+                taken,
+                None if to == NOWHERE else f"{head} ({head_block})",
             )
-            for node, title, block, kind, a, b, score, probability, is_taken in islice(choices, count)
+            for node, title, block, is_back, kind, a, b, worth, probability, taken, to, head, head_block in islice(
+                choices, count
+            )
         ]
         yield tuple(own), more

@@ -13,15 +13,13 @@ from linkwalk.errors import ArtifactError, InputError, LinkwalkError
 from linkwalk.graph.paths import Path as ShortestPath
 from linkwalk.graph.paths import ShortestPaths, no_way_out, why_no_path
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import BASELINES, BLIND, Agent, Baseline, Episodes, click_path, path_steps, unit_rows
+from linkwalk.navigate import BASELINES, Agent, Episodes, Explains, Ways, unit_rows
 from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.policy.checkpoint import read_policy
 from linkwalk.retrieve import Bm25, Cascade, FindConfig
 from linkwalk.wiki.agents import (
     DEFAULT,
-    Ways,
     check_agents,
     open_agent,
     open_encoder,
@@ -33,7 +31,7 @@ from linkwalk.wiki.agents import (
     threads,
 )
 from linkwalk.wiki.answers import Answer
-from linkwalk.wiki.clicks import Eyes, click_all, look_of, weigh_all
+from linkwalk.wiki.clicks import clicks_along, shortest_clicks, weighed
 from linkwalk.wiki.pages import Page, read_page
 from linkwalk.wiki.pairs import Pairs
 from linkwalk.wiki.places import Place
@@ -136,14 +134,14 @@ class Wiki:
     @property
     def agents(self) -> list[str]:
         """Who can walk here: the policy that ships, baselines, policies of the workspace that fit the embeddings."""
-        return list(self._shelf.get("agents", self._agents))
-
-    def _agents(self) -> tuple[str, ...]:
         try:
             table = open_table(self.folder, self.graph, self.embeddings or DEFAULT, self._shelf)
         except LinkwalkError:
-            return tuple(name for name in BASELINES if name in BLIND)
-        return (*policies(self.folder, table), *BASELINES)
+            return [name for name, kind in BASELINES.items() if kind.blind]
+        return [
+            *policies(self.folder, table),
+            *BASELINES,
+        ]  # looked for each time: another may have been trained
 
     def why_no_agent(self, name: str) -> LinkwalkError:
         """Why nobody of that name walks here; a policy of the workspace that cannot be opened says it itself."""
@@ -164,51 +162,59 @@ class Wiki:
         goal: str | int | None = None,
         *,
         sentence: str | None = None,
-        agent: str = POLICY,
+        agent: str | Agent = POLICY,
         budget: int | None = None,
         ways: Ways = Ways(),  # noqa: B008 (frozen)
         seed: int = 0,
     ) -> Walk:
-        """Let an agent walk to a block, or for all its steps towards what a sentence means (sec. 4.1, 4.2)."""
-        (name,) = self._named([agent], ways)
+        """Let an agent walk to a block, or for all its steps towards what a sentence means (sec. 4.1, 4.2).
+
+        The agent is one of ``agents``, the path of a policy, ``package.module:Name``, or an object of your own.
+        """
+        (who,) = self._named([agent], ways)
         if (goal is None) == (sentence is None):
             raise InputError("say what to find: a block or a sentence, one of the two")
         budget = self._checked(budget, BUDGET if sentence is None else SENTENCE_BUDGET, seed)
         a = self.node(start)
         if goal is not None:
             b = self.node(goal)
-            return self._walk(a, b, name, self._optimum(a, b), budget, ways, seed)
+            return self._walk(a, b, who, self._optimum(a, b), budget, ways, seed)
         assert sentence is not None, "one of the two"
         if not _sound(sentence, "the sentence").strip():
             raise InputError("the sentence is empty: give the words to look for")
         if stuck := no_way_out(self.graph, a):
             raise InputError(stuck)
-        return self._walk_towards(a, sentence, name, budget, ways, seed)
+        return self._walk_towards(a, sentence, who, budget, ways, seed)
 
     def compare(
         self,
         start: str | int,
         goal: str | int,
-        agents: Sequence[str],
+        agents: Sequence[str | Agent],
         *,
         budget: int = BUDGET,
         ways: Ways = Ways(),  # noqa: B008 (frozen)
         seed: int = 0,
     ) -> list[Walk]:
         """The same walk by several agents."""
-        names = self._named(agents, ways, several=True)
+        walkers = self._named(agents, ways, several=True)
         budget = self._checked(budget, BUDGET, seed)
         a, b = self.node(start), self.node(goal)
         optimum = self._optimum(a, b)
-        return [self._walk(a, b, name, optimum, budget, ways, seed) for name in names]
+        return [self._walk(a, b, who, optimum, budget, ways, seed) for who in walkers]
 
-    def _named(self, agents: Sequence[str], ways: Ways, *, several: bool = False) -> list[str]:
-        names = self._check(tuple(agents), ways)
-        if not names:
+    def _named(
+        self, agents: Sequence[str | Agent], ways: Ways, *, several: bool = False
+    ) -> list[str | Agent]:
+        """Names that are agents here, and agents that are objects, each once."""
+        names = self._check(tuple(agent for agent in agents if isinstance(agent, str)), ways)
+        walkers: list[str | Agent] = [*names]
+        walkers += (agent for agent in agents if not isinstance(agent, str))
+        if not walkers:
             raise InputError("no agent is named: name one or more")
-        if len(names) > 1 and not several:
+        if len(walkers) > 1 and not several:
             raise InputError("one agent walks at a time: name one")
-        return names
+        return walkers
 
     def _checked(self, budget: int | None, default: int, seed: int) -> int:
         budget = default if budget is None else budget
@@ -230,53 +236,60 @@ class Wiki:
         """For one thread at a time."""
         return self._shelf.get("paths", lambda: ShortestPaths(self.graph.forward, self.graph.reverse))
 
-    def _open_agent(self, name: str, ways: Ways) -> tuple[Agent, Units | None]:
-        vectors = open_vectors(self.folder, self.graph, [name], self.embeddings, self._shelf)
+    def _open_agent(self, who: str | Agent, ways: Ways) -> tuple[Agent, Units | None]:
+        names = [who] if isinstance(who, str) else []
+        vectors = open_vectors(self.folder, self.graph, names, self.embeddings, self._shelf)
+        if not isinstance(who, str):
+            return who, vectors
         agent = self._shelf.get(
-            ("agent", name, ways),
-            lambda: open_agent(name, self.folder, self.graph, vectors, ways, self.embeddings),
+            ("agent", who, ways),
+            lambda: open_agent(who, self.folder, self.graph, vectors, ways, self.embeddings),
         )
         return agent, vectors
 
     def _walk(
-        self, start: int, goal: int, name: str, optimum: ShortestPath, budget: int, ways: Ways, seed: int
+        self,
+        start: int,
+        goal: int,
+        who: str | Agent,
+        optimum: ShortestPath,
+        budget: int,
+        ways: Ways,
+        seed: int,
     ) -> Walk:
-        walker, vectors = self._open_agent(name, ways)
-        query = None if vectors is None else vectors[goal]
-        clicks, measure, path = self._clicks(
-            walker, Episodes.of([start], [goal]), vectors, query, budget, seed
-        )
-        shortest = click_all(self.graph, start, path_steps(self.graph, optimum.nodes))
+        walker, _ = self._open_agent(who, ways)
+        clicks, measure, path = self._clicks(walker, Episodes.of([start], [goal]), budget, seed)
         here, there = Place.many(self.graph, [start, goal])
         return Walk(
-            agent=name,
+            agent=walker.name,
             start=here,
             goal=there,
             success=path[-1] == goal,
             distance=optimum.distance,
             steps=clicks,
-            optimum=shortest,
+            optimum=shortest_clicks(self.graph, optimum.nodes.tolist()),
             budget=budget,
             seed=seed,
             ways=ways,
             measure=measure,
         )
 
-    def _walk_towards(self, start: int, sentence: str, name: str, budget: int, ways: Ways, seed: int) -> Walk:
-        query = self._read(name, sentence)
-        walker, vectors = self._open_agent(name, ways)
+    def _walk_towards(
+        self, start: int, sentence: str, who: str | Agent, budget: int, ways: Ways, seed: int
+    ) -> Walk:
+        query = self._read(who, sentence)
+        walker, vectors = self._open_agent(who, ways)
         assert vectors is not None, "a sentence cannot be read without"
         episodes = Episodes.of([start], [_UNKNOWN])._replace(queries=query[None])
-        clicks, measure, path = self._clicks(walker, episodes, vectors, query, budget, seed)
+        clicks, measure, path = self._clicks(walker, episodes, budget, seed)
         cosines = vectors[path] @ query
         at = int(cosines.argmax())
-        closest = Closest(place=self.place(path[at]), step=at, score=float(cosines[at]))
         return Walk(
-            agent=name,
+            agent=walker.name,
             start=self.place(start),
             sentence=sentence,
             steps=clicks,
-            closest=closest,
+            closest=Closest(place=self.place(path[at]), step=at, score=float(cosines[at])),
             budget=budget,
             seed=seed,
             ways=ways,
@@ -284,30 +297,24 @@ class Wiki:
         )
 
     def _clicks(
-        self,
-        walker: Agent,
-        episodes: Episodes,
-        vectors: Units | None,
-        query: Float32s | None,
-        budget: int,
-        seed: int,
-    ) -> tuple[tuple[Click, ...], str, list[int]]:
+        self, walker: Agent, episodes: Episodes, budget: int, seed: int
+    ) -> tuple[tuple[Click, ...], str | None, list[int]]:
         """The clicks of one episode, what their scores are, and the pages stood on."""
-        with nullcontext() if isinstance(walker, Guided | Baseline) else self._reading:
-            journeys = walker.run(episodes, budget=budget, seed=seed)
-            look = look_of(walker, episodes, journeys)
-        measure = "cosine"
-        if query is not None and isinstance(walker, Guided):
-            query, measure = walker.guide.directions(query[None])[0], "score"
+        journeys = walker.run(episodes, budget=budget, seed=seed)
         path = journeys.path(0).tolist()
-        steps = click_path(self.graph, journeys, vectors=vectors, query=query)
-        choices = weigh_all(self.graph, path[0], steps, Eyes(look, vectors, query))
-        return click_all(self.graph, path[0], steps, choices), measure, path
+        links = journeys.choices[0, : len(path) - 1].tolist()
+        if not isinstance(walker, Explains):
+            return clicks_along(self.graph, path, links), None, path
+        weights = walker.explain(episodes, journeys, seed=seed)
+        choices = weighed(self.graph, path, links, weights)
+        return clicks_along(self.graph, path, links, choices), weights.measure, path
 
-    def _read(self, agent: str, sentence: str) -> Float32s:
+    def _read(self, who: str | Agent, sentence: str) -> Float32s:
         """What the agent is shown of the words to look for: a vector of unit length."""
         table = open_table(self.folder, self.graph, self.embeddings or DEFAULT, self._shelf)
-        encoder: Encoder = open_encoder(self.folder, agent, table, self._shelf)
+        encoder: Encoder = open_encoder(
+            self.folder, who if isinstance(who, str) else None, table, self._shelf
+        )
         with self._reading:
             query: Float32s = unit_rows(encoder.encode([sentence]))[0]
         return query

@@ -9,22 +9,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
-from typing import Any, NamedTuple
 
 from linkwalk.graph.store import ENTITY, KINDS, LINK, NEXT, PREV, Graph
 from linkwalk.wiki.places import Place
 
 
-class Segment(NamedTuple):
+@dataclass(frozen=True)
+class Segment:
     """A piece of a block's text, all of one link or of none."""
 
     text: str
     link: int | None
     """Which of the page's links it is."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As the server sends it."""
-        return {"text": self.text, "link": self.link}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,10 +34,6 @@ class Link:
     """``link``, as it was written; ``entity``, a name that a mention was matched to (sec. 4.1)."""
     text: str
     """The words one would click."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As the server sends it."""
-        return dict(vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,16 +51,6 @@ class Page:
     def text(self) -> str:
         """All of it."""
         return "".join(segment.text for segment in self.segments)
-
-    def to_json(self) -> dict[str, Any]:
-        """As the server sends it."""
-        return {
-            "place": self.place.to_json(),
-            "segments": [segment.to_json() for segment in self.segments],
-            "links": [link.to_json() for link in self.links],
-            "previous": self.previous and self.previous.to_json(),
-            "next": self.next and self.next.to_json(),
-        }
 
 
 def cut(raw: bytes, spans: Sequence[tuple[int, int]]) -> tuple[Segment, ...]:

@@ -1,8 +1,8 @@
 """Where one is in a wiki: a block, the title it stands under, and its place among the article's blocks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,6 +26,12 @@ class Place:
     """How many blocks the article has."""
     section: str
     """The heading above it; empty in an article's lead."""
+    name: str = field(init=False)
+    """``Title (3)``, which finds it again."""
+
+    def __post_init__(self) -> None:
+        """Put the name together."""
+        object.__setattr__(self, "name", f"{self.title} ({self.block})")
 
     @classmethod
     def of(cls, graph: "Graph", node: int) -> "Place":
@@ -60,19 +66,3 @@ class Place:
                 strict=True,
             )
         ]
-
-    @property
-    def name(self) -> str:
-        """``Title (3)``: what ``Wiki.node`` understands."""
-        return f"{self.title} ({self.block})"
-
-    def to_json(self) -> dict[str, Any]:
-        """As the server sends it."""
-        return {
-            "node": self.node,
-            "title": self.title,
-            "block": self.block,
-            "blocks": self.blocks,
-            "section": self.section,
-            "name": self.name,
-        }

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwalk.demo import reranker_path
+from linkwalk.navigate.ways import Ways
 from linkwalk.wiki.agents import (
     DEFAULT,
-    Ways,
     check_agents,
     open_agent,
     open_encoder,

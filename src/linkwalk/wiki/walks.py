@@ -1,33 +1,38 @@
-"""A walk as a reader follows it: every click with what else there was to click on, and how likely each was."""
+"""A walk as a reader follows it: every click, and what else there was to click on.
+
+Whoever asks, in Python, on the command line, over HTTP or MCP, gets these; in JSON a dataclass is its fields
+(``linkwalk.wiki.plain``).
+"""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
 
-from linkwalk.navigate import Step
-from linkwalk.wiki.agents import Ways
+from linkwalk.graph.sentence import Sentence
+from linkwalk.navigate.ways import Ways
 from linkwalk.wiki.places import Place
 
 
-class Choice(NamedTuple):
-    """A page that the page clicked on leads to."""
+@dataclass(
+    slots=True
+)  # not frozen: a walk has a thousand of them, and frozen ones take three times as long to make
+class Choice:
+    """A way out of a page, and what the agent thought of it."""
 
     node: int
     title: str
     block: int
     kind: str
-    """Of the link that was taken, or of the first that leads there."""
+    """prev, next, link, entity or back; where several links lead there, that of the one clicked, or else the first."""
     link: str
-    """Its words; empty for the blocks before and after."""
+    """The words one would click; empty for prev, next and back."""
     score: float | None
-    """Inner product with what is looked for; None without embeddings."""
+    """What the agent went by; None where it did not weigh this way, or weighs nothing."""
     probability: float
+    """At which the agent would click it, by its scores, if it drew its clicks; one that does not takes the best."""
     seen: bool
     """Whether the walk had been there by then."""
     taken: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """As the server sends it."""
-        return self._asdict()
+    towards: str | None = None
+    """The page further on that makes this way worth its score, for walkers with a map or a back button."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,45 +41,32 @@ class Click:
 
     number: int
     """Counted from 1."""
-    start: Place
+    at: Place
     """The page clicked on."""
     to: Place
-    step: Step
+    kind: str
+    """prev, next, link, entity or back."""
+    link: str
+    """The words clicked; empty for prev, next and back."""
+    sentence: Sentence | None
+    """Where these words stand."""
     segment: int | None
-    """Which of the page's segments the link clicked begins in; None for previous, next and back."""
+    """Which of the page's segments the link begins in; None for prev, next and back."""
+    seen: bool
+    """Whether the walk had been there before."""
+    score: float | None = None
+    """That of the choice taken; None where nobody weighed, as on a shortest path."""
+    probability: float | None = None
+    """Likewise."""
     choices: tuple[Choice, ...] = ()
     """What the page leads to, best first; the one taken is always among them."""
     others: int = 0
     """How many more there were."""
 
     @property
-    def link(self) -> str:
+    def words(self) -> str:
         """The words clicked, or how else one went: prev, next, back."""
-        return self.step.link or self.step.kind
-
-    @property
-    def probability(self) -> float:
-        """Of this click, to the agent; 1 where it leaves nothing to chance."""
-        return self.step.probability
-
-    def to_json(self, *, choices: bool = True) -> dict[str, Any]:
-        """As the server sends it."""
-        sentence = self.step.sentence
-        value = {
-            "number": self.number,
-            "from": self.start.to_json(),
-            "to": self.to.to_json(),
-            "kind": self.step.kind,
-            "link": self.step.link,
-            "seen": self.step.seen,
-            "score": self.step.score,
-            "probability": self.step.probability,
-            "segment": self.segment,
-            "sentence": None if sentence is None else sentence._asdict(),
-        }
-        if choices:
-            value |= {"choices": [choice.to_json() for choice in self.choices], "others": self.others}
-        return value
+        return self.link or self.kind
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,43 +89,19 @@ class Walk:
     goal: Place | None = None
     """None where a sentence is all that is known."""
     sentence: str | None = None
+    """What was looked for, in words; None towards a block."""
     success: bool | None = None
     """None towards a sentence."""
     distance: int | None = None
     """Clicks of the shortest path; None towards a sentence."""
     steps: tuple[Click, ...]
     optimum: tuple[Click, ...] | None = None
-    """A shortest path."""
+    """A shortest path; None towards a sentence."""
     closest: Closest | None = None
-    """Towards a sentence."""
+    """Towards a sentence: the best of the pages seen."""
     budget: int
     seed: int
     ways: Ways = field(default_factory=Ways)
-    measure: str = "cosine"
-    """What the scores are: ``cosine``, or a compass's ``score``."""
-
-    @property
-    def best(self) -> Place | None:
-        """Of the pages seen on the way to a sentence, the one nearest to it."""
-        return None if self.closest is None else self.closest.place
-
-    def to_json(self, *, steps: bool = True, optimum: bool = True) -> dict[str, Any]:
-        """As the server sends it."""
-        value: dict[str, Any] = {
-            "agent": self.agent,
-            "start": self.start.to_json(),
-            "goal": self.goal and self.goal.to_json(),
-            "sentence": self.sentence,
-            "success": self.success,
-            "distance": self.distance,
-        }
-        if steps:
-            value["steps"] = [click.to_json() for click in self.steps]
-        if optimum:
-            path = self.optimum
-            value["optimum"] = None if path is None else [click.to_json() for click in path]
-        return value | {
-            "best": self.best and self.best.to_json(),
-            "budget": self.budget,
-            "seed": self.seed,
-        }
+    measure: str | None = None
+    """What the clicks' scores are: ``cosine``; ``worth``, for a compass and walkers with a map; ``log-probability``,
+    for other policies; ``chance``, where nothing is weighed; None for an agent that does not say."""

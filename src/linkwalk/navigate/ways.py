@@ -1,0 +1,68 @@
+"""How agents may move: privileges, and what the paper leaves open."""
+
+import math
+from dataclasses import dataclass, field
+
+from linkwalk.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapConfig:
+    """What a walker with a map trades against what; all in units of the cosine."""
+
+    detour: float = 0.05
+    """What each further step to a link costs."""
+    crowding: float = 0.06
+    """What it costs to be like pages already seen."""
+    likeness: float = 0.3
+    """The cosine above which a page is like another."""
+    temperature: float = 20.0
+    """By which worth is multiplied before the softmax over the ways to go: for probabilities and sampled walks."""
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        for name in ("detour", "crowding", "temperature"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InputError(f"{name}={getattr(self, name)}: choose 0 or more")
+        if not -1 <= self.likeness < 1:
+            raise InputError(f"likeness={self.likeness}: choose a cosine, from -1 to below 1")
+
+    def trades(self) -> tuple[float, float, float, float]:
+        """As the kernel takes them: floats, since it would be compiled again for whole numbers."""
+        detour, crowding, likeness, temperature = map(
+            float, (self.detour, self.crowding, self.likeness, self.temperature)
+        )
+        return detour, crowding, likeness, temperature
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ways:
+    """How an agent may move; each minds those that mean something to it (``Agent.minds``)."""
+
+    back: bool = False
+    """Whether it has a back button; depth-first search goes back in any case."""
+    sampled: bool = False
+    """Whether a link is drawn by its probability; otherwise the best is taken."""
+    revisit: bool = False
+    """Whether a policy may go to a page it has been at while others are left."""
+    depth: int = 20
+    """How many links below the start depth-first search goes: the task's T."""
+    window: int = 16
+    """How many pages back one with a back button looks for a better link, the current one among them."""
+    map: MapConfig = field(default_factory=MapConfig)
+    """What a walker with a map trades against what."""
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        if self.window < 1:
+            raise InputError(f"window={self.window}: choose 1 or more pages")
+
+    def words(self) -> str:
+        """For people, behind an agent's name."""
+        said = ("with a back button", self.back), ("sampled", self.sampled), ("may revisit", self.revisit)
+        return "".join(f", {words}" for words, is_so in said if is_so)
+
+    @property
+    def chosen(self) -> list[str]:
+        """The privileges it has."""
+        return [name for name in ("back", "sampled", "revisit") if getattr(self, name)]

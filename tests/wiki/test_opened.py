@@ -15,7 +15,11 @@ from linkwalk import Wiki
 from linkwalk.cli import main
 from linkwalk.demo import POLICY
 from linkwalk.errors import ArtifactError, InputError
+<<<<<<< HEAD
 from linkwalk.retrieve import FindConfig
+=======
+from linkwalk.wiki.plain import plain
+>>>>>>> e9cf56e (Tests: clicks as every surface sends them)
 from linkwalk.wiki.shelf import Shelf
 
 QUESTION = "How many hearts has an octopus?"
@@ -104,8 +108,8 @@ def test_names_of_blocks(known: Wiki) -> None:
 
 def test_evidence_has_its_path(walked: Wiki) -> None:
     query = " ".join(walked.graph.texts[3].split()[:8])
-    plain = walked.find(query, 6, rerank="tfidf")
-    assert [plain.navigation, plain.agent, plain.start, plain.rerank] == [
+    usual = walked.find(query, 6, rerank="tfidf")
+    assert [usual.navigation, usual.agent, usual.start, usual.rerank] == [
         "tabs",
         "compass",
         "hybrid",

@@ -37,6 +37,7 @@ def find(
     Example: linkwalk find encyclopedia "Who wrote the first computer program?"
     """
     from linkwalk.wiki import Wiki
+    from linkwalk.wiki.plain import plain
 
     answer = Wiki.open(wiki).find(
         query,
@@ -54,7 +55,7 @@ def find(
     if answer.start == "dense" and start != "dense":
         print("BM25 knows none of these words: begun at the nearest embeddings", file=sys.stderr)
     if json:
-        print_json(answer.to_json())
+        print_json(plain(answer))
         return
     if not answer.evidence:
         print("no block has any of these words: try others")

@@ -15,11 +15,8 @@ from linkwalk import Wiki
 from linkwalk.cli import main
 from linkwalk.demo import POLICY
 from linkwalk.errors import ArtifactError, InputError
-<<<<<<< HEAD
 from linkwalk.retrieve import FindConfig
-=======
 from linkwalk.wiki.plain import plain
->>>>>>> e9cf56e (Tests: clicks as every surface sends them)
 from linkwalk.wiki.shelf import Shelf
 
 QUESTION = "How many hearts has an octopus?"

@@ -4,6 +4,10 @@ On a CPU everything is float32: half precision is slow there, and bfloat16 produ
 illegal instruction. On a GPU, fixed encoders run in float16, which has the digits the half-precision tables keep.
 """
 
+import platform
+import sys
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwalk.errors import InputError
@@ -36,6 +40,21 @@ def choose_device(name: str = "auto") -> "torch.device":
             f"no such device: {name} (this machine has {torch.cuda.device_count()} CUDA devices)"
         )
     return torch.device(kind, int(number)) if number else torch.device(kind)
+
+
+def on_cpu(name: str = "auto") -> bool:
+    """Whether a device is the CPU; torch is asked only where there may be another, since asking takes seconds."""
+    if name == "cpu" or (name == "auto" and not (_may_have_gpu() and find_spec("torch"))):
+        return True
+    return choose_device(name).type == "cpu"
+
+
+def _may_have_gpu() -> bool:
+    """Whether there are signs of a GPU: the files of a driver, or a Mac that has one built in."""
+    if sys.platform == "darwin":
+        return platform.machine() == "arm64"
+    drivers = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd", r"C:\Windows\System32\nvcuda.dll")
+    return any(Path(driver).exists() for driver in drivers)
 
 
 def compute_dtype(device: "torch.device") -> "torch.dtype":

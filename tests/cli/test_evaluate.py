@@ -174,7 +174,8 @@ def test_a_policy_reads_with_its_own_target_encoder(run: Run, embedded_world: Pa
     from linkwalk.embed import Embeddings
     from linkwalk.policy.checkpoint import save_policy
     from linkwalk.policy.heads import HeadConfig, build_head
-    from linkwalk.policy.target import AdapterConfig, TargetModel, save_target
+    from linkwalk.policy.low_rank import TargetModel, save_target
+    from linkwalk.policy.target import AdapterConfig
 
     table = Embeddings.open(embedded_world)
     # Untrained the residual head walks as greedy-unvisited does; so what differs is what it reads.
@@ -186,7 +187,7 @@ def test_a_policy_reads_with_its_own_target_encoder(run: Run, embedded_world: Pa
         {"encoder": table.fingerprint, "encoder_name": "minilm"},
     )
     shutil.copytree(tmp_path / "plain", tmp_path / "own")
-    model = TargetModel(table.encoder("cpu").model, AdapterConfig(rank=1))
+    model = TargetModel(table.transformer("cpu").model, AdapterConfig(rank=1))
     adapter = model.adapter()
     adapter["turn"] = -2 * torch.eye(table.width)  # away from everything
     save_target(tmp_path / "own", adapter, model.config, table.fingerprint, {})

@@ -11,7 +11,8 @@ from linkwalk.artifact import seal
 from linkwalk.embed import Embeddings
 from linkwalk.evaluate import paper
 from linkwalk.graph.store import Graph
-from linkwalk.policy.target import AdapterConfig, TargetModel, save_target
+from linkwalk.policy.low_rank import TargetModel, save_target
+from linkwalk.policy.target import AdapterConfig
 from tests.cli.conftest import Ran
 from tests.graph.conftest import Page, write_graph
 
@@ -226,7 +227,7 @@ def test_sentence_search(run: Run, wiki: Path, tmp_path: Path) -> None:
     graph = Graph.open(wiki / "halves" / "eval")
     table = Embeddings.open(wiki / "halves" / "eval", graph=graph)
     config = AdapterConfig(rank=2)
-    adapter = TargetModel(table.encoder("cpu").model, config).adapter()
+    adapter = TargetModel(table.transformer("cpu").model, config).adapter()
     save_target(tmp_path / "target", adapter, config, table.fingerprint, {})
     same = run(*command, "--target", tmp_path / "target", "--json").json()
     assert same["target"] == str(tmp_path / "target")

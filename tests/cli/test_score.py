@@ -208,12 +208,13 @@ def test_rows_side_by_side(tiny: Path, tmp_path: Path, run: Run) -> None:
 
 @pytest.mark.slow
 def test_table6_with_a_cross_encoder(tiny: Path, tmp_path: Path, run: Run) -> None:
-    from linkwalk.embed.encoder import open_encoder
     from linkwalk.embed.model import find_model
-    from linkwalk.retrieve.cross import CrossConfig, CrossModel, save_cross
+    from linkwalk.embed.transformer import open_transformer
+    from linkwalk.retrieve.cross import CrossConfig
+    from linkwalk.retrieve.cross_model import CrossModel, save_cross
 
     config = CrossConfig(rank=2)  # untrained: the cosine
-    weights = CrossModel(open_encoder(config.encoder, device="cpu").model, config.rank).weights()
+    weights = CrossModel(open_transformer(config.encoder, device="cpu").model, config.rank).weights()
     save_cross(tmp_path / "cross", weights, config, find_model(config.encoder).fingerprint, {})
     file = write(tmp_path / "gold.jsonl", questions_of(tiny)[:4])
     options = ("--file", file, "--rerank", tmp_path / "cross", "--candidates", 4, "-q")

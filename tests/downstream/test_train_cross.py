@@ -12,8 +12,10 @@ import torch
 
 from linkwalk.downstream.train_cross import CrossTraining, Ranked, read_lists, train_cross
 from linkwalk.embed.encoder import open_encoder
+from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import InputError
-from linkwalk.retrieve.cross import CrossConfig, CrossEncoder, CrossModel
+from linkwalk.retrieve.cross import CrossConfig, CrossEncoder
+from linkwalk.retrieve.cross_model import CrossModel
 from tests.conftest import WORDS
 from tests.embed.conftest import tiny_bert
 
@@ -53,7 +55,7 @@ QUICK = CrossTraining(updates=60, lists=8, negatives=4, learning_rate=0.03, warm
 def test_evidence_comes_first_after_training(config: CrossConfig, tmp_path: Path) -> None:
     weights = train_cross(lists(48, 0), config, QUICK, metrics=tmp_path / "metrics.jsonl")
     assert all(torch.isfinite(value).all() for value in weights.values())
-    untrained = CrossModel(open_encoder(config.encoder, device="cpu").model, config.rank).weights()
+    untrained = CrossModel(open_transformer(config.encoder, device="cpu").model, config.rank).weights()
     assert weights.keys() == untrained.keys()
     unseen = lists(60, 1)
     before, after = first(untrained, config, unseen), first(weights, config, unseen)

@@ -9,8 +9,8 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from linkwalk.embed.encoder import TransformerEncoder, open_encoder
 from linkwalk.embed.model import find_model
+from linkwalk.embed.transformer import TransformerEncoder, open_transformer
 from linkwalk.graph.store import Graph
 from tests.graph.conftest import Page, write_graph
 
@@ -62,4 +62,4 @@ def graph(tmp_path: Path) -> Graph:
 
 @pytest.fixture(scope="session")
 def minilm() -> TransformerEncoder:
-    return open_encoder("minilm", device="cpu")
+    return open_transformer("minilm", device="cpu")

@@ -7,7 +7,7 @@ import pytest
 
 from linkwalk.embed import EmbedConfig, Embeddings, embed
 from linkwalk.embed.carry import carry
-from linkwalk.embed.encoder import TransformerEncoder
+from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.split import nodes_of_half, split
 from linkwalk.graph.store import Graph

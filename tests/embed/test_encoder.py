@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
-from linkwalk.embed.encoder import MAX_TOKENS, TransformerEncoder, open_encoder
+from linkwalk.embed.encoder import MAX_TOKENS, open_encoder
+from linkwalk.embed.transformer import TransformerEncoder, open_transformer
 from linkwalk.errors import InputError
 from tests.embed.conftest import TEXTS, tiny_bert
 
@@ -96,7 +97,7 @@ def test_any_folder_without_the_network(tiny: Path, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    encoder = open_encoder(str(tiny), device="cpu", max_tokens=40)
+    encoder = open_transformer(str(tiny), device="cpu", max_tokens=40)
     assert encoder.width == 16
     for text, vector in zip(TEXTS, encoder.encode(TEXTS), strict=True):
         assert np.abs(vector - alone(encoder, text, 40)).max() < 1e-4

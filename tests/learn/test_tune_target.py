@@ -12,14 +12,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from linkwalk.embed.encoder import TransformerEncoder, open_encoder
 from linkwalk.embed.text import goal_sentences, node_texts
+from linkwalk.embed.transformer import TransformerEncoder, open_transformer
 from linkwalk.errors import InputError
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.learn.tune_target import PAPER, Experts, Pair, TuneConfig, tune_target
 from linkwalk.policy.heads import Compass, HeadConfig
-from linkwalk.policy.target import AdapterConfig, TargetEncoder, TargetModel
+from linkwalk.policy.low_rank import TargetModel
+from linkwalk.policy.target import AdapterConfig, TargetEncoder
 from linkwalk.sources.build import BuildConfig, build
 from tests.conftest import world, write_dump
 from tests.embed.conftest import tiny_bert
@@ -42,12 +43,12 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def encoder(base: str) -> TransformerEncoder:
-    return open_encoder(base, device="cpu")
+    return open_transformer(base, device="cpu")
 
 
 @pytest.fixture(scope="module")
 def vectors(graph: Graph, base: str) -> NDArray[np.float32]:
-    return open_encoder(base, device="cpu").encode(node_texts(graph, 0, graph.nodes))
+    return open_transformer(base, device="cpu").encode(node_texts(graph, 0, graph.nodes))
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +64,7 @@ def pairs(graph: Graph) -> list[Pair]:
 def fresh(base: str, *, shaken: bool = False) -> dict[str, Tensor]:
     """An adapter as it begins, or as an earlier training leaves it."""
     torch.manual_seed(3)
-    target = TargetModel(open_encoder(base, device="cpu").model, SIZES)
+    target = TargetModel(open_transformer(base, device="cpu").model, SIZES)
     with torch.no_grad():
         for weight in target.parameters():
             if shaken and weight.requires_grad:
@@ -80,7 +81,7 @@ def tune(
     graph: Graph, vectors: Any, base: str, pairs: list[Pair], config: TuneConfig, **options: Any
 ) -> dict[str, Tensor]:
     adapter = options.pop("adapter", None) or fresh(base)
-    encoder = open_encoder(base, device="cpu")
+    encoder = open_transformer(base, device="cpu")
     return tune_target(graph, vectors, encoder, adapter, SIZES, compass(), pairs, config, **options)
 
 
@@ -156,8 +157,8 @@ def test_it_goes_on_from_the_adapter_that_is_there(
     same = tune(graph, vectors, base, pairs, still, adapter=earlier, metrics=metrics)
     assert all(torch.equal(same[name], earlier[name]) for name in earlier)
     texts = [pair.text for pair in pairs[:5]]
-    before = TargetEncoder(open_encoder(base, device="cpu"), earlier).encode(texts)
-    again = TargetEncoder(open_encoder(base, device="cpu"), same).encode(texts)
+    before = TargetEncoder(open_transformer(base, device="cpu"), earlier).encode(texts)
+    again = TargetEncoder(open_transformer(base, device="cpu"), same).encode(texts)
     np.testing.assert_array_equal(again, before)
     assert np.abs(before - encoder.encode(texts)).max() > 0.01, "it is not the encoder itself"
     began = rows(metrics)[0]["cloning"]
@@ -184,7 +185,7 @@ def test_the_same_seed_gives_the_same_weights(
 def test_the_policy_stays_as_it_is(graph: Graph, vectors: Any, base: str, pairs: list[Pair]) -> None:
     head = compass()
     before = {name: value.clone() for name, value in head.state_dict().items()}
-    encoder = open_encoder(base, device="cpu")
+    encoder = open_transformer(base, device="cpu")
     tune_target(graph, vectors, encoder, fresh(base), SIZES, head, pairs, QUICK)
     assert all(torch.equal(value, before[name]) for name, value in head.state_dict().items())
 

@@ -12,17 +12,12 @@ import torch
 
 from linkwalk.embed import Embeddings, open_encoder
 from linkwalk.embed.batches import pad
+from linkwalk.embed.transformer import linear_layers, open_transformer
 from linkwalk.errors import ArtifactError, DamagedError
 from linkwalk.policy.checkpoint import save_policy
 from linkwalk.policy.heads import HeadConfig, build_head
-from linkwalk.policy.target import (
-    AdapterConfig,
-    TargetEncoder,
-    TargetModel,
-    linear_layers,
-    load_target,
-    save_target,
-)
+from linkwalk.policy.low_rank import TargetModel, save_target
+from linkwalk.policy.target import AdapterConfig, TargetEncoder, load_target
 from tests.older import unseal
 
 TEXTS = ["She was born in 1945.", "Copper conducts heat, and silver does so better.", "x"]
@@ -40,7 +35,7 @@ def shake(model: TargetModel) -> TargetModel:
 
 @torch.no_grad()
 def encode(model: TargetModel) -> np.ndarray:
-    encoder = open_encoder("minilm", device="cpu")
+    encoder = open_transformer("minilm", device="cpu")
     ids, mask = pad(encoder.tokenize(TEXTS), encoder.tokenizer.pad_token_id)
     return model(torch.from_numpy(ids), torch.from_numpy(mask)).numpy()
 
@@ -52,8 +47,8 @@ def plain() -> np.ndarray:
 
 def test_untrained_it_is_the_encoder_itself(plain: np.ndarray) -> None:
     # The same shapes and the same sums, so to the last bit; in a batch by length rounding may differ.
-    ids, mask = pad(open_encoder("minilm", device="cpu").tokenize(TEXTS), 0)
-    encoder = open_encoder("minilm", device="cpu")
+    ids, mask = pad(open_transformer("minilm", device="cpu").tokenize(TEXTS), 0)
+    encoder = open_transformer("minilm", device="cpu")
     with torch.no_grad():
         states = encoder.model(input_ids=torch.from_numpy(ids), attention_mask=torch.from_numpy(mask))[0]
         weight = torch.from_numpy(mask)[:, :, None].float()
@@ -64,17 +59,17 @@ def test_untrained_it_is_the_encoder_itself(plain: np.ndarray) -> None:
 
 
 def test_only_the_adapter_learns() -> None:
-    model = TargetModel(open_encoder("minilm", device="cpu").model, AdapterConfig(rank=4, turn=True))
+    model = TargetModel(open_transformer("minilm", device="cpu").model, AdapterConfig(rank=4, turn=True))
     learning = {name for name, weight in model.named_parameters() if weight.requires_grad}
     assert all(name.endswith((".up", ".down")) or name == "turn" for name in learning)
     assert len(learning) == len(model.adapter()) == 2 * 6 * 6 + 1  # six linear layers in each of six
-    assert TargetModel(open_encoder("minilm", device="cpu").model, AdapterConfig()).adapter().keys() == {
+    assert TargetModel(open_transformer("minilm", device="cpu").model, AdapterConfig()).adapter().keys() == {
         name for name in model.adapter() if name != "turn"
     }
 
 
 def test_merged_it_computes_the_same(plain: np.ndarray) -> None:
-    model = shake(TargetModel(open_encoder("minilm", device="cpu").model, AdapterConfig(turn=True)))
+    model = shake(TargetModel(open_transformer("minilm", device="cpu").model, AdapterConfig(turn=True)))
     expected = encode(model)
     assert np.abs(expected - plain).max() > 0.1
     encoder = open_encoder("minilm", device="cpu")
@@ -86,7 +81,7 @@ def test_merged_it_computes_the_same(plain: np.ndarray) -> None:
 
 def test_it_survives_the_disk_and_is_small(embedded_world: Path, tmp_path: Path) -> None:
     table = Embeddings.open(embedded_world)
-    model = shake(TargetModel(open_encoder("minilm", device="cpu").model, AdapterConfig()))
+    model = shake(TargetModel(open_transformer("minilm", device="cpu").model, AdapterConfig()))
     save_target(tmp_path, model.adapter(), model.config, table.fingerprint, {"config": {"seed": 3}})
     assert (tmp_path / "target.safetensors").stat().st_size < 1_400_000
     manifest = json.loads((tmp_path / "target.json").read_bytes())
@@ -98,7 +93,7 @@ def test_it_survives_the_disk_and_is_small(embedded_world: Path, tmp_path: Path)
 
 @pytest.fixture(scope="module")
 def adapter() -> dict[str, torch.Tensor]:
-    return TargetModel(open_encoder("minilm", device="cpu").model, AdapterConfig(rank=1)).adapter()
+    return TargetModel(open_transformer("minilm", device="cpu").model, AdapterConfig(rank=1)).adapter()
 
 
 def beside(folder: Path, table: Embeddings, adapter: dict[str, torch.Tensor], encoder: str = "") -> Path:
@@ -127,7 +122,7 @@ def test_target_encoders_that_cannot_be_used(
             ({name: value for name, value in adapter.items() if name != layer}, "KeyError"),
             (adapter | {layer: torch.zeros(7, 1)}, "another width"),
             (adapter | {layer: torch.zeros(1, 1)}, "another width"),
-            (adapter | {layer: torch.zeros(384, 2)}, "RuntimeError"),
+            (adapter | {layer: torch.zeros(384, 2)}, "another width"),
             (adapter | {"turn": torch.zeros(3, 3)}, "another width"),
         ]
     ):
@@ -197,6 +192,6 @@ def test_a_target_encoder_of_version_0_1_opens(
 
 
 def test_the_pooler_is_left_alone() -> None:
-    names = linear_layers(open_encoder("minilm", device="cpu").model)
+    names = linear_layers(open_transformer("minilm", device="cpu").model)
     assert len(names) == 36
     assert not any("pooler" in name for name in names)

@@ -13,20 +13,13 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from linkwalk.artifact import seal
-from linkwalk.embed.encoder import TransformerEncoder, open_encoder
 from linkwalk.embed.model import find_model
+from linkwalk.embed.pairs import Pairs
+from linkwalk.embed.transformer import TransformerEncoder, open_transformer
 from linkwalk.errors import ArtifactError, DamagedError, InputError
-from linkwalk.retrieve.cross import (
-    MANIFEST,
-    WEIGHTS,
-    Classifier,
-    CrossConfig,
-    CrossEncoder,
-    CrossModel,
-    load_cross,
-    passage,
-    save_cross,
-)
+from linkwalk.retrieve.classifier import Classifier
+from linkwalk.retrieve.cross import MANIFEST, WEIGHTS, CrossConfig, CrossEncoder, load_cross, passage
+from linkwalk.retrieve.cross_model import CrossModel, save_cross
 from linkwalk.retrieve.rerank import Many
 from tests.embed.conftest import TEXTS, tiny_bert
 from tests.older import unseal
@@ -43,7 +36,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def plain(base: Path) -> TransformerEncoder:
-    return open_encoder(str(base), device="cpu")
+    return open_transformer(str(base), device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +47,7 @@ def config(base: Path) -> CrossConfig:
 def model_of(config: CrossConfig, *, shaken: bool) -> CrossModel:
     """As it begins, or as training leaves it: no weight is zero."""
     torch.manual_seed(1)
-    model = CrossModel(open_encoder(config.encoder, device="cpu").model, config.rank)
+    model = CrossModel(open_transformer(config.encoder, device="cpu").model, config.rank)
     with torch.no_grad():
         for weight in model.parameters():
             if shaken and weight.requires_grad:
@@ -154,7 +147,7 @@ def test_neither_batches_nor_queries_beside_it_matter(
     for found, *each in zip(many, QUERIES, TITLES, SENTENCES, strict=True):
         assert np.allclose(found, cross(*each), atol=1e-5)
     for budget in (1, 300):
-        cross.pairs.batch_tokens = budget
+        cross.together.batch_tokens = budget
         for found, other in zip(cross.many(QUERIES, TITLES, SENTENCES), many, strict=True):
             assert np.allclose(found, other, atol=1e-5)
     holes = cross.many(["a", QUERIES[1], "b"], [[], TITLES[1], []], [[], SENTENCES[1], []])
@@ -169,7 +162,9 @@ def test_long_texts_are_cut(
 ) -> None:
     cross = CrossEncoder(plain, shaken, config)
     long = "Copper conducts heat and silver does so better. " * 200
-    ids, types = cross.pairs.tokenize(["copper", long, long], [long, "copper", long])
+    ids, types = Pairs(plain.tokenizer, config.max_tokens).tokenize(
+        ["copper", long, long], [long, "copper", long]
+    )
     assert [len(row) for row in ids] == [len(row) for row in types] == [160] * 3
     assert 1 in types[1], "the shorter part is kept"
     assert np.isfinite(cross(long, ["T", "T"], [long, ""])).all()

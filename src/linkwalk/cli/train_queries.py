@@ -10,9 +10,8 @@ from linkwalk.cli.train_place import METRICS, Place, find_place, open_compass
 from linkwalk.cli.training import check_numbers, last_row, scratch, warn_of_damage
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from linkwalk.embed import Embeddings
+    from linkwalk.embed.bert import Weights
     from linkwalk.learn.tune_target import TuneConfig
     from linkwalk.policy.target import AdapterConfig
 
@@ -44,7 +43,7 @@ def tune_target(
     need_search()
     from linkwalk.downstream.pairs import read_pairs
     from linkwalk.learn.tune_target import tune_target as tune
-    from linkwalk.policy.target import save_target
+    from linkwalk.policy.low_rank import save_target
     from linkwalk.retrieve.bm25 import Bm25
 
     graph, progress = Graph.open(wiki), Progress(quiet=quiet)
@@ -55,7 +54,7 @@ def tune_target(
     with locked(place.home):
         if not force:  # what is tuned goes on from what is there, so it is never the same twice
             place.refuse_another()
-        encoder = table.encoder("cpu")
+        encoder = table.transformer("cpu")
         head = open_compass(place, wiki, table, device)
         adapter, sizes, before = _adapter(place, wiki, table)
         pairs, report, damage = read_pairs(
@@ -125,7 +124,7 @@ def _configure(recipe: str, settings: list[str]) -> "TuneConfig":
 
 def _adapter(
     place: Place, wiki: Path, table: "Embeddings"
-) -> "tuple[dict[str, Tensor], AdapterConfig, dict[str, Any]]":
+) -> "tuple[Weights, AdapterConfig, dict[str, Any]]":
     """The target encoder that is there: its weights, its sizes and its manifest."""
     from linkwalk.artifact import parsing
     from linkwalk.errors import InputError

@@ -38,7 +38,8 @@ from linkwalk.progress import Progress
 from linkwalk.recipes import with_settings
 from linkwalk.retrieve.bm25 import KIND as INDEX
 from linkwalk.retrieve.bm25 import Bm25
-from linkwalk.retrieve.cross import CrossConfig, read_cross, save_cross
+from linkwalk.retrieve.cross import CrossConfig, read_cross
+from linkwalk.retrieve.cross_model import save_cross
 from linkwalk.wiki.retrieval import need_search
 
 NAME = "ours"
@@ -171,7 +172,7 @@ def _made(wiki: Path, final: Path, job: dict[str, Any]) -> dict[str, Any] | None
 
 def _show(final: Path, config: RerankerConfig, data: Sequence[dict[str, Any]], last: dict[str, Any]) -> None:
     """Tell people what came of it."""
-    parameters = sum(value.numel() for value in read_cross(final)[2].values())
+    parameters = sum(value.size for value in read_cross(final)[2].values())
     rows = [
         ("reranker", str(final)),
         ("cross-encoder", f"{config.model.encoder}, rank {config.model.rank}, {parameters:,} parameters"),

@@ -64,7 +64,7 @@ def train_target(
         print_json({"policy": str(place.final), "copied_from": place.copied_from, **told, "last": last})
         return
     found = read_target(place.final)
-    parameters = 0 if found is None else sum(value.numel() for value in found[1].values())
+    parameters = 0 if found is None else sum(value.size for value in found[1].values())
     rows = [
         ("policy", place.words),
         ("target encoder", f"rank {config.adapter.rank}, {parameters:,} parameters"),
@@ -96,10 +96,10 @@ def _train(
     """Train the target encoder and let it take its place with the policy; what its manifest says."""
     from linkwalk.errors import ArtifactError, InputError
     from linkwalk.learn.target import train_target as train
-    from linkwalk.policy.target import save_target
+    from linkwalk.policy.low_rank import save_target
     from linkwalk.progress import Progress
 
-    encoder = table.encoder("cpu")  # in float32, and first of all: random features cannot read
+    encoder = table.transformer("cpu")  # in float32, and first of all: random features cannot read
     head = open_compass(place, place.wiki, table, device)
     with scratch(place.partial) as partial:
         place.copy(partial)

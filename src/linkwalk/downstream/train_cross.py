@@ -18,12 +18,14 @@ import torch
 from torch import Tensor, nn
 
 from linkwalk.downstream.lines import read_records
-from linkwalk.embed.encoder import open_encoder
+from linkwalk.embed.pairs import Pairs
+from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import InputError
 from linkwalk.learn.limits import at_least
 from linkwalk.learn.optimise import rise_and_fall
 from linkwalk.progress import Progress
-from linkwalk.retrieve.cross import CrossConfig, CrossModel, Pairs, cosines, passage
+from linkwalk.retrieve.cross import CrossConfig, cosines, passage
+from linkwalk.retrieve.cross_model import CrossModel
 
 _LOG_EVERY = 25
 
@@ -109,12 +111,12 @@ def train_cross(
     torch.manual_seed(training.seed)
     rng = np.random.default_rng(training.seed)
     lists, held_out = _hold_out(lists, training.held_out, rng)
-    plain = open_encoder(config.encoder, device=device)
-    other = open_encoder(config.encoder, device=device)
+    plain = open_transformer(config.encoder, device=device)
+    other = open_transformer(config.encoder, device=device)
     # What learns is in float32 on a GPU, too, and there only the products are rounded (see ``_loss``).
     model = CrossModel(other.model.float(), config.rank).to(plain.device)
     model.eval()  # no dropout: what is trained is small
-    pairs = Pairs(other.tokenizer, training.max_tokens, other.batch_tokens)
+    pairs = Pairs(other.tokenizer, training.max_tokens)
     weights = [p for p in model.parameters() if p.requires_grad]
     optimiser = torch.optim.AdamW(weights, lr=training.learning_rate, weight_decay=training.weight_decay)
     judge = _Judge(model, plain, pairs, held_out, training)

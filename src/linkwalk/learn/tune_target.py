@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from linkwalk.embed.batches import pad
-from linkwalk.embed.encoder import TransformerEncoder
+from linkwalk.embed.bert import Weights
+from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.paths import ShortestPaths
@@ -28,7 +29,8 @@ from linkwalk.learn.limits import above_zero, at_least
 from linkwalk.learn.target import SHORTEST, losses
 from linkwalk.policy.decisions import from_walks
 from linkwalk.policy.heads import Pointing, Table
-from linkwalk.policy.target import AdapterConfig, TargetModel, restore
+from linkwalk.policy.low_rank import TargetModel, restore
+from linkwalk.policy.target import AdapterConfig
 from linkwalk.progress import Progress
 from linkwalk.walks import Walks
 
@@ -106,7 +108,7 @@ def tune_target(
     graph: Graph,
     vectors: NDArray[Any],
     encoder: TransformerEncoder,
-    adapter: dict[str, Tensor],
+    adapter: Weights,
     adapter_config: AdapterConfig,
     head: Pointing,
     pairs: Sequence[Pair],

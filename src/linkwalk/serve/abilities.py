@@ -51,6 +51,6 @@ class Abilities:
 
 
 def _best_reranker() -> str:
-    from importlib.util import find_spec
+    from linkwalk.embed.model import has_minilm
 
-    return "cross" if find_spec("torch") and find_spec("transformers") else "tfidf"
+    return "cross" if has_minilm() else "tfidf"

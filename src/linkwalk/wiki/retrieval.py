@@ -158,21 +158,17 @@ def _open_parts(
 
 def open_reranker(asked: str | None) -> "tuple[Reranker | None, str]":
     """The reranker that was asked for, or the best there is, and its name."""
-    from importlib.util import find_spec
-
+    from linkwalk.embed.model import has_minilm
     from linkwalk.errors import InputError
     from linkwalk.retrieve import Cascade, tfidf
 
     if asked is None:
-        asked = "cross" if find_spec("torch") and find_spec("transformers") else "tfidf"
+        asked = "cross" if has_minilm() else "tfidf"
     if asked in ("tfidf", "none"):
         return (tfidf if asked == "tfidf" else None), asked
     folder = reranker_path() if asked == "cross" else Path(asked)
     if not folder.is_dir():
         raise InputError(f"no reranker {asked!r}: there are none, tfidf, cross, and folders of rerankers")
-    from linkwalk.device import choose_device
-
-    choose_device("auto")  # without torch, this says what to install
     from linkwalk.retrieve.cross import load_cross
 
     return Cascade(load_cross(folder)), asked

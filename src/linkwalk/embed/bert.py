@@ -1,0 +1,265 @@
+"""BERT's layers in numpy: reading takes neither the library that trained them nor a second to begin.
+
+Texts of a batch lie one after another, without padding: linear layers see one matrix of tokens, and attention goes from
+one length to the next. In one thread it is as fast as torch, so batches are shared among threads, each with a BLAS of
+its own (``bench/infer.py``).
+
+Shapes: T tokens of a batch, D width, H heads, L tokens of a text, B texts of that length.
+"""
+
+import json
+import mmap
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from itertools import chain, groupby
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Float32s = NDArray[np.float32]
+Weights = Mapping[str, Float32s]
+Tokens = Sequence[int]
+
+_TABLES = ("word", "position", "token_type")
+_LINEAR = (
+    "attention.self.query",
+    "attention.self.key",
+    "attention.self.value",
+    "attention.output.dense",
+    "intermediate.dense",
+    "output.dense",
+)
+_NORMS = ("attention.output.LayerNorm", "output.LayerNorm")
+_CONFIG = {"model_type": "bert", "hidden_act": "gelu"}
+_UNLIKE = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
+
+# Half of erfc(u / sqrt 2) is exp(-u^2 / 2) times a polynomial in 1 / (1 + _GELU_AT u), to 3e-9 (a minimax fit).
+_GELU_AT = np.float32(0.28)
+_GELU = (-0.1075551989, 0.3969911954, -0.2485198226, 0.2781837969, 0.06379089387, 0.1171090866)
+_GELU_CHUNK = 1 << 14  # numbers at a time, so that its many passes stay in the cache
+
+_NOT_READ = (OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
+"""What a folder that is no BERT, or a damaged one, may make of being read."""
+
+_BLAS = Lock()
+
+
+class Bert:
+    """A network of BERT's architecture; its weights stay in the file until they are read."""
+
+    def __init__(self, weights: Weights, *, layers: int, heads: int, eps: float) -> None:
+        self.weights, self.layers, self.heads, self.eps = weights, layers, heads, eps
+        words, positions, kinds = (weights[f"embeddings.{name}_embeddings.weight"] for name in _TABLES)
+        self.words, self.width = words.shape
+        self.longest, self.kinds = len(positions), len(kinds)
+
+    @classmethod
+    def open(cls, folder: Path) -> "Bert | None":
+        """The network in a folder of Hugging Face's form; None where it is another one, or is not whole."""
+        try:
+            config = json.loads((folder / "config.json").read_bytes())
+            if not _is_bert(config):
+                return None
+            weights = map_weights(folder / "model.safetensors")
+            layers, heads = int(config["num_hidden_layers"]), int(config["num_attention_heads"])
+            whole = all(weights[name].shape == shape for name, shape in _shapes(config))
+            if not whole or config["hidden_size"] % heads:
+                return None
+            return cls(weights, layers=layers, heads=heads, eps=float(config["layer_norm_eps"]))
+        except _NOT_READ:
+            return None
+
+    def adapted(self, adapter: Weights) -> "Bert":
+        """The same network with changes of low rank; all that they leave alone is shared."""
+        names = {f"encoder.layer.{i}.{name}" for i in range(self.layers) for name in _LINEAR}
+        if {name.rpartition(".")[0] for name in adapter} != names:
+            raise ValueError("the adapter is of another model")
+        changed = dict(self.weights)
+        with one_blas_thread():
+            for name in sorted(names):
+                weight = self.weights[f"{name}.weight"]
+                change = product(adapter[f"{name}.up"], adapter[f"{name}.down"], weight.shape)
+                change += weight
+                changed[f"{name}.weight"] = change
+        return Bert(changed, layers=self.layers, heads=self.heads, eps=self.eps)
+
+    @np.errstate(
+        over="ignore", invalid="ignore", divide="ignore"
+    )  # damage is noticed by whoever looks at the result
+    def read(self, rows: Sequence[Tokens], types: Sequence[Tokens] | None = None) -> Float32s:
+        """The token vectors [T, D] of tokenised texts, one text after another; quickest where like lengths meet."""
+        lengths = [len(row) for row in rows]
+        x = self._embed(rows, types, lengths)
+        runs = [(length, len(list(same))) for length, same in groupby(lengths)]
+        for i in range(self.layers):
+            layer = f"encoder.layer.{i}."
+            x += self._linear(layer + "attention.output.dense", self._attend(layer, x, runs))
+            self._norm(layer + "attention.output.LayerNorm", x)
+            wide = self._linear(layer + "intermediate.dense", x)
+            gelu(wide)
+            x += self._linear(layer + "output.dense", wide)
+            self._norm(layer + "output.LayerNorm", x)
+        return x
+
+    def _embed(
+        self, rows: Sequence[Tokens], types: Sequence[Tokens] | None, lengths: Sequence[int]
+    ) -> Float32s:
+        words, positions, kinds = (self.weights[f"embeddings.{name}_embeddings.weight"] for name in _TABLES)
+        x: Float32s = words[joined(rows)]
+        x += positions[joined([range(length) for length in lengths])]
+        x += kinds[0] if types is None else kinds[joined(types)]
+        self._norm("embeddings.LayerNorm", x)
+        return x
+
+    def _linear(self, name: str, x: Float32s) -> Float32s:
+        y: Float32s = x @ self.weights[f"{name}.weight"].T
+        y += self.weights[f"{name}.bias"]
+        return y
+
+    def _norm(self, name: str, x: Float32s) -> None:
+        """Layer norm, in place."""
+        x -= x.mean(1, keepdims=True)
+        variance = np.einsum("td,td->t", x, x)[:, None] / np.float32(self.width)
+        x /= np.sqrt(variance + np.float32(self.eps))
+        x *= self.weights[f"{name}.weight"]
+        x += self.weights[f"{name}.bias"]
+
+    def _attend(self, layer: str, x: Float32s, runs: Sequence[tuple[int, int]]) -> Float32s:
+        """What each token hears from the others of its text [T, D]; ``runs`` are lengths, and how many have each."""
+        query, key, value = (self._linear(layer + name, x) for name in _LINEAR[:3])
+        query *= np.float32((self.width // self.heads) ** -0.5)
+        heard = np.empty_like(x)
+        at = 0
+        for length, count in runs:
+            here = slice(at, at + length * count)
+            at += length * count
+            q, k, v, out = (
+                y[here].reshape(count, length, self.heads, -1).swapaxes(1, 2)
+                for y in (query, key, value, heard)
+            )
+            share_BHLL = q @ k.swapaxes(2, 3)
+            share_BHLL -= share_BHLL.max(-1, keepdims=True)
+            np.exp(share_BHLL, out=share_BHLL)
+            share_BHLL /= share_BHLL.sum(-1, keepdims=True)
+            np.matmul(share_BHLL, v, out=out)
+        return heard
+
+
+def joined(rows: Sequence[Tokens]) -> NDArray[np.int64]:
+    """All rows, one after another."""
+    return np.fromiter(chain.from_iterable(rows), np.int64)
+
+
+def gelu(x: Float32s) -> None:
+    """Multiply each number by the normal distribution's share below it, in place; to the digits that float32 has."""
+    numbers = x.reshape(-1)
+    for start in range(0, len(numbers), _GELU_CHUNK):
+        part = numbers[start : start + _GELU_CHUNK]
+        size = np.abs(part)
+        t = size * _GELU_AT
+        t += np.float32(1)
+        np.reciprocal(t, out=t)
+        tail = np.full_like(t, _GELU[0])
+        for factor in _GELU[1:]:
+            tail *= t
+            tail += np.float32(factor)
+        tail *= t
+        tail *= size
+        size *= size
+        size *= np.float32(-0.5)
+        tail *= np.exp(size, out=size)
+        np.maximum(part, 0, out=part)
+        part -= tail
+
+
+def means(states: Float32s, counted: NDArray[np.float32], lengths: Sequence[int]) -> Float32s:
+    """The mean of each text's token vectors [texts, D] over the tokens that are ``counted`` [T] as 1."""
+    starts = np.cumsum([0, *lengths[:-1]])
+    sums: Float32s = np.add.reduceat(states * counted[:, None], starts, axis=0)
+    sums /= np.maximum(np.add.reduceat(counted, starts), np.float32(1))[:, None]
+    return sums
+
+
+def product(up: NDArray[Any], down: NDArray[Any], shape: tuple[int, ...]) -> Float32s:
+    """An adapter's change to a layer's weights of that shape."""
+    up, down = np.asarray(up, np.float32), np.asarray(down, np.float32)
+    if (*up.shape[:1], *down.shape[1:]) != shape or up.shape[1:] != down.shape[:1]:
+        raise ValueError("the adapter is of another width")
+    found: Float32s = up @ down
+    return found
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let BLAS keep to the thread that calls it.
+
+    Left alone, it would share each product among all cores and let them wait, busily, through what is no product. One
+    caller at a time: how many threads BLAS has is the whole process's matter.
+    """
+    with _BLAS, _blas().limit(limits=1, user_api="blas"):
+        yield
+
+
+@contextmanager
+def several_threads() -> Iterator[ThreadPoolExecutor]:
+    """A pool to read batches in: a thread for each core, each with a BLAS of one."""
+    with one_blas_thread(), ThreadPoolExecutor(cores()) as pool:
+        yield pool
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _blas() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def map_weights(path: Path) -> dict[str, Float32s]:
+    """The float32 arrays of a safetensors file, mapped: a header of JSON behind its length, then the numbers."""
+    with path.open("rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    begin = 8 + int.from_bytes(mapped[:8], "little")
+    found = {}
+    for name, about in json.loads(mapped[8:begin]).items():
+        if about.get("dtype") == "F32":
+            first, last = about["data_offsets"]
+            if not 0 <= first <= last <= len(mapped) - begin:
+                raise ValueError(f"{name} lies outside of the file")
+            numbers = np.frombuffer(mapped, np.float32, (last - first) // 4, begin + first)
+            found[name] = numbers.reshape(about["shape"])
+    return found
+
+
+def _is_bert(config: dict[str, Any]) -> bool:
+    return all(config.get(key) == value for key, value in _CONFIG.items()) and all(
+        config.get(key, value) == value for key, value in _UNLIKE.items()
+    )
+
+
+def _shapes(config: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """All weights that are read, and their shapes."""
+    width, wide = config["hidden_size"], config["intermediate_size"]
+    sizes = (config["vocab_size"], config["max_position_embeddings"], config["type_vocab_size"])
+    for name, size in zip(_TABLES, sizes, strict=True):
+        yield f"embeddings.{name}_embeddings.weight", (size, width)
+    for part in ("weight", "bias"):
+        yield f"embeddings.LayerNorm.{part}", (width,)
+    for i in range(config["num_hidden_layers"]):
+        for name in _LINEAR:
+            out = wide if name == "intermediate.dense" else width
+            yield f"encoder.layer.{i}.{name}.weight", (out, wide if name == "output.dense" else width)
+            yield f"encoder.layer.{i}.{name}.bias", (out,)
+        for name in _NORMS:
+            for part in ("weight", "bias"):
+                yield f"encoder.layer.{i}.{name}.{part}", (width,)

@@ -1,0 +1,51 @@
+"""Texts and pairs of texts as a model's tokens, by the file ``tokenizer.json`` of its folder alone."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+Rows = list[list[int]]
+
+
+class Tokens:
+    """A tokenizer, as Hugging Face's library would open it from the same folder."""
+
+    def __init__(self, tokenizer: Any, longest: int) -> None:
+        self.tokenizer, self.longest = tokenizer, longest
+        self._lock = Lock()  # where to cut is a setting of the tokenizer's
+
+    @classmethod
+    def open(cls, folder: Path) -> "Tokens | None":
+        """The tokenizer of a folder; None where it is in other files, or cannot be read."""
+        try:
+            from tokenizers import Tokenizer
+
+            tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            config = json.loads((folder / "tokenizer_config.json").read_bytes())
+            longest = int(min(config.get("model_max_length", 1 << 30), 1 << 30))
+        except Exception:  # the library's own errors are plain ones
+            return None
+        tokenizer.no_padding()
+        return cls(tokenizer, longest)
+
+    @property
+    def words(self) -> int:
+        """How many tokens it knows."""
+        return int(self.tokenizer.get_vocab_size(with_added_tokens=True))
+
+    def of_texts(self, texts: Sequence[str], max_tokens: int) -> Rows:
+        """Token ids with the model's special tokens, cut to ``max_tokens`` in all."""
+        return [found.ids for found in self._encode(list(texts), max_tokens)]
+
+    def of_pairs(self, queries: Sequence[str], passages: Sequence[str], max_tokens: int) -> tuple[Rows, Rows]:
+        """Token ids and types of each pair; what is too long loses the end of its longer part."""
+        found = self._encode(list(zip(queries, passages, strict=True)), max_tokens)
+        return [pair.ids for pair in found], [pair.type_ids for pair in found]
+
+    def _encode(self, what: list[Any], max_tokens: int) -> list[Any]:
+        with self._lock:
+            self.tokenizer.enable_truncation(max_tokens, strategy="longest_first")
+            found: list[Any] = self.tokenizer.encode_batch(what)
+        return found

@@ -15,8 +15,8 @@ from linkwalk.embed.transformer import TransformerEncoder, open_transformer
 from linkwalk.errors import InputError
 from tests.embed.conftest import TEXTS, tiny_bert
 
-SEVEN_DIGITS = 1e-6
-"""Of a vector's length: as far as sums in float32 stray when their order is another."""
+ROUNDING = 3e-6
+"""Of a vector's length. Torch's own float32 strays by 1e-6 from what it computes in float64."""
 ODD = [
     "",
     " ",
@@ -66,16 +66,25 @@ def test_tokens_are_those_of_transformers(ours: BertEncoder, minilm: Transformer
         )
 
 
-def test_vectors_are_torchs_to_seven_digits(ours: BertEncoder, minilm: TransformerEncoder) -> None:
+def test_vectors_are_torchs_but_for_rounding(ours: BertEncoder, minilm: TransformerEncoder) -> None:
     texts = [*TEXTS, *ODD, *(" ".join(TEXTS[5:][:n]) for n in range(1, 7))]
-    assert apart(ours.encode(texts), minilm.encode(texts)) < SEVEN_DIGITS
+    assert apart(ours.encode(texts), minilm.encode(texts)) < ROUNDING
     assert ours.encode([]).shape == (0, 384)
 
 
-def test_pairs_are_torchs_to_seven_digits(ours: BertEncoder, minilm: TransformerEncoder) -> None:
+def test_it_is_as_exact_as_torch(ours: BertEncoder) -> None:
+    other = open_transformer("minilm", device="cpu")
+    theirs, exact = other.encode(TEXTS), other.model.double()
+    with torch.inference_mode():
+        states = [exact(input_ids=torch.tensor([row])).last_hidden_state[0] for row in other.tokenize(TEXTS)]
+    truth = np.stack([state.mean(0).numpy() for state in states])
+    assert apart(ours.encode(TEXTS), truth) < 2 * apart(theirs, truth)
+
+
+def test_pairs_are_torchs_but_for_rounding(ours: BertEncoder, minilm: TransformerEncoder) -> None:
     texts = TEXTS + ODD
     for found, expected in zip(ours.pairs(texts, texts[::-1]), minilm.pairs(texts, texts[::-1]), strict=True):
-        assert apart(found, expected) < SEVEN_DIGITS
+        assert apart(found, expected) < ROUNDING
 
 
 def test_adapted_it_is_torchs_and_the_rest_is_shared(ours: BertEncoder, minilm: TransformerEncoder) -> None:
@@ -88,7 +97,7 @@ def test_adapted_it_is_torchs_and_the_rest_is_shared(ours: BertEncoder, minilm: 
             adapter[f"{layer}.down"] = rng.normal(0, 0.05, (3, weight.shape[1])).astype(np.float16)
     before = ours.encode(TEXTS)
     found, expected = ours.adapted(adapter, max_tokens=160), minilm.adapted(adapter, max_tokens=160)
-    assert apart(found.encode(TEXTS), expected.encode(TEXTS)) < SEVEN_DIGITS
+    assert apart(found.encode(TEXTS), expected.encode(TEXTS)) < ROUNDING
     assert np.abs(found.encode(TEXTS) - before).max() > 1e-2
     assert np.array_equal(ours.encode(TEXTS), before)
     shared = [name for name, weight in found.bert.weights.items() if weight is ours.bert.weights[name]]
@@ -100,7 +109,7 @@ def test_neither_batches_nor_order_matter(ours: BertEncoder) -> None:
     order = np.random.default_rng(3).permutation(len(TEXTS))
     for budget in (1, 64, 10_000):
         other = open_encoder("minilm", device="cpu", batch_tokens=budget)
-        assert apart(other.encode([TEXTS[i] for i in order]), vectors[order]) < SEVEN_DIGITS
+        assert apart(other.encode([TEXTS[i] for i in order]), vectors[order]) < ROUNDING
 
 
 def test_tanh_and_progress() -> None:

@@ -42,7 +42,7 @@ def encode(model: TargetModel) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def plain() -> np.ndarray:
-    return open_encoder("minilm", device="cpu").encode(TEXTS)
+    return open_transformer("minilm", device="cpu").encode(TEXTS)
 
 
 def test_untrained_it_is_the_encoder_itself(plain: np.ndarray) -> None:

@@ -221,13 +221,12 @@ def tell_damage(questions: "Questions", progress: "Progress") -> None:
 
 def choose_rows(asked: "FindConfig", progress: "Progress") -> "list[Row]":
     """The rows that can be run: those with a cross-encoder only where there is one."""
-    from importlib.util import find_spec
-
     from linkwalk.demo import reranker_path
     from linkwalk.downstream.rows import ROWS
+    from linkwalk.embed.model import has_minilm
 
     cross = asked.rerank not in ("none", "tfidf")
-    if asked.rerank is None and not (reranker_path().is_dir() and find_spec("torch")):
+    if asked.rerank is None and not (reranker_path().is_dir() and has_minilm()):
         cross = False
         progress.warn("no cross-encoder: its rows are left out; name one with --rerank")
     return [row for row in ROWS if cross or row.rerank != "cross"]

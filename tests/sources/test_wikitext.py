@@ -242,7 +242,7 @@ def check(result: Scan) -> None:
         assert target == target.strip()
         assert target or fragment
         last = end
-    for offset, level, title in result.headings:
+    for offset, level, title, _ in result.headings:
         assert offset == len(text) or offset == 0 or text[offset - 1] == "\n"
         assert 1 <= level <= 6
         assert "\n" not in title

@@ -199,7 +199,7 @@ def _present(workspace: Path, plan: dict[str, Any], *, force: bool, strict: bool
         return None  # damaged: it is made again, of the same input
     if strict and ledger["damage"]:
         raise InputError(
-            f"{workspace} was made from damaged input (graph/ledger.json), and only whole input was asked for"
+            f"{workspace} was made from damaged input (graph/ledger.json), and the build is strict"
         )
     return BuildResult(workspace, manifest, ledger, False)
 

@@ -74,7 +74,8 @@ def heads(path: Path, packing: str) -> Iterator[bytes]:
         head += block
         if not block:
             break
-        yield bytes(head).lstrip(b"\xef\xbb\xbf \t\r\n")
+        if start := bytes(head).lstrip(b"\xef\xbb\xbf \t\r\n"):
+            yield start
         if len(head) > HEAD_BYTES:
             break
     if not head:

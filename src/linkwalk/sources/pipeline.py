@@ -178,7 +178,7 @@ class Build:
         ledger.damage["redirect loop"] += ledger.redirects["redirect loop"]
         damage = ledger.damage_in_words()
         if damage and strict:
-            raise InputError(f"{files}: damaged ({damage}), and only whole input was asked for")
+            raise InputError(f"{files}: damaged ({damage}), and the build is strict")
         if damage:
             self.progress.warn(f"damaged input: {damage}; the rest was kept, see graph/ledger.json")
 

@@ -1,11 +1,18 @@
 """Names of one's own parts: what they may look like, and what is said where there is nothing."""
 
+import asyncio
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from linkwalk.errors import InputError
+from linkwalk.graph.store import LINK
 from linkwalk.parts import import_part, is_part
+from linkwalk.wiki import Wiki
+from tests.graph.conftest import Page, write_graph
 
 
 @pytest.mark.parametrize("name", ["mine:Agent", "a.b.c:Name", "a:B.c"])
@@ -44,3 +51,80 @@ def test_a_module_that_misses_another(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match="part_that_misses needs something_nobody_has"):
         import_part("part_that_misses:Name", "agent")
+
+
+HOSTILE = "part_that_nobody_asked_for:Agent"
+
+
+@pytest.fixture
+def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A module that says when it is imported, by its name or as whatever else names it."""
+    module, _, _ = HOSTILE.partition(":")
+    sprung = tmp_path / "sprung"
+    (tmp_path / f"{module}.py").write_text(f"open({str(sprung)!r}, 'w').close()\nAgent = object\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    yield sprung
+    sys.modules.pop(module, None)
+
+
+@pytest.fixture
+def wiki(tmp_path: Path) -> Wiki:
+    """Three blocks, each of which leads to the next."""
+    names = ["Here", "There", "Beyond"]
+    pages = {name: [Page(f"{name} it is", [(names[i - 2], 0, LINK)])] for i, name in enumerate(names)}
+    write_graph(tmp_path / "wiki", pages)
+    return Wiki.open(tmp_path / "wiki")
+
+
+def requests(description: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any], dict[str, Any] | None]]:
+    """Every endpoint once for each of its fields that takes text, with the name of a part in it."""
+    schemas = description["components"]["schemas"]
+    for path, operations in description["paths"].items():
+        for verb, operation in operations.items():
+            named = [one["name"] for one in operation.get("parameters", ()) if one["in"] == "query"]
+            usual = {"start": "Here", "goal": "There", "name": "Here"}
+            known = {name: usual[name] for name in named if name in usual}
+            for name in named:
+                yield verb, path.replace("{node}", "0"), known | {name: HOSTILE}, None
+            if "requestBody" not in operation:
+                continue
+            body = operation["requestBody"]["content"]["application/json"]
+            fields = schemas[body["schema"]["$ref"].rpartition("/")[2]]["properties"]
+            for name, schema in fields.items():
+                value: Any = [HOSTILE] if schema.get("type") == "array" else HOSTILE
+                yield verb, path, {}, body["example"] | {name: value}
+
+
+def test_nothing_is_imported_over_http(wiki: Wiki, trap: Path) -> None:
+    from fastapi.testclient import TestClient
+
+    from linkwalk.serve.app import create_app
+
+    with TestClient(create_app(wiki)) as client:
+        asked = list(requests(client.get("/openapi.json").json()))
+        assert {"agent", "agents", "rerank", "sentence", "who"} <= {
+            n for _, _, _, body in asked for n in body or ()
+        }
+        for verb, path, query, body in asked:
+            said = client.request(verb, path, params=query, json=body)
+            assert said.status_code < 500, said.text
+            assert not trap.exists(), (verb, path, query, body)
+
+
+def test_nothing_is_imported_over_mcp(wiki: Wiki, trap: Path) -> None:
+    from linkwalk.serve.mcp import WikiServer
+
+    server = WikiServer(wiki)
+    usual = {"start": "Here", "goal": "There", "block": "Here", "words": "there", "query": "there"}
+    for tool in asyncio.run(server.list_tools()):
+        fields = tool.input_schema["properties"]
+        for name in fields:
+            arguments = {known: usual[known] for known in fields if known in usual} | {name: HOSTILE}
+            asyncio.run(server.call_tool(tool.name, arguments))
+            assert not trap.exists(), (tool.name, arguments)
+
+
+def test_the_trap_is_one(trap: Path) -> None:
+    assert import_part(HOSTILE, "agent") is object
+    assert trap.exists()

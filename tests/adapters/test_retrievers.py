@@ -15,6 +15,7 @@ from linkwalk import Wiki
 from linkwalk.adapters import langchain, llamaindex
 from linkwalk.adapters.passages import Passages
 from linkwalk.errors import ArtifactError, InputError
+from linkwalk.wiki.plain import plain
 from tests.wiki.conftest import hostile, known, walked, world
 
 __all__ = ["hostile", "known", "walked", "world"]  # fixtures
@@ -22,7 +23,6 @@ __all__ = ["hostile", "known", "walked", "world"]  # fixtures
 ROOT = Path(__file__).parents[2]
 QUESTION = "How many hearts has an octopus?"
 WORDS: dict[str, Any] = {"navigation": "none", "rerank": "tfidf"}
-KEYS = {"title", "block", "node", "section", "score", "sentence", "path", "clicks"}
 Got = list[tuple[str, str, dict[str, Any]]]
 
 
@@ -46,12 +46,8 @@ def test_sentences(ask: Any, known: Wiki) -> None:
     answer = known.find(QUESTION, 4, **WORDS)
     assert [text for _, text, _ in found] == [one.sentence for one in answer.evidence]
     for (_, _, metadata), one in zip(found, answer.evidence, strict=True):
-        assert set(metadata) == KEYS
-        assert [metadata[key] for key in ("title", "block", "node")] == [
-            one.place.title, one.place.block, one.place.node,
-        ]  # fmt: skip
-        assert metadata["path"] == [one.start.name]
-        json.dumps(metadata)
+        assert json.loads(json.dumps(metadata)) == plain(one)
+        assert (metadata["place"]["title"], metadata["path"]) == (one.place.title, [])
     assert len({one[0] for one in found}) == 4
     assert ask(str(known.folder), QUESTION, count=4, **WORDS) == found
     assert ask(known.folder, QUESTION, count=2, **WORDS) == found[:2]
@@ -60,10 +56,10 @@ def test_sentences(ask: Any, known: Wiki) -> None:
 @BOTH
 def test_paragraphs_come_once(ask: Any, known: Wiki) -> None:
     found: Got = ask(known, QUESTION, count=4, paragraph=True, **WORDS)
-    nodes = [metadata["node"] for _, _, metadata in found]
+    nodes = [metadata["place"]["node"] for _, _, metadata in found]
     assert len(set(nodes)) == len(nodes) == 4
     for _, text, metadata in found:
-        assert text == known.graph.texts[metadata["node"]]
+        assert text == known.graph.texts[metadata["place"]["node"]]
         assert metadata["sentence"] in " ".join(text.split())
     scores = [metadata["score"] for _, _, metadata in found]
     assert scores == sorted(scores, reverse=True)
@@ -74,19 +70,19 @@ def test_paragraphs_come_once(ask: Any, known: Wiki) -> None:
 def test_the_path_can_be_walked(ask: Any, walked: Wiki) -> None:
     words = " ".join(walked.graph.texts[3].split()[:8])
     found: Got = ask(walked, words, count=12, navigation="walks", rerank="tfidf")
-    assert any(len(metadata["path"]) > 2 for _, _, metadata in found)
+    assert any(len(metadata["path"]) > 1 for _, _, metadata in found)
     for _, _, metadata in found:
-        nodes = [walked.node(name) for name in metadata["path"]]
-        assert nodes[-1] == metadata["node"]
-        assert len(metadata["clicks"]) == len(nodes) - 1
-        for a, b, click in zip(nodes, nodes[1:], metadata["clicks"], strict=False):
-            page = walked.block(a)
-            if click in ("prev", "next"):
-                place = page.previous if click == "prev" else page.next
+        at = metadata["start"]
+        for click in metadata["path"]:
+            assert click["at"] == at
+            page, at = walked.block(at["node"]), click["to"]
+            if click["kind"] in ("prev", "next"):
+                place = page.previous if click["kind"] == "prev" else page.next
                 assert place is not None
-                assert place.node == b
+                assert place.node == at["node"]
             else:
-                assert (b, click) in [(link.node, link.text) for link in page.links]
+                assert (at["node"], click["link"]) in [(link.node, link.text) for link in page.links]
+        assert at == metadata["place"]
 
 
 def test_the_event_loop_goes_on(known: Wiki) -> None:
@@ -154,7 +150,7 @@ def test_hostile_text_is_text(hostile: Wiki) -> None:
 
     index(hostile.folder, hostile.graph)
     passages = Passages(wiki=hostile, **WORDS).find("script alert more")
-    assert any("<script>alert('1')</script>" in one.text for one in passages)
+    assert any("<script>alert('1')</script>" in text for _, text, _ in passages)
 
 
 def blocks() -> list[str]:

@@ -22,7 +22,7 @@ def play_address(trip: dict[str, Any], **more: object) -> str:
 
 def take(page: "Page", click: dict[str, Any]) -> None:
     """Click as a click of the API says."""
-    card = page.locator(f".card[data-node='{click['from']['node']}']")
+    card = page.locator(f".card[data-node='{click['at']['node']}']")
     if click["segment"] is None:
         card.locator(f".beside.{click['kind']}").click()
     else:
@@ -90,10 +90,10 @@ def test_the_back_button_counts_and_giving_up_shows_the_way(visit: Visit, trip: 
     expect(page.locator(".card .headline")).to_be_focused()
     expect(page.locator("#live")).to_contain_text("Click 1:")
     back.click()
-    expect(page.locator(f".card[data-node='{first['from']['node']}']")).to_be_visible()
+    expect(page.locator(f".card[data-node='{first['at']['node']}']")).to_be_visible()
     expect(back).to_be_disabled()
     expect(page.locator(".figure").first).to_have_text("2")
-    nodes = [first["to"]["node"], first["from"]["node"]]
+    nodes = [first["to"]["node"], first["at"]["node"]]
     assert search(page)["steps"] == ".".join(map(str, nodes))
     page.reload()  # the game goes on where it was
     expect(page.locator(".figure").first).to_have_text("2")

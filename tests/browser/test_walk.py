@@ -140,7 +140,7 @@ def test_every_page_shows_its_text_its_links_and_what_was_weighed(
 ) -> None:
     page = visit(address(trip, step=0))
     for number, click in enumerate(trip["steps"]):
-        block = site.ask(f"block/{click['from']['node']}")
+        block = site.ask(f"block/{click['at']['node']}")
         expect(page.locator(f".card[data-node='{block['place']['node']}']")).to_be_visible()
         shown = "\n".join(page.locator(".card .text p").all_inner_texts())
         assert shown.split() == text_of(block).split()
@@ -153,7 +153,9 @@ def test_every_page_shows_its_text_its_links_and_what_was_weighed(
         bars = page.locator(".bars li").all()
         assert len(bars) == len(click["choices"])
         for bar, choice in zip(bars, click["choices"], strict=True):
-            assert bar.locator("bdi").inner_text() == choice["title"]
+            assert bar.locator(".place bdi").inner_text() == choice["title"]
+            heads = [f"on the way to {choice['towards']}"] if choice["towards"] else []
+            assert bar.locator(".towards").all_inner_texts() == heads
             shown_chance = bar.locator(".chance").inner_text()
             assert shown_chance in (f"{round(100 * choice['probability'])}%", "<1%", ">99%")
             assert ("taken" in (bar.get_attribute("class") or "")) == choice["taken"]
@@ -164,6 +166,50 @@ def test_every_page_shows_its_text_its_links_and_what_was_weighed(
     expect(page.locator(".card.reached")).to_be_visible()
 
 
+def test_what_is_clicked_is_what_was_likeliest(visit: Visit, site: Site) -> None:
+    """For every agent that leaves nothing to chance, and one number for one click wherever it is shown."""
+    found = [site.ask("pair", seed=seed, least=2) for seed in (1, 2)]
+    for number, pair in enumerate(found):
+        for agent in ("compass", "greedy", "greedy-unvisited", "greedy-map", "greedy-dfs")[number::2]:
+            asked = {
+                "start": pair["start"]["name"],
+                "goal": pair["goal"]["name"],
+                "agent": agent,
+                "budget": 6,
+            }
+            walk = site.ask("walk", asked)
+            page = visit(address(walk, agent=agent, budget=6, step=0))
+            shown = []
+            for step, click in enumerate(walk["steps"]):
+                expect(page.locator(f".card[data-node='{click['at']['node']}']")).to_be_visible()
+                expect(page.locator(".bars .taken")).to_have_count(1)
+                widths = page.locator(".bars .fill").evaluate_all("all => all.map(e => e.offsetWidth)")
+                taken = page.locator(".bars .taken .fill").evaluate("e => e.offsetWidth")
+                assert taken == max(widths), (agent, step)
+                shown.append(page.locator(".bars .taken .chance").inner_text())
+                page.keyboard.press("ArrowRight")
+                rests_at(page, step + 1)
+            every = page.get_by_role("list", name="Every click").locator(".chance")
+            expect(every).to_have_text(shown)
+            page.close()
+
+
+def test_where_a_walker_heads_is_said(visit: Visit, site: Site) -> None:
+    heads = None
+    for seed in range(40):
+        pair = site.ask("pair", seed=seed, least=3)
+        walk = site.ask("walk", {"start": pair["start"]["name"], "goal": pair["goal"]["name"]})
+        clicks = (
+            click for click in walk["steps"] if any(c["taken"] and c["towards"] for c in click["choices"])
+        )
+        if (heads := next(clicks, None)) is not None:
+            break
+    assert heads is not None, "no walk came back for anything"
+    page = visit(address(walk, step=heads["number"] - 1))
+    (taken,) = (choice for choice in heads["choices"] if choice["taken"])
+    expect(page.locator(".bars .taken .towards")).to_have_text(f"on the way to {taken['towards']}")
+
+
 def test_a_trail_is_replayed_by_stops_and_arrow_keys(visit: Visit, trip: Walk) -> None:
     clicks = len(trip["steps"])
     page = visit(address(trip, step=clicks))
@@ -171,7 +217,7 @@ def test_a_trail_is_replayed_by_stops_and_arrow_keys(visit: Visit, trip: Walk) -
     names = pages(trip)
     expect(headline).to_have_text(named(trip["goal"]))
     page.keyboard.press("ArrowLeft")
-    expect(headline).to_have_text(named(trip["steps"][-1]["from"]))
+    expect(headline).to_have_text(named(trip["steps"][-1]["at"]))
     page.keyboard.press("Home")
     rests_at(page, 0)
     current = page.locator("[aria-current=step]")
@@ -277,7 +323,7 @@ def test_agents_side_by_side(visit: Visit, site: Site, trip: Walk, shoot: Shoot)
         expect(lanes.nth(number).get_by_role("heading")).to_have_text(walk["agent"])
         expect(lanes.nth(number).locator(".big")).to_contain_text(str(len(walk["steps"])))
         expect(lanes.nth(number).locator(".result")).to_have_text("found" if walk["success"] else "not found")
-    expect(lanes.first.locator(".column li")).to_have_count(1 + found["distance"])
+    expect(lanes.first.locator(".column li")).to_have_count(1 + found["walks"][0]["distance"])
     shoot(page, "walk-compare", whole=True)
     page.get_by_role("checkbox", name="random", exact=True).uncheck()
     expect(lanes).to_have_count(len(agents))
@@ -299,7 +345,7 @@ def test_towards_a_sentence(visit: Visit, site: Site, trip: Walk) -> None:
     assert search(page)["sentence"] == sentence
     expect(page.get_by_role("region", name="Goal")).to_contain_text(sentence)
     page.keyboard.press("End")
-    best = site.ask("walk", {"start": trip["start"]["name"], "sentence": sentence})["best"]
+    best = site.ask("walk", {"start": trip["start"]["name"], "sentence": sentence})["closest"]["place"]
     verdict = page.locator(".verdict")
     expect(verdict).to_contain_text("Closest page")
     expect(verdict.locator("bdi")).to_have_text(best["title"])

@@ -1,5 +1,6 @@
 """What the endpoints answer."""
 
+import contextlib
 import json
 import re
 import time
@@ -10,9 +11,10 @@ from typing import Any
 
 import httpx
 import pytest
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
 from linkwalk import demo
+from linkwalk.cli import main
 from linkwalk.errors import InputError
 from linkwalk.serve import schema
 from linkwalk.serve.app import create_app
@@ -20,16 +22,18 @@ from linkwalk.serve.errors import ApiError
 from linkwalk.serve.limits import Limits
 from linkwalk.serve.pages import FOLDER
 from linkwalk.serve.runs import append, check_steps
-from linkwalk.wiki import Ways, Wiki
+from linkwalk.serve.written import SHAPES
+from linkwalk.wiki import Answer, Click, Page, Walk, Ways, Wiki
+from linkwalk.wiki.plain import plain
 from tests.serve.conftest import HOSTILE, RIGHT_TO_LEFT, SCRIPT, serving
 
 
-def good(answer: httpx.Response, model: type[BaseModel] | None = None) -> Any:
+def good(answer: httpx.Response, shape: type | None = None) -> Any:
     """The JSON of an answer that is what its description says."""
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/json"
-    if model is not None:
-        model.model_validate_json(answer.content)
+    if shape is not None:
+        TypeAdapter(shape).validate_json(answer.content)
     return answer.json()
 
 
@@ -68,25 +72,25 @@ def test_a_bare_graph_says_what_would_make_more_of_it(bare: Path) -> None:
         asked = {"start": "Star", "sentence": "water", "agent": "random"}
         bad(client.post("/api/v1/walk", json=asked), 404, "not_found", "linkwalk embed")
         walked = {"start": "Star", "goal": "Ocean", "agent": "random"}
-        assert good(client.post("/api/v1/walk", json=walked), schema.Walk)["steps"][0]["score"] is None
+        assert good(client.post("/api/v1/walk", json=walked), Walk)["steps"][0]["score"] is None
 
 
 def test_titles(client: httpx.Client, wiki: Wiki) -> None:
-    said = good(client.get("/api/v1/titles", params={"q": "st", "limit": 3}), schema.Titles)
-    assert said["titles"] == [place.to_json() for place in wiki.titles("st", 3)]
+    said = good(client.get("/api/v1/titles", params={"q": "st", "limit": 3}), schema.Suggestions)
+    assert said["titles"] == plain(wiki.titles("st", 3))
     assert said["titles"][0]["title"] == "Star"
     rest = good(client.get("/api/v1/titles", params={"q": "st", "limit": 3, "offset": 1}))["titles"]
-    assert rest == [place.to_json() for place in wiki.titles("st", 4)[1:]]
-    assert good(client.get("/api/v1/titles"), schema.Titles)["titles"] == []
+    assert rest == plain(wiki.titles("st", 4)[1:])
+    assert good(client.get("/api/v1/titles"), schema.Suggestions)["titles"] == []
     bad(client.get("/api/v1/titles", params={"q": "x" * 301}), 422, "bad_input", "q: ")
     bad(client.get("/api/v1/titles", params={"q": "x", "limit": 0}), 422, "bad_input", "limit: ")
 
 
 def test_blocks_by_number_and_by_name(client: httpx.Client, wiki: Wiki) -> None:
     node = wiki.node("Coral reef (1)")
-    by_number = good(client.get(f"/api/v1/block/{node}"), schema.Block)
+    by_number = good(client.get(f"/api/v1/block/{node}"), Page)
     assert by_number == good(client.get("/api/v1/block", params={"name": "Coral reef (1)"}))
-    assert by_number == json.loads(json.dumps(wiki.block(node).to_json()))
+    assert by_number == plain(wiki.block(node))
     assert "".join(part["text"] for part in by_number["segments"]) == wiki.graph.texts[node]
     assert good(client.get("/api/v1/block", params={"name": "Sea"}))["place"]["title"] == "Ocean"
     bad(client.get("/api/v1/block", params={"name": "Strar"}), 404, "not_found", "did you mean", "Star")
@@ -95,6 +99,16 @@ def test_blocks_by_number_and_by_name(client: httpx.Client, wiki: Wiki) -> None:
     bad(client.get("/api/v1/block/9999999999"), 422, "bad_input", "node: ")
     bad(client.get("/api/v1/block/one"), 422, "bad_input", "node: ")
     bad(client.get("/api/v1/block"), 422, "bad_input", "name: ")
+
+
+def test_links_a_part_at_a_time(client: httpx.Client, wiki: Wiki) -> None:
+    page = wiki.block("Star")
+    url = f"/api/v1/block/{page.place.node}/links"
+    said = good(client.get(url), schema.Links)
+    assert said == {"place": plain(page.place), "links": plain(page.links), "offset": 0, "total": 2}
+    assert good(client.get(url, params={"limit": 1, "offset": 1}))["links"] == plain(page.links[1:])
+    assert good(client.get(url, params={"offset": 9}))["links"] == []
+    bad(client.get(url, params={"limit": 0}), 422, "bad_input", "limit: ")
 
 
 def test_a_block_is_sent_once(client: httpx.Client) -> None:
@@ -107,7 +121,7 @@ def test_a_block_is_sent_once(client: httpx.Client) -> None:
 
 
 def test_pairs(client: httpx.Client, wiki: Wiki) -> None:
-    said = good(client.get("/api/v1/pair", params={"seed": 3, "least": 2, "most": 4}), schema.Pair)
+    said = good(client.get("/api/v1/pair", params={"seed": 3, "least": 2, "most": 4}), schema.Game)
     assert said == good(client.get("/api/v1/pair", params={"seed": 3, "least": 2, "most": 4}))
     assert 2 <= said["distance"] <= 4
     walk = wiki.walk(said["start"]["node"], said["goal"]["node"], agent="random", budget=1)
@@ -141,16 +155,31 @@ def test_a_walk_is_the_facade_s(client: httpx.Client, wiki: Wiki, agent: str) ->
         "seed": 4,
         "back": True,
     }
-    said = good(client.post("/api/v1/walk", json=asked), schema.Walk)
+    said = good(client.post("/api/v1/walk", json=asked), Walk)
     own = wiki.walk("Star", "Water (1)", agent=agent, budget=30, seed=4, ways=Ways(back=True))
-    assert said == json.loads(json.dumps(own.to_json()))
+    assert said == plain(own)
+
+
+def test_a_walk_is_what_the_command_prints(
+    client: httpx.Client, small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for asked, goal in (
+        ({"goal": "Water (1)"}, ["--to", "Water (1)"]),
+        ({"sentence": "a reef"}, ["--sentence", "a reef"]),
+    ):
+        for agent in ("compass", "greedy-unvisited", "random"):
+            body = {"start": "Star", "agent": agent, "budget": 9, "seed": 3, "back": True, **asked}
+            options = ["--agent", agent, "--budget", "9", "--seed", "3", "--back", "--json"]
+            with contextlib.suppress(SystemExit):
+                main(["walk", str(small), "--from", "Star", *goal, *options])
+            assert json.loads(capsys.readouterr().out) == good(client.post("/api/v1/walk", json=body), Walk)
 
 
 def test_a_walk_towards_words(client: httpx.Client) -> None:
     asked = {"start": "Star", "sentence": "a reef of coral in the ocean", "budget": 6}
-    said = good(client.post("/api/v1/walk", json=asked), schema.Walk)
+    said = good(client.post("/api/v1/walk", json=asked), Walk)
     assert (said["goal"], said["success"], len(said["steps"])) == (None, None, 6)
-    assert said["best"]["title"]
+    assert said["closest"]["place"]["title"]
 
 
 def test_walks_that_cannot_be(client: httpx.Client) -> None:
@@ -173,7 +202,7 @@ def test_walks_that_cannot_be(client: httpx.Client) -> None:
     for budget in (0, -1, 1001, 10**30, True, "5", 1.5, None):
         answer = client.post(walk, json={"start": "Star", "goal": "Sun", "budget": budget})
         if budget is None:
-            good(answer, schema.Walk)
+            good(answer, Walk)
         else:
             bad(answer, 422, "bad_input", "budget: ")
 
@@ -198,6 +227,8 @@ def test_nobody_names_a_folder_of_the_server(client: httpx.Client) -> None:
 def told(text: str) -> Iterator[tuple[str, Any]]:
     """Server-sent events, read as a browser reads them."""
     for block in text.split("\n\n")[:-1]:
+        if block.startswith(":"):  # a comment
+            continue
         name, data = block.split("\n")
         yield name.removeprefix("event: "), json.loads(data.removeprefix("data: "))
 
@@ -210,13 +241,14 @@ def test_a_walk_click_by_click(client: httpx.Client) -> None:
     assert answer.headers["cache-control"] == "no-store"
     events = list(told(answer.text))
     assert [name for name, _ in events] == ["start", *["click"] * len(whole["steps"]), "end"]
-    for _, click in events[1:-1]:
-        schema.Click.model_validate(click)
+    for name, data in events:
+        TypeAdapter(Click if name == "click" else Walk).validate_python(data)
     assert [data for name, data in events if name == "click"] == whole["steps"]
     end = events[-1][1]
-    schema.WalkEnd.model_validate(end)
     assert end | {"steps": whole["steps"]} == whole
-    assert events[0][1] == {name: whole[name] for name in ("agent", "start", "goal", "sentence", "budget")}
+    known = {name: value for name, value in whole.items() if events[0][1][name] == value}
+    assert set(whole) - set(known) == {"success", "distance", "steps", "optimum"}, "what the end tells"
+    assert re.match(r": app;dur=[\d.]+\n\n", answer.text)
 
 
 def test_events_say_what_went_wrong(client: httpx.Client) -> None:
@@ -281,10 +313,31 @@ def test_agents_side_by_side(client: httpx.Client) -> None:
 )
 def test_evidence(client: httpx.Client, wiki: Wiki, options: dict[str, str]) -> None:
     asked = {"query": "Where is the coral reef?", "limit": 3, "candidates": 6, **options}
-    said = good(client.post("/api/v1/find", json=asked), schema.Answer)
+    said = good(client.post("/api/v1/find", json=asked), Answer)
     own = wiki.find("Where is the coral reef?", 3, candidates=6, **options)
-    assert said == json.loads(json.dumps(own.to_json()))
+    assert said == plain(own)
     assert said["evidence"]
+    rest = good(client.post("/api/v1/find", json=asked | {"limit": 2, "offset": 1}))
+    assert rest["evidence"] == said["evidence"][1:]
+
+
+def test_an_answer_is_what_the_command_prints(
+    client: httpx.Client, small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for navigation in ("tabs", "none"):
+        for rerank in ("cross", "tfidf"):
+            asked = {
+                "query": "Where is the coral reef?",
+                "limit": 3,
+                "navigation": navigation,
+                "rerank": rerank,
+            }
+            options = ["-k", "3", "--navigation", navigation, "--rerank", rerank, "--json"]
+            with contextlib.suppress(SystemExit):
+                main(["find", str(small), "Where is the coral reef?", *options])
+            assert json.loads(capsys.readouterr().out) == good(
+                client.post("/api/v1/find", json=asked), Answer
+            )
 
 
 def test_questions_that_cannot_be(client: httpx.Client) -> None:
@@ -523,8 +576,12 @@ def test_pages_are_of_this_server_alone(client: httpx.Client) -> None:
 
 
 def test_the_description_is_whole(client: httpx.Client) -> None:
+    shapes = {shape.__name__: shape for shape in SHAPES}
     said = client.get("/openapi.json").json()
-    models = {name: getattr(schema, name) for name in said["components"]["schemas"]}
+    models = {
+        name: TypeAdapter(getattr(schema, name, None) or shapes[name])
+        for name in said["components"]["schemas"]
+    }
     for path, operations in said["paths"].items():
         for verb, operation in operations.items():
             where = f"{verb} {path}"
@@ -541,10 +598,10 @@ def test_the_description_is_whole(client: httpx.Client) -> None:
                     assert content["schema"]["$ref"].endswith("/Error"), where
                     schema.Error.model_validate(content["example"])
                 elif kind == "application/json" and path != "/api/v1/graph":
-                    models[content["schema"]["$ref"].rpartition("/")[2]].model_validate(content["example"])
+                    models[content["schema"]["$ref"].rpartition("/")[2]].validate_python(content["example"])
             if verb == "post":
                 body = operation["requestBody"]["content"]["application/json"]
-                models[body["schema"]["$ref"].rpartition("/")[2]].model_validate(body["example"])
+                models[body["schema"]["$ref"].rpartition("/")[2]].validate_python(body["example"])
 
 
 def test_the_examples_are_of_this_wiki(client: httpx.Client) -> None:

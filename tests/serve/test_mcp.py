@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import re
 import socket
 import subprocess
@@ -19,8 +20,10 @@ from mcp_types import CallToolResult, Tool
 
 from linkwalk.cli import main
 from linkwalk.graph.store import Graph
-from linkwalk.serve import mcp
+from linkwalk.serve import tools
 from linkwalk.wiki import Wiki
+from linkwalk.wiki.pages import read_page
+from linkwalk.wiki.plain import plain
 from tests.graph.conftest import Page, write_graph
 from tests.serve.conftest import RIGHT_TO_LEFT, SCRIPT
 
@@ -62,7 +65,7 @@ def call(request: pytest.FixtureRequest, small: Path, indexed: Path) -> Iterator
         if request.param == "stdio":
             program, *args = command(small)
             with portal.wrap_async_context_manager(
-                Client(StdioServerParameters(command=program, args=args))
+                Client(StdioServerParameters(command=program, args=args, env=dict(os.environ)))
             ) as client:
                 yield Spoken(portal, client)
             return
@@ -93,6 +96,12 @@ def value(call: Spoken, name: str, **arguments: Any) -> dict[str, Any]:
     return called.structured_content
 
 
+def text(opened: dict[str, Any]) -> str:
+    """That of a block which was opened."""
+    (segment,) = opened["page"]["segments"]
+    return str(segment["text"])
+
+
 def refused(called: CallToolResult, *words: str) -> None:
     """A tool's error of one line."""
     assert called.is_error
@@ -116,67 +125,71 @@ def test_tools_say_what_they_are_for(call: Spoken) -> None:
 
 def test_search(call: Spoken) -> None:
     found = value(call, "search", words="cor")
-    assert found["results"][0]["block"] == "Coral reef (0)"
+    assert found["results"][0]["place"]["name"] == "Coral reef (0)"
     assert found["results"][0]["by"] == "title"
-    both = value(call, "search", words="coral reef", count=4)["results"]
+    both = value(call, "search", words="coral reef", limit=4)["results"]
     assert {one["by"] for one in both} == {"title", "text"}
-    assert len({one["block"] for one in both}) == len(both) == 4
-    assert value(call, "search", words="Sea")["results"][0]["block"] == "Ocean (0)"
-    assert value(call, "search", words="corel reff")["results"][0]["block"] == "Coral reef (0)"
-    assert value(call, "search", words="xyzzyplugh") == {"words": "xyzzyplugh", "results": []}
+    assert len({one["place"]["node"] for one in both}) == len(both) == 4
+    assert value(call, "search", words="coral reef", limit=2, offset=2)["results"] == both[2:]
+    assert value(call, "search", words="Sea")["results"][0]["place"]["name"] == "Ocean (0)"
+    assert value(call, "search", words="corel reff")["results"][0]["place"]["name"] == "Coral reef (0)"
+    assert value(call, "search", words="xyzzyplugh")["results"] == []
     assert "Nothing was found" in told(call("search", words="xyzzyplugh"))
 
 
 def test_open_and_links(call: Spoken, small: Path) -> None:
     graph = Graph.open(small)
-    opened = value(call, "open", block="Star")
-    assert opened["text"] == graph.texts[graph.find("Star")]
-    assert (opened["block"], opened["previous"], opened["next"]) == ("Star (0)", None, "Star (1)")
-    assert opened["links"][0] == {"words": "Sun", "to": "Sun (0)", "kind": "link"}
+    opened, page = value(call, "open", block="Star"), plain(read_page(graph, graph.find("Star")))
+    whole = {"text": graph.texts[graph.find("Star")], "link": None}
+    assert opened["page"] == page | {"segments": [whole]}
     assert (opened["characters_left"], opened["links_left"]) == (0, 0)
-    rest = value(call, "open", block="Star (0)", offset=10)
-    assert rest["text"] == opened["text"][10:]
+    assert text(value(call, "open", block="Star (0)", offset=10)) == text(opened)[10:]
     listed = value(call, "links", block="Star")
-    assert listed["links"] == opened["links"]
-    first = value(call, "links", block="Star", count=1)
-    assert first["links_left"] == len(opened["links"]) - 1
-    assert value(call, "links", block="Star", count=1, offset=1)["links"] == listed["links"][1:2]
+    assert (listed["place"], listed["links"]) == (page["place"], page["links"])
+    first = value(call, "links", block="Star", limit=1)
+    assert (first["links"], first["total"]) == (page["links"][:1], len(page["links"]))
+    assert value(call, "links", block="Star", limit=1, offset=1)["links"] == page["links"][1:2]
     assert "Sun → Sun (0)" in told(call("open", block="Star"))
 
 
 def test_navigate(call: Spoken) -> None:
     who = {} if call.embedded else {"agent": "random-dfs"}
-    route = value(call, "navigate", start="Star", goal="Ocean (1)", **who)
-    assert (route["found"], route["goal"], route["end"]) == (True, "Ocean (1)", "Ocean (1)")
-    assert route["clicks"] >= route["shortest"]
-    assert route["clicks"] == len(route["path"]) + route["clicks_left_out"]
-    assert route["path"][-1]["to"] == "Ocean (1)"
-    assert any(f"[[{move['words']}]]" in (move["sentence"] or "") for move in route["path"] if move["words"])
-    assert "Found Ocean (1) from Star (0)" in told(call("navigate", start="Star", goal="Ocean (1)", **who))
+    walked = value(call, "navigate", start="Star", goal="Ocean (1)", **who)
+    walk = walked["walk"]
+    assert (walk["success"], walk["goal"]["name"], walked["end"]["name"]) == (True, "Ocean (1)", "Ocean (1)")
+    assert walked["clicks"] == walk["steps"][-1]["number"] >= walk["distance"]
+    assert walk["steps"][-1]["to"] == walk["goal"]
+    assert all(click["choices"] == [] for click in walk["steps"]), "which no model has room for"
+    said = told(call("navigate", start="Star", goal="Ocean (1)", **who))
+    assert "Found Ocean (1) from Star (0)" in said
+    assert all(f"[[{click['link']}]]" in said for click in walk["steps"] if click["link"])
     missed = value(call, "navigate", start="Star", goal="Ocean (1)", agent="random", budget=1)
-    assert (missed["found"], missed["clicks"]) == (False, 1)
+    assert (missed["walk"]["success"], missed["clicks"]) == (False, 1)
     towards = {"start": "Star", "sentence": "water of the ocean", "budget": 6}
     if call.embedded:
-        route = value(call, "navigate", **towards)
-        assert (route["found"], route["goal"], route["clicks"]) == (None, None, 6)
+        walked = value(call, "navigate", **towards)
+        walk = walked["walk"]
+        assert (walk["success"], walk["goal"], walked["clicks"]) == (None, None, 6)
+        assert walked["end"] == walk["closest"]["place"]
     else:
         refused(call("navigate", **towards), "no agent named 'compass'", "random", "linkwalk embed")
         refused(call("navigate", **towards | who), "linkwalk embed")
 
 
 def test_find_evidence(call: Spoken) -> None:
-    found = value(call, "find_evidence", query="What is next to the coral reef?", count=4)
-    assert (found["navigation"], len(found["evidence"])) == ("tabs" if call.embedded else "none", 4)
-    for one in found["evidence"]:
-        assert one["sentence"] in one["paragraph"]
-        opened = value(call, "open", block=one["block"])
-        assert one["sentence"] in opened["text"]
+    found = value(call, "find_evidence", query="What is next to the coral reef?", limit=4)
+    answer = found["answer"]
+    assert (answer["navigation"], len(answer["evidence"])) == ("tabs" if call.embedded else "none", 4)
+    for one, paragraph in zip(answer["evidence"], found["paragraphs"], strict=True):
+        assert one["sentence"] in paragraph
+        assert one["sentence"] in text(value(call, "open", block=one["place"]["name"]))
         at = one["start"]
-        for move in one["path"]:  # as a reader would check it
-            page = value(call, "open", block=at)
-            assert move["to"] in [*(link["to"] for link in page["links"]), page["previous"], page["next"]]
-            at = move["to"]
-        assert at == one["block"]
+        for click in one["path"]:  # as a reader would check it
+            assert click["at"] == at
+            page, at = value(call, "open", block=at["name"])["page"], click["to"]
+            beside = [place["node"] for place in (page["previous"], page["next"]) if place]
+            assert at["node"] in [*(link["node"] for link in page["links"]), *beside]
+        assert at == one["place"]
 
 
 @pytest.mark.parametrize(
@@ -184,15 +197,15 @@ def test_find_evidence(call: Spoken) -> None:
     [
         ("search", {}, ["words", "required"]),
         ("search", {"words": " "}, ["words is empty"]),
-        ("search", {"words": "x", "count": 99}, ["count", "20"]),
+        ("search", {"words": "x", "limit": 99}, ["limit", "20"]),
         ("search", {"words": 7}, ["words", "string"]),
-        ("search", {"words": "x", "wrods": "y"}, ["no argument 'wrods'", "it has words, count"]),
+        ("search", {"words": "x", "wrods": "y"}, ["no argument 'wrods'", "it has words, limit, offset"]),
         ("search", {"words": "x" * 5000}, ["words", "1000"]),
         ("open", {"block": "Strr"}, ["no article named 'Strr'", "did you mean 'Star'?"]),
         ("open", {"block": "Star (99)"}, ["'Star' has no block 99"]),
         ("open", {"block": ""}, ["no article named ''"]),
         ("open", {"block": "Star", "offset": 10**6}, ["smaller offset"]),
-        ("links", {"block": "Star", "count": 0}, ["count", "1"]),
+        ("links", {"block": "Star", "limit": 0}, ["limit", "1"]),
         ("links", {"block": "Star", "offset": 10**6}, ["smaller offset"]),
         ("navigate", {"start": "Star"}, ["goal or sentence"]),
         ("navigate", {"start": "Star", "goal": "Sun", "sentence": "x"}, ["goal or sentence"]),
@@ -201,7 +214,7 @@ def test_find_evidence(call: Spoken) -> None:
         ("navigate", {"start": "Star", "goal": "Sun", "budget": 10**9}, ["budget", "1000"]),
         ("find_evidence", {"query": "?"}, ["no words"]),
         ("find_evidence", {"query": "  "}, ["empty"]),
-        ("find_evidence", {"query": "x", "count": "many"}, ["count", "integer"]),
+        ("find_evidence", {"query": "x", "limit": "many"}, ["limit", "integer"]),
         ("fly", {}, ["fly"]),
     ],
 )
@@ -223,19 +236,19 @@ def test_whatever_is_said_is_answered(call: Spoken) -> None:
         "Star (",
         "\n\n",
     ]
-    for text in nasty:
+    for words in nasty:
         for name, argument in (
             ("search", "words"),
             ("open", "block"),
             ("links", "block"),
             ("find_evidence", "query"),
         ):
-            called = call(name, **{argument: text})
+            called = call(name, **{argument: words})
             assert not called.is_error or "\n" not in told(called)
-        refused(call("navigate", start="Star", goal=text))
+        refused(call("navigate", start="Star", goal=words))
     for title in (SCRIPT.strip("<>").capitalize(), RIGHT_TO_LEFT):
-        assert value(call, "open", block=title)["block"] == f"{title} (0)"
-    assert SCRIPT in value(call, "open", block="Moon")["text"]
+        assert value(call, "open", block=title)["page"]["place"]["name"] == f"{title} (0)"
+    assert SCRIPT in text(value(call, "open", block="Moon"))
 
 
 def test_only_this_machine_is_answered(call: Spoken) -> None:
@@ -295,22 +308,24 @@ def test_answers_stay_small(tmp_path: Path) -> None:
     pages = {f"Page {i}": [Page(long, links)] for i in range(60)}
     pages |= {f"P{i}": [Page(long, [(f"P{i + 1}", 0, 2)])] for i in range(70)} | {"P70": [Page("end")]}
     write_graph(tmp_path / "wiki", pages)
-    tools = mcp.Tools(Wiki.open(tmp_path / "wiki"))
+    asked = tools.Tools(Wiki.open(tmp_path / "wiki"))
     answers = [
-        tools.search("page", 20),
-        tools.open("Page 1"),
-        tools.links("Page 1", 30),
-        tools.navigate("P0", "P70", agent="random-dfs", budget=1000),
+        asked.search("page", 20),
+        asked.open("Page 1"),
+        asked.links("Page 1", 30),
+        asked.navigate("P0", "P70", agent="random-dfs", budget=1000),
     ]
     for answer in answers:
         assert len(told(answer)) < 9000
     opened, walked = (answer.structured_content or {} for answer in (answers[1], answers[3]))
-    assert (len(opened["text"]), opened["characters_left"]) == (mcp.TEXT, len(long) - mcp.TEXT)
-    assert (len(opened["links"]), opened["links_left"]) == (mcp.LINKS, 60 - mcp.LINKS)
-    assert len(walked["path"]) + walked["clicks_left_out"] == walked["clicks"]
-    assert len(walked["path"]) == mcp.CLICKS
-    rest = tools.open("Page 1", mcp.TEXT).structured_content or {}
-    assert opened["text"] + rest["text"] == long[: 2 * mcp.TEXT]
+    assert (len(text(opened)), opened["characters_left"]) == (tools.TEXT, len(long) - tools.TEXT)
+    assert (len(opened["page"]["links"]), opened["links_left"]) == (tools.LINKS, 60 - tools.LINKS)
+    numbers = [click["number"] for click in walked["walk"]["steps"]]
+    half, last = tools.CLICKS // 2, walked["clicks"]
+    assert numbers == [*range(1, half + 1), *range(last - half + 1, last + 1)]
+    assert f"… {last - tools.CLICKS} more clicks …" in told(answers[3])
+    rest = asked.open("Page 1", tools.TEXT).structured_content or {}
+    assert text(opened) + text(rest) == long[: 2 * tools.TEXT]
 
 
 @pytest.mark.parametrize(

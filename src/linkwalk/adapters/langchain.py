@@ -1,4 +1,4 @@
-"""``WikiRetriever`` for LangChain: documents whose metadata says where they stand and by which clicks they were found.
+"""``WikiRetriever`` for LangChain: documents whose metadata is the evidence and its path.
 
 Needs langchain-core: ``pip install 'linkwalk[langchain]'``. docs/adapters.md has an example.
 """
@@ -49,6 +49,6 @@ class WikiRetriever(BaseRetriever):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
     ) -> list[Document]:
         return [
-            Document(id=one.id, page_content=one.text, metadata=one.metadata)
-            for one in self._passages.find(query)
+            Document(id=name, page_content=text, metadata=metadata)
+            for name, text, metadata in self._passages.find(query)
         ]

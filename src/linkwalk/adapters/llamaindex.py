@@ -1,4 +1,4 @@
-"""``WikiRetriever`` for LlamaIndex: nodes whose metadata says where they stand and by which clicks they were found.
+"""``WikiRetriever`` for LlamaIndex: nodes whose metadata is the evidence and its path.
 
 Needs llama-index-core: ``pip install 'linkwalk[llamaindex]'``. docs/adapters.md has an example.
 """
@@ -16,7 +16,7 @@ try:
 except ImportError as error:
     raise ImportError(f"{error.name} is not installed: pip install 'linkwalk[llamaindex]'") from None
 
-_NOT_FOR_MODELS = ["node", "score", "sentence"]
+_NOT_FOR_MODELS = ["score", "sentence", "start", "path"]
 """Metadata that a language model need not read."""
 
 
@@ -37,15 +37,15 @@ class WikiRetriever(BaseRetriever):
         return [
             NodeWithScore(
                 node=TextNode(
-                    id_=one.id,
-                    text=one.text,
-                    metadata=one.metadata,
+                    id_=name,
+                    text=text,
+                    metadata=metadata,
                     excluded_llm_metadata_keys=_NOT_FOR_MODELS,
-                    excluded_embed_metadata_keys=list(one.metadata),
+                    excluded_embed_metadata_keys=list(metadata),
                 ),
-                score=one.metadata["score"],
+                score=metadata["score"],
             )
-            for one in self.passages.find(query_bundle.query_str)
+            for name, text, metadata in self.passages.find(query_bundle.query_str)
         ]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

@@ -1,4 +1,4 @@
-"""What both retrievers give: a text, where it stands, and the clicks that led there; no other library is needed."""
+"""What both retrievers give: a text, and the evidence that it is; no other library is needed."""
 
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -8,21 +8,14 @@ from typing import Any
 from linkwalk.demo import POLICY
 from linkwalk.errors import InputError
 from linkwalk.wiki import Evidence, Wiki
+from linkwalk.wiki.plain import plain
 
 _MORE = 10
 """How many sentences are looked at for each paragraph wanted, as several may stand in one."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Passage:
-    """A sentence or a paragraph."""
-
-    id: str
-    """The same for the same text of the same wiki."""
-    text: str
-    metadata: dict[str, Any]
-    """title, block, node, section, score, sentence, and the click path: the blocks' names in ``path``, the words
-    clicked between them in ``clicks``."""
+Document = tuple[str, str, dict[str, Any]]
+"""An id, the same for the same text of the same wiki; the text; and as metadata the evidence, as plain values."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +41,7 @@ class Passages:
         if self.count < 1 or self.candidates < 1:
             raise InputError(f"count={self.count}, candidates={self.candidates}: choose 1 or more")
 
-    def find(self, query: str) -> list[Passage]:
+    def find(self, query: str) -> list[Document]:
         """The passages for a query, best first."""
         answer = self.wiki.find(
             query,
@@ -59,30 +52,16 @@ class Passages:
             agent=self.agent,
         )
         if not self.paragraph:
-            return [self._passage(one, one.sentence) for one in answer.evidence]
+            return [self._document(one, one.sentence) for one in answer.evidence]
         best: dict[int, Evidence] = {}
         for one in answer.evidence:
             best.setdefault(one.place.node, one)
         texts = self.wiki.graph.texts
-        return [self._passage(one, texts[node]) for node, one in list(best.items())[: self.count]]
+        return [self._document(one, texts[node]) for node, one in list(best.items())[: self.count]]
 
-    def _passage(self, one: Evidence, text: str) -> Passage:
-        """A text with where it stands and how it was found."""
-        place, wiki = one.place, self.wiki.graph.fingerprint
-        return Passage(
-            id=blake2b(f"{wiki}\n{place.node}\n{text}".encode(), digest_size=16).hexdigest(),
-            text=text,
-            metadata={
-                "title": place.title,
-                "block": place.block,
-                "node": place.node,
-                "section": place.section,
-                "score": one.score,
-                "sentence": one.sentence,
-                "path": [one.start.name, *(click.to.name for click in one.path)],
-                "clicks": [click.words for click in one.path],
-            },
-        )
+    def _document(self, one: Evidence, text: str) -> Document:
+        what = f"{self.wiki.graph.fingerprint}\n{one.place.node}\n{text}"
+        return blake2b(what.encode(), digest_size=16).hexdigest(), text, plain(one)
 
 
 def opened(wiki: Wiki | Path | str) -> Wiki:

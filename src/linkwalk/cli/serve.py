@@ -114,7 +114,7 @@ def serve(
     from linkwalk.errors import InputError
 
     need_server()
-    from linkwalk.serve.abilities import Abilities
+    from linkwalk.serve.abilities import health_of
     from linkwalk.serve.limits import Limits
     from linkwalk.serve.listening import listen, url_of
     from linkwalk.serve.server import serve as run
@@ -138,7 +138,7 @@ def serve(
         except OSError as error:
             raise InputError(f"cannot write games to {runs}: {error.strerror}") from None
     check_named(opened)
-    abilities = Abilities.of(opened)
+    health = health_of(opened, budget)
     listening = listen(host, port)
     url = url_of(listening)
     graph = opened.graph
@@ -155,7 +155,7 @@ def serve(
     leave_at_ctrl_c()
     print(f"{graph.snapshot}: {graph.articles:,} articles, {graph.nodes:,} blocks, {graph.edges:,} links")
     print(f"  agents: {', '.join(opened.agents)}")
-    for missing in abilities.missing.values():
+    for missing in health.missing.values():
         print(f"  {missing}")
     if runs is not None:
         print(f"  games are kept in {runs}")

@@ -1,6 +1,7 @@
 """The wiki over HTTP: a JSON API, the page that stands on it, and the limits that keep both answering.
 
-schema    what is asked and answered          limits     how much of it
+schema    what is asked, what is answered     limits     how much of it
+written   the wiki's dataclasses as JSON      tools      what a language model may do
 errors    one shape for everything wrong      work       threads beside the event loop
 reading   endpoints: what is there            walking    endpoints: walks, games, evidence
 api       what the endpoints share            described  what else they may answer

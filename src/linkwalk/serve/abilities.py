@@ -1,10 +1,11 @@
 """What can be done with a wiki as it is, and which commands would make more of it."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from linkwalk import __version__
 from linkwalk.demo import POLICY
+from linkwalk.embed.model import has_minilm
+from linkwalk.serve.schema import AgentInfo, Health, WikiInfo
 from linkwalk.wiki import Wiki
 
 _ABOUT = {
@@ -19,38 +20,29 @@ _ABOUT = {
 _WITHOUT = {"navigate": "agents walk by chance only", "find": "Ask is off"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Abilities:
-    """What ``/api/v1/health`` says of a wiki."""
-
-    wiki: dict[str, Any]
-    agents: list[dict[str, str]]
-    missing: dict[str, str]
-    """``find`` or ``navigate``, where there is no index or no embeddings: a line with the command that helps."""
-    rerank: str
-
-    @classmethod
-    def of(cls, wiki: Wiki) -> "Abilities":
-        """Look, without opening anything large."""
-        graph = wiki.graph
-        return cls(
-            wiki={
-                "name": wiki.folder.resolve().name,
-                "snapshot": graph.snapshot,
-                "blocks": graph.nodes,
-                "articles": graph.articles,
-                "links": graph.edges,
-            },
-            agents=[
-                {"name": name, "about": _ABOUT.get(name, "A policy of this workspace.")}
-                for name in wiki.agents
-            ],
-            missing={what: f"{_WITHOUT[what]}: {line}" for what, line in wiki.missing().items()},
-            rerank=Path(wiki.rerank).name if wiki.rerank else _best_reranker(),
-        )
+def health_of(wiki: Wiki, budget: int) -> Health:
+    """What ``/api/v1/health`` says of a wiki; nothing large is opened for it."""
+    graph, missing = wiki.graph, wiki.missing()
+    return Health(
+        version=__version__,
+        wiki=WikiInfo(
+            name=wiki.folder.resolve().name,
+            snapshot=graph.snapshot,
+            blocks=graph.nodes,
+            articles=graph.articles,
+            links=graph.edges,
+        ),
+        agents=tuple(
+            AgentInfo(name=name, about=_ABOUT.get(name, "A policy of this workspace."))
+            for name in wiki.agents
+        ),
+        find="find" not in missing,
+        navigate="navigate" not in missing,
+        rerank=Path(wiki.rerank).name if wiki.rerank else _best_reranker(),
+        missing={what: f"{_WITHOUT[what]}: {line}" for what, line in missing.items()},  # type: ignore[misc]
+        budget=budget,
+    )
 
 
 def _best_reranker() -> str:
-    from linkwalk.embed.model import has_minilm
-
     return "cross" if has_minilm() else "tfidf"

@@ -6,16 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from fastapi.responses import Response
-from pydantic_core import to_json
 
-from linkwalk import __version__
 from linkwalk.errors import InputError
 from linkwalk.serve import runs, schema
-from linkwalk.serve.abilities import Abilities
+from linkwalk.serve.abilities import health_of
 from linkwalk.serve.errors import ApiError, not_found
 from linkwalk.serve.limits import Limits
-from linkwalk.serve.metrics import Metrics
+from linkwalk.serve.metrics import Counters
 from linkwalk.serve.work import Lane, Lanes
+from linkwalk.serve.written import written
 from linkwalk.wiki import Ways, Wiki
 from linkwalk.wiki.walks import Walk
 
@@ -25,23 +24,8 @@ class Api:
 
     def __init__(self, wiki: Wiki, limits: Limits, runs_file: Path | None) -> None:
         self.wiki, self.limits, self.runs_file = wiki, limits, runs_file
-        self.lanes, self.metrics = Lanes(limits), Metrics()
-        self.abilities, self.referee = Abilities.of(wiki), runs.Referee(wiki.graph)
-
-    def health(self) -> dict[str, Any]:
-        """What the server has and can do."""
-        can = self.abilities
-        return {
-            "status": "ok",
-            "version": __version__,
-            "wiki": can.wiki,
-            "agents": can.agents,
-            "find": "find" not in can.missing,
-            "navigate": "navigate" not in can.missing,
-            "rerank": can.rerank,
-            "missing": can.missing,
-            "budget": self.limits.budget,
-        }
+        self.lanes, self.metrics = Lanes(limits), Counters()
+        self.health, self.referee = health_of(wiki, limits.budget), runs.Referee(wiki.graph)
 
     def node(self, name: str | int) -> int:
         """The block of that name or number."""
@@ -51,7 +35,7 @@ class Api:
             raise not_found(str(error)) from None
 
     def check(self, agents: list[str], budget: int | None) -> None:
-        """Agents must be of this wiki: a path of somebody's choice is nothing to be opened."""
+        """Agents must be of this wiki: a path or a module of somebody's choice is nothing to be opened."""
         for agent in agents:
             if agent not in self.wiki.agents:
                 raise self.wiki.why_no_agent(agent)
@@ -99,23 +83,23 @@ class Api:
 
     def check_walk(self, asked: schema.WalkRequest) -> None:
         """What can be said before anything is looked up."""
+        self.check([asked.agent], asked.budget)
         if (asked.goal is None) == (asked.sentence is None):
             raise ApiError(
                 "bad_input", "say what to find: a block as goal or words as sentence, one of the two"
             )
-        self.check([asked.agent], asked.budget)
         if asked.sentence is not None:
             self.words("sentence", asked.sentence)
 
 
 def as_json(value: Any, headers: dict[str, str] | None = None) -> Response:
-    """Written by pydantic's serialiser, without a second look: the facade's dataclasses are typed already."""
+    """An answer, sent as what it is."""
     return Response(
-        to_json(value), media_type="application/json", headers={"cache-control": "no-store"} | (headers or {})
+        written(value), media_type="application/json", headers={"cache-control": "no-store"} | (headers or {})
     )
 
 
-def timed(work: Callable[[], dict[str, Any]]) -> Callable[[], Response]:
+def timed(work: Callable[[], Any]) -> Callable[[], Response]:
     """Done and written down, with how long it took in a header: the same question has the same answer."""
 
     def done() -> Response:

@@ -13,7 +13,7 @@ from linkwalk.serve.api import Api
 from linkwalk.serve.errors import Caught, add_handlers, only_known
 from linkwalk.serve.examples import add_examples
 from linkwalk.serve.limits import BodyLimit, Limits, OwnNames, Utf8Only
-from linkwalk.serve.metrics import Measured
+from linkwalk.serve.metrics import Counted
 from linkwalk.serve.pages import Headers, add_pages
 from linkwalk.serve.reading import add_metrics, add_reading
 from linkwalk.serve.stopping import Stopped
@@ -74,7 +74,7 @@ def create_app(
         app.add_middleware(OwnNames, names=names)
     app.add_middleware(Caught)
     app.add_middleware(Headers)
-    app.add_middleware(Measured, metrics=api.metrics)
+    app.add_middleware(Counted, metrics=api.metrics)
     app.add_middleware(Stopped)
     describe, lock = app.openapi, Lock()
 
@@ -83,7 +83,7 @@ def create_app(
             if app.openapi_schema is None:
                 _bound(describe(), limits)
                 with suppress(Exception):  # a wiki that is damaged says so where it is read
-                    add_examples(describe(), wiki, api.health())
+                    add_examples(describe(), wiki, api.health)
             return describe()
 
     app.openapi = openapi  # type: ignore[method-assign]

@@ -14,7 +14,7 @@ _LOG = logging.getLogger(__name__)
 _EVERY = 60.0  # seconds: all files are read for it, and whoever knows how to fail would keep a server busy
 
 
-class Damage:
+class Inspector:
     """What has become of the files that are open, looked for when something fails, and once a minute at most."""
 
     def __init__(self) -> None:

@@ -2,91 +2,67 @@
 
 from typing import Any
 
+from pydantic_core import to_jsonable_python
+
 from linkwalk.errors import LinkwalkError
-from linkwalk.wiki import Wiki
-from linkwalk.wiki.plain import plain
+from linkwalk.serve import schema
+from linkwalk.wiki import Answer, Evidence, Wiki
 
 
-def add_examples(description: dict[str, Any], wiki: Wiki, health: dict[str, Any]) -> None:
+def add_examples(description: dict[str, Any], wiki: Wiki, health: schema.Health) -> None:
     """Put blocks of this wiki in place of those that the models name, and an answer beside each question."""
     try:
         start, goal, distance = wiki.pair(0, 2, 4)
         walk = wiki.walk(start.node, goal.node, agent="random", budget=1)
     except LinkwalkError:  # a wiki with nowhere to go keeps the examples of the bundled one
         return
-    here, there = plain(start), plain(goal)
-    walked = plain(walk)
     optimum = walk.optimum or ()
-    evidence = {
-        "score": 0.93,
-        "sentence": wiki.graph.block(goal.node).sentences[0],
-        "place": there,
-        "start": here,
-        "path": plain(optimum),
-    }
+    sentence = wiki.graph.block(goal.node).sentences[0]
+    answer = Answer(
+        query=sentence,
+        start="hybrid",
+        navigation="tabs",
+        rerank=health.rerank,
+        agent=wiki.agents[0],
+        blocks=20,
+        evidence=(Evidence(score=0.93, sentence=sentence, place=goal, start=start, path=optimum),),
+    )
+    page = wiki.block(start.node)
+    pair: dict[str, Any] = {"start": start.name, "goal": goal.name}
     steps = [click.to.node for click in optimum]
-    game = {
-        "who": "Ada",
-        "start": start.name,
-        "goal": goal.name,
-        "steps": steps,
-        "seconds": 42.5,
-        "won": True,
-    }
-    asked = {"query": evidence["sentence"], "limit": 3}
-    pair = {"start": start.name, "goal": goal.name}
-    for path, wanted, answer in (
-        ("/api/v1/health", None, health),
-        ("/api/v1/titles", None, {"query": start.title[:3], "titles": [here]}),
-        ("/api/v1/block/{node}", None, plain(wiki.block(start.node))),
-        ("/api/v1/block", None, plain(wiki.block(start.node))),
-        ("/api/v1/pair", None, {"start": here, "goal": there, "distance": distance, "seed": 0}),
-        ("/api/v1/walk", pair | {"agent": wiki.agents[0], "budget": 100}, walked),
+    game = pair | {"who": "Ada", "steps": steps, "seconds": 42.5, "won": True}
+    kept = schema.StoredRun(
+        **game,
+        wiki=wiki.graph.snapshot,
+        start_node=start.node,
+        goal_node=goal.node,
+        clicks=len(steps),
+        distance=distance,
+        optimum=steps,
+        when="2026-01-01T12:00:00+00:00",
+        stored=True,
+    )
+    for path, asked, said in (
+        ("health", None, health),
+        ("titles", None, schema.Suggestions(query=start.title[:3], titles=(start,))),
+        ("block/{node}", None, page),
         (
-            "/api/v1/compare",
-            pair | {"agents": wiki.agents[:3]},
-            {"walks": [walked]},
+            "block/{node}/links",
+            None,
+            schema.Links(place=start, links=page.links, offset=0, total=len(page.links)),
         ),
-        (
-            "/api/v1/find",
-            asked,
-            {
-                "query": asked["query"],
-                "start": "hybrid",
-                "navigation": "tabs",
-                "rerank": "cross",
-                "agent": wiki.agents[0],
-                "blocks": 20,
-                "evidence": [evidence],
-            },
-        ),
-        (
-            "/api/v1/runs",
-            game,
-            game
-            | {
-                "wiki": wiki.graph.snapshot,
-                "start_node": start.node,
-                "goal_node": goal.node,
-                "clicks": len(steps),
-                "distance": distance,
-                "optimum": steps,
-                "when": "2026-01-01T12:00:00+00:00",
-                "stored": True,
-            },
-        ),
+        ("block", None, page),
+        ("pair", None, schema.Game(start=start, goal=goal, distance=distance, seed=0)),
+        ("walk", pair | {"agent": wiki.agents[0], "budget": 100}, walk),
+        ("compare", pair | {"agents": wiki.agents[:3]}, schema.Comparison(walks=(walk,))),
+        ("find", {"query": sentence, "limit": 3}, answer),
+        ("runs", game, kept),
     ):
-        (operation,) = description["paths"][path].values()
-        operation["responses"]["200"]["content"]["application/json"]["example"] = answer
-        if wanted is not None:
-            operation["requestBody"]["content"]["application/json"]["example"] = wanted
-    named = {
-        "start": start.name,
-        "goal": goal.name,
-        "name": start.name,
-        "q": start.title[:3],
-        "node": start.node,
-    }
+        (operation,) = description["paths"][f"/api/v1/{path}"].values()
+        operation["responses"]["200"]["content"]["application/json"]["example"] = to_jsonable_python(said)
+        if asked is not None:
+            operation["requestBody"]["content"]["application/json"]["example"] = asked
+    named = pair | {"name": start.name, "q": start.title[:3], "node": start.node}
     for operations in description["paths"].values():
         for parameter in operations.get("get", {}).get("parameters", ()):
             if parameter["name"] in named:

@@ -18,7 +18,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 _METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "CONNECT"}
 
 
-class Metrics:
+class Counters:
     """The counters of one application."""
 
     def __init__(self) -> None:
@@ -89,10 +89,10 @@ def _forget_the_dead(folder: Path) -> None:
             pass
 
 
-class Measured:
+class Counted:
     """Counts and times every answer."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Counters) -> None:
         self.app, self.metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

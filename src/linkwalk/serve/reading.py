@@ -13,7 +13,7 @@ from linkwalk.serve.described import READ, errors
 from linkwalk.serve.errors import not_found
 from linkwalk.serve.graph_view import graph_view
 from linkwalk.serve.metrics import CONTENT_TYPE
-from linkwalk.wiki.plain import plain
+from linkwalk.wiki import Page
 
 
 def add_metrics(router: APIRouter, api: Api) -> None:
@@ -47,12 +47,12 @@ def add_reading(router: APIRouter, api: Api) -> None:
     )
     async def health() -> Response:
         """Whether the server answers, which wiki it has, who can walk it, and what is missing."""
-        return as_json(api.health())
+        return as_json(api.health)
 
     @router.get(
         "/titles",
         summary="Titles as one types",
-        response_model=schema.Titles,
+        response_model=schema.Suggestions,
         responses=READ,
         tags=["read"],
     )
@@ -69,14 +69,12 @@ def add_reading(router: APIRouter, api: Api) -> None:
         offset: Annotated[int, Query(ge=0, le=1000, description="How many to leave out before.")] = 0,
     ) -> Response:
         """Titles as one types: exact, then by their beginning, then by a word's, then what looks alike."""
-        return await lanes.reads.run(
-            lambda: as_json(
-                {
-                    "query": q,
-                    "titles": plain(wiki.titles(q, offset + limit)[offset:]),
-                }
-            )
-        )
+
+        def suggest() -> Response:
+            found = wiki.titles(q, offset + limit)[offset:]
+            return as_json(schema.Suggestions(query=q, titles=tuple(found)))
+
+        return await lanes.reads.run(suggest)
 
     async def block_of(name: str | int, known: str | None) -> Response:
         def read() -> Response:
@@ -85,7 +83,7 @@ def add_reading(router: APIRouter, api: Api) -> None:
             headers = {"etag": f'"{wiki.graph.fingerprint[:16]}-{node}"', "cache-control": "no-cache"}
             if known is not None and headers["etag"] in known:
                 return Response(status_code=304, headers=headers)
-            return as_json(plain(wiki.block(node)), headers)
+            return as_json(wiki.block(node), headers)
 
         return await lanes.reads.run(read)
 
@@ -95,7 +93,7 @@ def add_reading(router: APIRouter, api: Api) -> None:
     @router.get(
         "/block/{node}",
         summary="A block by number",
-        response_model=schema.Block,
+        response_model=Page,
         responses=block_answers,
         tags=["read"],
     )
@@ -109,9 +107,34 @@ def add_reading(router: APIRouter, api: Api) -> None:
         return await block_of(node, known)
 
     @router.get(
+        "/block/{node}/links",
+        summary="A block's links",
+        response_model=schema.Links,
+        responses=READ,
+        tags=["read"],
+    )
+    async def links(
+        node: Annotated[
+            int, InPath(ge=0, le=schema.BIGGEST, description="The block's number.", examples=[0])
+        ],
+        limit: Annotated[int, Query(ge=1, le=1000, description="How many.")] = 100,
+        offset: Annotated[
+            int, Query(ge=0, le=schema.BIGGEST, description="How many to leave out before.")
+        ] = 0,
+    ) -> Response:
+        """Where a block leads, a part at a time: for blocks that have thousands of links."""
+
+        def read() -> Response:
+            page = wiki.block(api.node(node))
+            some = page.links[offset : offset + limit]
+            return as_json(schema.Links(place=page.place, links=some, offset=offset, total=len(page.links)))
+
+        return await lanes.reads.run(read)
+
+    @router.get(
         "/block",
         summary="A block by name",
-        response_model=schema.Block,
+        response_model=Page,
         responses=block_answers,
         tags=["read"],
     )
@@ -128,7 +151,7 @@ def add_reading(router: APIRouter, api: Api) -> None:
     @router.get(
         "/pair",
         summary="Two articles for a game",
-        response_model=schema.Pair,
+        response_model=schema.Game,
         responses=READ,
         tags=["read"],
     )
@@ -144,7 +167,7 @@ def add_reading(router: APIRouter, api: Api) -> None:
                 start, goal, distance = wiki.pair(seed, least, max(least, most))
             except InputError as error:
                 raise not_found(str(error)) from None
-            return as_json({"start": plain(start), "goal": plain(goal), "distance": distance, "seed": seed})
+            return as_json(schema.Game(start=start, goal=goal, distance=distance, seed=seed))
 
         return await lanes.reads.run(draw)
 

@@ -6,16 +6,14 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic_core import to_json
 
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.serve.errors import ApiError, not_found
-
-if TYPE_CHECKING:
-    from linkwalk.serve.schema import RunRequest
+from linkwalk.serve.schema import RunRequest, StoredRun
 
 
 def check_steps(graph: Graph, start: int, steps: Sequence[int]) -> None:
@@ -48,28 +46,29 @@ class Referee:
     def _paths(self) -> ShortestPaths:
         return ShortestPaths(self.graph.forward, self.graph.reverse)
 
-    def checked(self, run: "RunRequest", start: int, goal: int) -> dict[str, Any]:
+    def checked(self, run: RunRequest, start: int, goal: int) -> StoredRun:
         """The game as it is kept."""
         graph = self.graph
         check_steps(graph, start, run.steps)
         with self._searching:
             path = self._paths.path(start, goal)
         reachable = path.distance >= 0
-        return {
-            "who": run.who,
-            "wiki": graph.snapshot,
-            "start": graph.name(start),
-            "goal": graph.name(goal),
-            "start_node": start,
-            "goal_node": goal,
-            "steps": run.steps,
-            "clicks": len(run.steps),
-            "seconds": run.seconds,
-            "won": [start, *run.steps][-1] == goal,
-            "distance": path.distance if reachable else None,
-            "optimum": path.nodes.tolist()[1:] if reachable else None,
-            "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        }
+        return StoredRun(
+            who=run.who,
+            wiki=graph.snapshot,
+            start=graph.name(start),
+            goal=graph.name(goal),
+            start_node=start,
+            goal_node=goal,
+            steps=run.steps,
+            clicks=len(run.steps),
+            seconds=run.seconds,
+            won=[start, *run.steps][-1] == goal,
+            distance=path.distance if reachable else None,
+            optimum=path.nodes.tolist()[1:] if reachable else None,
+            when=datetime.now(UTC).isoformat(timespec="seconds"),
+            stored=False,
+        )
 
 
 def append(path: Path, line: dict[str, Any], most: int) -> None:

@@ -1,7 +1,6 @@
-"""What is asked and what is answered, as the OpenAPI description says it.
+"""What is asked, and those answers that are the server's own; all others are dataclasses of ``linkwalk.wiki``.
 
-The answers mirror the dataclasses of ``linkwalk.wiki``. They describe: what is sent is written straight from those
-dataclasses, and tests hold the two together.
+A dataclass is sent as its fields, and described by the strings beneath them.
 """
 
 from typing import Annotated, Any, Literal
@@ -9,17 +8,11 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from linkwalk.demo import POLICY
+from linkwalk.serve import written  # noqa: F401 (how the wiki's dataclasses are described)
+from linkwalk.wiki import Link, Place, Walk
 
 BIGGEST = 2**31 - 1
 _START, _GOAL = "Star", "Coral reef (1)"
-_PLACE: dict[str, Any] = {
-    "node": 812,
-    "title": "Star",
-    "block": 0,
-    "blocks": 3,
-    "section": "",
-    "name": "Star (0)",
-}
 
 Name = Annotated[
     str, Field(min_length=1, max_length=300, description='A block\'s name: "Title", or "Title (3)".')
@@ -29,13 +22,14 @@ Target = Name | Node
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1, description="Makes all chance repeatable.")]
 Navigation = Literal["tabs", "walks", "expand", "order", "lead", "none"]
 Rerank = Literal["cross", "tfidf", "none"]
-Kind = Literal["link", "entity", "prev", "next", "back"]
 
 
-class _Answer(BaseModel):
+class Said(BaseModel):
     """Something the server says."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(
+        extra="forbid", use_attribute_docstrings=True, json_schema_serialization_defaults_required=True
+    )
 
 
 class _Request(BaseModel):
@@ -56,7 +50,7 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-class ErrorBody(_Answer):
+class ErrorBody(Said):
     """What went wrong."""
 
     type: Literal[
@@ -69,174 +63,59 @@ class ErrorBody(_Answer):
         "damaged",
         "internal",
     ]
-    message: str = Field(description="One line for people.")
+    message: str
+    """One line for people."""
 
 
-class Error(_Answer):
+class Error(Said):
     """Every answer that is not a success."""
 
     error: ErrorBody
 
 
-class Place(_Answer):
-    """A block: where it stands and what it is called."""
+class Suggestions(Said):
+    """Titles that begin with some words, or look like them."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra={"examples": [_PLACE]})
-
-    node: int = Field(description="The block's number.")
-    title: str = Field(description="The article's title: text, not markup.")
-    block: int = Field(description="Which block of the article, from 0.")
-    blocks: int = Field(description="How many blocks the article has.")
-    section: str = Field(description="The section it stands in; empty for the lead.")
-    name: str = Field(description='"Title (block)", which finds it again.')
+    query: str
+    titles: tuple[Place, ...]
 
 
-class Choice(_Answer):
-    """One way out of a page, and what the agent thought of it."""
-
-    node: int
-    title: str
-    block: int
-    kind: Kind
-    link: str = Field(description="The words one would click; empty for the blocks before and after.")
-    score: float | None = Field(description="Inner product of the page and what the agent looks for.")
-    probability: float = Field(
-        description="Softmax of the agent's scores over all distinct targets of the page."
-    )
-    seen: bool = Field(description="Whether the walk had been there by then.")
-    taken: bool
-
-
-class Sentence(_Answer):
-    """The sentence a link stands in, cut where the link begins and ends."""
-
-    before: str
-    link: str
-    after: str
-
-
-class PlainClick(_Answer):
-    """One move: from which page to which, and how."""
-
-    number: int = Field(description="From 1.")
-    from_: Place = Field(alias="from")
-    to: Place
-    kind: Kind
-    link: str
-    seen: bool = Field(description="Whether the walk had been there before.")
-    score: float | None
-    probability: float = Field(description="1 where the agent leaves nothing to chance.")
-    segment: int | None = Field(description="Which segment of the page left behind was clicked.")
-    sentence: Sentence | None
-
-
-class Click(PlainClick):
-    """One move, and what else there was to click on."""
-
-    choices: list[Choice] = Field(description="Best first, at most 12.")
-    others: int = Field(description="How many more there were.")
-
-
-class Segment(_Answer):
-    """A piece of a block's text; joined, the pieces are the text."""
-
-    text: str
-    link: int | None = Field(description="Index into the block's links, if this piece is one.")
-
-
-class Link(_Answer):
-    """A way out of a block."""
-
-    node: int
-    title: str
-    block: int
-    kind: Kind
-    text: str
-
-
-class Block(_Answer):
-    """A page as one reads it."""
+class Links(Said):
+    """Where a block leads, a part of it at a time."""
 
     place: Place
-    segments: list[Segment]
-    links: list[Link]
-    previous: Place | None
-    next: Place | None
+    links: tuple[Link, ...]
+    """Those in its text, in its order."""
+    offset: int
+    """How many there are before these."""
+    total: int
+    """How many there are in all."""
 
 
-class WalkEnd(_Answer):
-    """How a walk went, without its clicks."""
-
-    agent: str
-    start: Place
-    goal: Place | None
-    sentence: str | None
-    success: bool | None = Field(description="Null where only words were looked for.")
-    distance: int | None = Field(description="Clicks on the shortest path.")
-    optimum: list[Click] | None = Field(description="The shortest path itself.")
-    best: Place | None = Field(description="Of the pages seen, the one closest to the sentence.")
-    budget: int
-    seed: int
-
-
-class Walk(WalkEnd):
-    """A walk, click by click."""
-
-    steps: list[Click]
-
-
-class Comparison(_Answer):
+class Comparison(Said):
     """Agents side by side."""
 
-    walks: list[Walk]
+    walks: tuple[Walk, ...]
 
 
-class Evidence(_Answer):
-    """A sentence, and the clicks that led to it."""
-
-    score: float
-    sentence: str
-    place: Place
-    start: Place
-    path: list[PlainClick] = Field(description="Empty where the search itself found the block.")
-
-
-class Answer(_Answer):
-    """The sentences that answer a question or bear on a claim."""
-
-    query: str
-    start: str
-    navigation: str
-    rerank: str
-    agent: str | None
-    blocks: int = Field(description="How many blocks were read.")
-    evidence: list[Evidence]
-
-
-class Titles(_Answer):
-    """Suggestions."""
-
-    query: str
-    titles: list[Place]
-
-
-class Pair(_Answer):
+class Game(Said):
     """Two articles for a game."""
 
     start: Place
     goal: Place
     distance: int
+    """Clicks of the shortest path."""
     seed: int
 
 
-class AgentInfo(_Answer):
+class AgentInfo(Said):
     """Who can walk here."""
 
     name: str
     about: str
 
 
-class WikiInfo(_Answer):
+class WikiInfo(Said):
     """Which wiki this is."""
 
     name: str
@@ -246,43 +125,44 @@ class WikiInfo(_Answer):
     links: int
 
 
-class Health(_Answer):
+class Health(Said):
     """That the server answers, and what it can do."""
 
-    status: Literal["ok"]
+    status: Literal["ok"] = "ok"
     version: str
     wiki: WikiInfo
-    agents: list[AgentInfo]
-    find: bool = Field(description="Whether there is an index, so that evidence can be looked for.")
-    navigate: bool = Field(description="Whether there are embeddings, so that agents see more than chance.")
-    rerank: str = Field(description="Who ranks sentences where nobody is named.")
-    missing: dict[Literal["find", "navigate"], str] = Field(
-        description="What cannot be done yet, each with the command that makes it possible."
-    )
-    budget: int = Field(description="The most steps a walk may have.")
-
-
-Pairs = Annotated[list[int], Field(min_length=2, max_length=2)]
+    agents: tuple[AgentInfo, ...]
+    find: bool
+    """Whether there is an index, so that evidence can be looked for."""
+    navigate: bool
+    """Whether there are embeddings, so that agents see more than chance."""
+    rerank: str
+    """Who ranks sentences where nobody is named."""
+    missing: dict[Literal["find", "navigate"], str]
+    """What cannot be done yet, each with the command that makes it possible."""
+    budget: int
+    """The most steps a walk may have."""
 
 
 class GraphStatistics(BaseModel):
     """The graph in numbers (app. A.3)."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", use_attribute_docstrings=True)
 
     snapshot: str
     name: str
     date: str
     articles: int
     blocks: int
-    links: dict[str, int] = Field(description="How many of each kind.")
-    degree: dict[Literal["out", "in"], list[Pairs]] = Field(description="[degree, blocks] each.")
-    path_lengths: dict[str, Any] = Field(
-        description="Pairs, reachable, mean, median, histogram of [length, share]."
-    )
+    links: dict[str, int]
+    """How many of each kind."""
+    degree: dict[Literal["out", "in"], list[Annotated[list[int], Field(min_length=2, max_length=2)]]]
+    """[degree, blocks] each."""
+    path_lengths: dict[str, Any]
+    """Pairs, reachable, mean, median, histogram of [length, share]."""
 
 
-class StoredRun(_Answer):
+class StoredRun(Said):
     """A finished game, checked: one line of the run file."""
 
     who: str
@@ -294,11 +174,13 @@ class StoredRun(_Answer):
     steps: list[int]
     clicks: int
     seconds: float
-    won: bool = Field(description="Whether the steps end at the goal.")
+    won: bool
+    """Whether the steps end at the goal."""
     distance: int | None
     optimum: list[int] | None
     when: str
-    stored: bool = Field(description="Whether the server keeps games (`linkwalk serve --runs FILE`).")
+    stored: bool
+    """Whether the server keeps games (`linkwalk serve --runs FILE`)."""
 
 
 _HAS_WORDS: dict[str, Any] = {"pattern": r"[^\W_]"}

@@ -16,7 +16,7 @@ from linkwalk.serve.limits import Limits
 from linkwalk.serve.listening import BACKLOG
 from linkwalk.serve.metrics import FOLDER
 from linkwalk.serve.patient import Patient
-from linkwalk.serve.supervisor import Workers
+from linkwalk.serve.supervisor import Supervisor
 from linkwalk.serve.worker import Settings
 
 _HEADERS = 32 * 1024  # bytes
@@ -56,7 +56,9 @@ def serve(settings: Settings, listening: socket.socket, workers: int = 1, *, ver
     # Workers share the cores: threads of torch that wait for each other and for a core answer nobody.
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
     _keep_ctrl_c_from_workers()
-    supervisor = Workers(config, [listening])  # takes signals from here on: the folder does not stay behind
+    supervisor = Supervisor(
+        config, [listening]
+    )  # takes signals from here on: the folder does not stay behind
     with tempfile.TemporaryDirectory(prefix="linkwalk-serve-") as folder:
         os.environ[FOLDER] = folder
         supervisor.serve(replace(settings, notes=folder))

@@ -23,7 +23,7 @@ _NO_GRAPH = ""  # the fingerprint of none: whatever a worker finds is another
 _ENDING = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGBREAK") if hasattr(signal, name)}
 
 
-class Workers(Multiprocess):
+class Supervisor(Multiprocess):
     """Workers that are replaced when they die: one alone while the graph is the same, all if there is another.
 
     They are not waited for when Ctrl-C comes again.

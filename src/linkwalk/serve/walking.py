@@ -12,18 +12,17 @@ from linkwalk.serve import events, runs, schema
 from linkwalk.serve.api import Api, as_json, timed
 from linkwalk.serve.described import EVENT, POST, errors
 from linkwalk.serve.errors import not_found
-from linkwalk.wiki.plain import plain
-from linkwalk.wiki.walks import Walk
+from linkwalk.wiki import Answer, Walk
 
 
 def add_walking(router: APIRouter, api: Api) -> None:
     """Agents and people who walk."""
 
-    @router.post("/walk", summary="A walk", response_model=schema.Walk, responses=POST, tags=["walk"])
+    @router.post("/walk", summary="A walk", response_model=Walk, responses=POST, tags=["walk"])
     async def walk(asked: schema.WalkRequest) -> Response:
         """Let an agent click its way from a block to another, or towards what a sentence says."""
         api.check_walk(asked)
-        return await api.lane(asked.sentence).run(timed(lambda: plain(api.walk(asked))))
+        return await api.lane(asked.sentence).run(timed(lambda: api.walk(asked)))
 
     @router.get(
         "/walk/events",
@@ -88,7 +87,7 @@ def add_walking(router: APIRouter, api: Api) -> None:
         """Let several agents walk between the same blocks, each with its own steps."""
         api.check(asked.agents, asked.budget)
 
-        def walked() -> dict[str, Any]:
+        def walked() -> schema.Comparison:
             start, goal = api.node(asked.start), api.node(asked.goal)
             walks = [
                 api.walk(
@@ -98,7 +97,7 @@ def add_walking(router: APIRouter, api: Api) -> None:
                 )
                 for agent in dict.fromkeys(asked.agents)
             ]
-            return {"walks": plain(walks)}
+            return schema.Comparison(walks=tuple(walks))
 
         return await api.lanes.walks.run(timed(walked))
 
@@ -113,35 +112,35 @@ def add_walking(router: APIRouter, api: Api) -> None:
         """A finished game: every step is checked, the shortest path added, and kept where the server keeps games."""
 
         def keep() -> Response:
-            line = api.referee.checked(asked, api.node(asked.start), api.node(asked.goal))
+            game = api.referee.checked(asked, api.node(asked.start), api.node(asked.goal))
             if api.runs_file is not None:
-                runs.append(api.runs_file, line, api.limits.run_file)
-            api.metrics.games.labels(str(line["won"]).lower()).inc()
-            return as_json(line | {"stored": api.runs_file is not None})
+                runs.append(api.runs_file, game.model_dump(exclude={"stored"}), api.limits.run_file)
+                game = game.model_copy(update={"stored": True})
+            api.metrics.games.labels(str(game.won).lower()).inc()
+            return as_json(game)
 
         return await api.lanes.walks.run(keep)
 
 
 def _told(walk: Walk) -> Iterator[tuple[str, Any]]:
-    """A walk as events."""
-    end = plain(walk) | {"steps": []}
-    yield "start", {name: end[name] for name in ("agent", "start", "goal", "sentence", "budget")}
+    """A walk as events: what is known at the start, every click, and all but these at the end."""
+    yield "start", replace(walk, steps=(), success=None, distance=None, optimum=None, closest=None)
     for click in walk.steps:
-        yield "click", plain(click)
-    yield "end", end
+        yield "click", click
+    yield "end", replace(walk, steps=())
 
 
 def add_finding(router: APIRouter, api: Api) -> None:
     """Questions."""
 
-    @router.post("/find", summary="Evidence", response_model=schema.Answer, responses=POST, tags=["find"])
+    @router.post("/find", summary="Evidence", response_model=Answer, responses=POST, tags=["find"])
     async def find(asked: schema.FindRequest) -> Response:
         """Find the sentences that answer a question or bear on a claim, each with the clicks that led to it."""
         api.words("query", asked.query)
-        if missing := api.abilities.missing.get("find"):
-            raise not_found(missing)
+        if not api.health.find:
+            raise not_found(api.health.missing["find"])
 
-        def found() -> dict[str, Any]:
+        def found() -> Answer:
             answer = api.wiki.find(
                 asked.query,
                 asked.offset + asked.limit,
@@ -151,9 +150,8 @@ def add_finding(router: APIRouter, api: Api) -> None:
             )
             api.metrics.evidence.inc(len(answer.evidence))
             # A reranker of the server's own may be a folder, whose path is nobody's business.
-            own = {} if asked.rerank else {"rerank": api.abilities.rerank}
-            answer = replace(answer, evidence=answer.evidence[asked.offset :])
-            return {**plain(answer), **own}
+            own = asked.rerank or api.health.rerank
+            return replace(answer, rerank=own, evidence=answer.evidence[asked.offset :])
 
         # Search results alone, ranked by TF-IDF, need no torch and need not wait for those that do.
         plain = asked.navigation in ("none", "lead", "expand") and asked.rerank in ("tfidf", "none")

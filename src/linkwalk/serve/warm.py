@@ -13,7 +13,7 @@ def warm_up(api: "Api", describe: Callable[[], object]) -> None:
     """Walk a little and look for something, in the threads that will do so; what fails will be told when asked for."""
     api.lanes.walks.start(lambda: _settled(lambda: _walk(api)))
     api.lanes.walks.start(lambda: _settled(describe))
-    if "find" not in api.abilities.missing:
+    if api.health.find:
         api.lanes.torch.start(lambda: _settled(lambda: _find(api)))
 
 

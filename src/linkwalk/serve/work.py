@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-from linkwalk.serve.damage import Damage
+from linkwalk.serve.damage import Inspector
 from linkwalk.serve.errors import ApiError, busy
 from linkwalk.serve.limits import Limits
 
@@ -28,10 +28,10 @@ class Lane:
         threads: int,
         limits: Limits,
         waiting: int | None = None,
-        damage: Damage | None = None,
+        damage: Inspector | None = None,
     ) -> None:
         self.name, self.limits = name, limits
-        self._damage = damage or Damage()
+        self._damage = damage or Inspector()
         self.most = threads + (limits.waiting if waiting is None else waiting)
         """How many may be at work or waiting."""
         self.taken = 0
@@ -100,7 +100,7 @@ class Lanes:
     """
 
     def __init__(self, limits: Limits) -> None:
-        damage = Damage()
+        damage = Inspector()
         self.reads = Lane("reads", 2, limits, damage=damage)
         self.walks = Lane("walks", limits.at_once, limits, damage=damage)
         few = (

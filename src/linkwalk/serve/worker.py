@@ -12,7 +12,7 @@ from fastapi import FastAPI
 
 from linkwalk.errors import LinkwalkError
 from linkwalk.serve.app import create_app
-from linkwalk.serve.damage import Damage
+from linkwalk.serve.damage import Inspector
 from linkwalk.serve.limits import Limits
 from linkwalk.wiki import Wiki
 
@@ -98,7 +98,7 @@ def app() -> FastAPI:
 
 
 def _made(settings: Settings) -> FastAPI:
-    with Damage().explained():
+    with Inspector().explained():
         return settings.app()
 
 

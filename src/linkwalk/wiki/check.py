@@ -19,7 +19,7 @@ from linkwalk.progress import Progress
 _PIECE = 1 << 22
 
 
-class Place(NamedTuple):
+class Artefact(NamedTuple):
     """An artefact of a workspace, as it should be."""
 
     folder: Path
@@ -89,28 +89,28 @@ def check(workspace: Path, *, add_checksums: bool = False, progress: Progress | 
         return [_check(workspace, place, add_checksums, advance) for place in places]
 
 
-def _places(workspace: Path) -> Iterator[Place]:
+def _places(workspace: Path) -> Iterator[Artefact]:
     """The artefacts of a workspace in the order they are made in, and those of its halves."""
     if any((workspace / name).exists() for name in ("graph", "embeddings", "index", "policies")):
         half = workspace.name in HALVES
         build = f"split WIKI -o {workspace.parent}` again" if half else f"build DUMP -o {workspace} --force`"
-        yield Place(workspace / "graph", "graph", f"run `linkwalk {build}")
+        yield Artefact(workspace / "graph", "graph", f"run `linkwalk {build}")
     for folder in _folders(workspace / "embeddings"):
-        yield Place(folder, "embeddings", f"run `{embed_command(workspace, folder.name)} --force`")
+        yield Artefact(folder, "embeddings", f"run `{embed_command(workspace, folder.name)} --force`")
     if (workspace / "index").is_dir():
-        yield Place(workspace / "index", "index", f"run `linkwalk index {workspace} --force`")
+        yield Artefact(workspace / "index", "index", f"run `linkwalk index {workspace} --force`")
     if (workspace / "index" / "dense").is_dir():
-        yield Place(
+        yield Artefact(
             workspace / "index" / "dense", "dense", f"run `linkwalk index {workspace} --dense --force`"
         )
     for folder in _folders(workspace / "policies"):
         again = f"run `linkwalk train {workspace} --name {folder.name} --force`, with the options it was made with"
-        yield Place(folder, "policy", again)
+        yield Artefact(folder, "policy", again)
     for folder in _folders(workspace / "rerankers"):
         again = f"run `linkwalk train {workspace} --reranker FILE --name {folder.name} --force`"
-        yield Place(folder, "cross", again, "cross.json")
+        yield Artefact(folder, "cross", again, "cross.json")
     if (workspace / "titles").is_dir():
-        yield Place(
+        yield Artefact(
             workspace / "titles", "titles", f"remove {workspace / 'titles'}: it is made again by itself"
         )
     for name in (*HALVES, "halves"):
@@ -125,7 +125,9 @@ def _folders(parent: Path) -> list[Path]:
     return sorted(one for one in parent.iterdir() if one.is_dir() and not one.name.endswith(unfinished))
 
 
-def _check(workspace: Path, place: Place, add_checksums: bool, advance: Callable[[float], None]) -> Checked:
+def _check(
+    workspace: Path, place: Artefact, add_checksums: bool, advance: Callable[[float], None]
+) -> Checked:
     structure = _STRUCTURE.get(place.kind)
     found = tuple(
         faults(
@@ -155,7 +157,7 @@ def _check(workspace: Path, place: Place, add_checksums: bool, advance: Callable
     )
 
 
-def _is_stale(place: Place, manifest: dict[str, Any]) -> bool:
+def _is_stale(place: Artefact, manifest: dict[str, Any]) -> bool:
     """Whether something that follows from a graph follows from another one; policies walk on any."""
     if place.kind not in ("embeddings", "index", "dense", "titles"):
         return False
@@ -173,12 +175,12 @@ def _size(folder: Path) -> tuple[int, int]:
     return len(files), sum(path.stat().st_size for path in files)
 
 
-def _graph_is_sound(place: Place) -> None:
+def _graph_is_sound(place: Artefact) -> None:
     graph = Graph.map(place.folder.parent)
     graph.check(texts=True)
 
 
-def _vectors_are_numbers(place: Place) -> None:
+def _vectors_are_numbers(place: Artefact) -> None:
     path = place.folder / "vectors.npy"
     vectors = map_array(path, place.remedy, np.float16)
     flat = vectors.reshape(-1)
@@ -187,7 +189,7 @@ def _vectors_are_numbers(place: Place) -> None:
             raise DamagedError(path, "values that are not numbers", place.remedy)
 
 
-_STRUCTURE: dict[str, Callable[[Place], None]] = {
+_STRUCTURE: dict[str, Callable[[Artefact], None]] = {
     "graph": _graph_is_sound,
     "embeddings": _vectors_are_numbers,
 }

@@ -33,7 +33,7 @@ from linkwalk.wiki.agents import (
 from linkwalk.wiki.answers import Answer
 from linkwalk.wiki.clicks import clicks_along, shortest_clicks, weighed
 from linkwalk.wiki.pages import Page, read_page
-from linkwalk.wiki.pairs import Pairs
+from linkwalk.wiki.pairs import GamePairs
 from linkwalk.wiki.places import Place
 from linkwalk.wiki.retrieval import Opened, need_search, open_finder
 from linkwalk.wiki.shelf import Shelf
@@ -322,7 +322,7 @@ class Wiki:
     def pair(self, seed: int, least: int = 2, most: int = 6) -> tuple[Place, Place, int]:
         """Two articles for a game, from ``least`` to ``most`` clicks apart, and how many; a seed gives one pair."""
         with self._searching:
-            start, goal, distance = Pairs(self.graph, self._paths).draw(seed, least, most)
+            start, goal, distance = GamePairs(self.graph, self._paths).draw(seed, least, most)
         return self.place(start), self.place(goal), distance
 
     # Evidence

@@ -14,7 +14,7 @@ _SEARCHES = 4
 _MOST = 1000
 
 
-class Pairs:
+class GamePairs:
     """Draws pairs of articles on one graph."""
 
     def __init__(self, graph: Graph, paths: ShortestPaths) -> None:

@@ -1,7 +1,7 @@
 """Where one is in a wiki: a block, the title it stands under, and its place among the article's blocks."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,24 +26,22 @@ class Place:
     """How many blocks the article has."""
     section: str
     """The heading above it; empty in an article's lead."""
-    name: str = field(init=False)
+    name: str
     """``Title (3)``, which finds it again."""
-
-    def __post_init__(self) -> None:
-        """Put the name together."""
-        object.__setattr__(self, "name", f"{self.title} ({self.block})")
 
     @classmethod
     def of(cls, graph: "Graph", node: int) -> "Place":
         """The place of a block."""
         article = int(graph.node_article[node])
         after = int(graph.article_node[article + 1]) if article + 1 < graph.articles else graph.nodes
+        title, block = graph.titles[article], int(graph.node_block[node])
         return cls(
             node=node,
-            title=graph.titles[article],
-            block=int(graph.node_block[node]),
+            title=title,
+            block=block,
             blocks=after - int(graph.article_node[article]),
             section=graph.sections[int(graph.node_section[node])],
+            name=f"{title} ({block})",
         )
 
     @classmethod
@@ -56,7 +54,9 @@ class Place:
         last = articles == graph.articles - 1
         after = np.where(last, graph.nodes, graph.article_node[articles + ~last])
         return [
-            cls(node=node, title=title, block=block, blocks=blocks, section=section)
+            cls(
+                node=node, title=title, block=block, blocks=blocks, section=section, name=f"{title} ({block})"
+            )
             for node, title, block, blocks, section in zip(
                 rows.tolist(),
                 graph.titles.take(articles),

@@ -39,7 +39,8 @@ async function call(path, { body, signal } = {}) {
     const { type = "internal", message = `The server answered ${response.status}.` } = answer?.error ?? {};
     throw new ApiError(type, message);
   }
-  answer.took = Number(/dur=([\d.]+)/.exec(response.headers.get("server-timing"))?.[1] ?? 0); // ms of the server
+  const took = Number(/dur=([\d.]+)/.exec(response.headers.get("server-timing"))?.[1] ?? 0);
+  Object.defineProperty(answer, "took", { value: took }); // ms of the server: to be read, no part of the answer
   return answer;
 }
 

@@ -42,7 +42,7 @@ const here = (game) => game.history.at(-1);
 /** Add a click; `way` is the link taken, or {kind} for the blocks before and after and for a step back. */
 function step(game, to, way) {
   const seen = pages(game.start, game.steps).some((place) => place.node === to.node);
-  game.steps.push({ from: here(game), to, kind: way.kind, link: way.text ?? "", seen });
+  game.steps.push({ at: here(game), to, kind: way.kind, link: way.text ?? "", seen });
   if (way.kind === "back") game.history.pop();
   else game.history.push(to);
 }

@@ -23,6 +23,7 @@ import { how, line, pages } from "./trail.js";
 const READ = 1500,
   DECIDE = 1200; // ms at speed 1: to see the page and what was weighed; to see what was clicked
 const SPEEDS = [0.5, 1, 2, 4];
+const BESIDE = { prev: "before", next: "after", back: "back" }; // ways that have no words
 
 /**
  * A player over a walk {start, goal, sentence, steps, over, optimum}: `feed` adds to it as it comes in.
@@ -222,7 +223,7 @@ export function player({ asked, say, onmove, oncancel }) {
     if (click) block(click.to.node).catch(() => {});
   }
 
-  const isGoal = (place) => place.node === (walk.goal ?? (walk.over ? walk.end?.best : null))?.node;
+  const isGoal = (place) => place.node === (walk.goal ?? (walk.over ? walk.end?.closest?.place : null))?.node;
 
   /** Light up the link that was clicked, on the page and among the links weighed. */
   function decide(click) {
@@ -277,11 +278,10 @@ export function player({ asked, say, onmove, oncancel }) {
           "span",
           { class: "what" },
           label(choice),
-          choice.kind === "prev" || choice.kind === "next"
-            ? h("span", { class: "tag" }, choice.kind === "prev" ? "before" : "after")
-            : null,
+          choice.kind in BESIDE ? h("span", { class: "tag" }, BESIDE[choice.kind]) : null,
           choice.seen ? h("span", { class: "tag" }, "seen") : null,
           choice.taken ? h("span", { class: "unseen" }, "(clicked)") : null,
+          choice.towards ? h("span", { class: "soft towards" }, "on the way to ", bdi(choice.towards)) : null,
         ),
         h("span", { class: "chance" }, percent(choice.probability)),
         h("span", { class: "track", "aria-hidden": "true" }, fill),
@@ -290,10 +290,9 @@ export function player({ asked, say, onmove, oncancel }) {
     fill(
       weighed,
       h("h3", null, "Links weighed"),
-      click.kind === "back"
-        ? h("p", { class: "soft" }, "The agent goes back to ", label(click.to), ".")
-        : null,
-      h("ol", { class: "bars" }, bars),
+      bars.length
+        ? h("ol", { class: "bars" }, bars)
+        : h("p", { class: "soft" }, "This agent does not say what it weighs."),
       click.others
         ? h(
             "p",
@@ -301,20 +300,6 @@ export function player({ asked, say, onmove, oncancel }) {
             `${count(click.others, "more link")}, ${percent(Math.max(0, rest))} together`,
           )
         : null,
-      note(click),
-    );
-  }
-
-  /** Where the look of the page is not what decided. */
-  function note(click) {
-    const taken = click.choices.find((choice) => choice.taken);
-    if (!taken || taken === click.choices[0] || click.kind === "back") return null;
-    return h(
-      "p",
-      { class: "soft more" },
-      taken.seen
-        ? "On the way back to a link that it remembers."
-        : "Not the likeliest here: what the agent remembers of other pages counts, too.",
     );
   }
 
@@ -329,7 +314,7 @@ export function player({ asked, say, onmove, oncancel }) {
         { class: "bars all", tabindex: "0", "aria-label": "Every click" },
         walk.steps.map((click, i) => {
           const share = h("span", { class: "fill" });
-          share.style.setProperty("--share", click.probability);
+          share.style.setProperty("--share", click.probability ?? 0);
           return h(
             "li",
             null,
@@ -339,7 +324,7 @@ export function player({ asked, say, onmove, oncancel }) {
               label(click.to),
               h("span", { class: "soft" }, how(click)),
             ),
-            h("span", { class: "chance" }, percent(click.probability)),
+            h("span", { class: "chance" }, click.probability === null ? "" : percent(click.probability)),
             h("span", { class: "track", "aria-hidden": "true" }, share),
           );
         }),
@@ -380,7 +365,7 @@ export function player({ asked, say, onmove, oncancel }) {
   const foundAt = () =>
     walk.end.success
       ? walk.steps.length
-      : pages(walk.start, walk.steps).findIndex((place) => place.node === walk.end.best?.node);
+      : pages(walk.start, walk.steps).findIndex((place) => place.node === walk.end.closest?.place.node);
 
   /** The end: what came of it, and beside it the shortest path. */
   function reveal() {
@@ -390,11 +375,11 @@ export function player({ asked, say, onmove, oncancel }) {
     if (success === null || success === undefined) {
       headline.replaceChildren(
         `Closest page in ${made}: `,
-        walk.end.best
+        walk.end.closest
           ? h(
               "button",
               { type: "button", class: "inline", onclick: () => seek(foundAt(), "agent") },
-              label(walk.end.best),
+              label(walk.end.closest.place),
             )
           : "none",
       );

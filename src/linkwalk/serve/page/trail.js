@@ -138,7 +138,7 @@ export function clicks(start, steps) {
       h(
         "li",
         null,
-        h("span", { class: "on" }, label(click.from)),
+        h("span", { class: "on" }, label(click.at)),
         click.sentence
           ? h(
               "p",

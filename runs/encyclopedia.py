@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 
 from linkwalk import demo
-from linkwalk.downstream.asked import Asked
+from linkwalk.downstream.dataset import Asked
 from linkwalk.downstream.measure import compare, judge
 from linkwalk.downstream.rows import ROWS
 from linkwalk.graph.store import Graph

@@ -25,13 +25,12 @@ from typing import NamedTuple
 
 from linkwalk.cli.train_reranker import Choice, train_reranker
 from linkwalk.device import choose_device
-from linkwalk.downstream.align import comparable, page_disjoint
-from linkwalk.downstream.asked import plain
-from linkwalk.downstream.fever import read_claims
-from linkwalk.downstream.fever_claims import NOT_ENOUGH, read_claim_file
+from linkwalk.downstream.benchmark import align, page_disjoint
+from linkwalk.downstream.dataset import plain
+from linkwalk.downstream.fever import NOT_ENOUGH, Fever, sentences_of
 from linkwalk.downstream.lists import (
     MineConfig,
-    Sentence,
+    Titled,
     Wanted,
     mine_lists,
     unlike,
@@ -40,7 +39,8 @@ from linkwalk.downstream.lists import (
     wanted_questions,
     write_lists,
 )
-from linkwalk.downstream.nq import read_questions
+from linkwalk.downstream.nq import NaturalQuestions
+from linkwalk.downstream.sentences import comparable
 from linkwalk.downstream.train_cross import Ranked
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
@@ -66,23 +66,23 @@ class Kept(NamedTuple):
     @classmethod
     def of(cls, data: Path, graph: Graph) -> "Kept":
         """The kept half of the claims, and all of dev's."""
-        _, kept = page_disjoint(read_claims(data / CLAIMS, graph, level="page").asked, graph)
+        _, kept = page_disjoint(align(Fever(), data / CLAIMS, graph, level="page").asked, graph)
         ids = {one.id for one in kept}
-        claims = [claim for claim in read_claim_file(data / CLAIMS)[0] if claim.id in ids]
-        claims += read_claim_file(data / DEV)[0]
+        claims = [claim for claim in Fever().read(data / CLAIMS, []) if claim.id in ids]
+        claims += Fever().read(data / DEV, [])
         titles = {graph.title(node) for one in kept for nodes in one.gold for node in nodes}
         names = sorted({re.sub(r" \(.*\)$", "", title) for title in titles}, key=len, reverse=True)
         return cls(
             {plain(claim.text) for claim in claims},
-            {comparable(claim.sentence) for claim in claims if claim.sentence},
+            {comparable(one.text) for claim in claims for one in sentences_of(claim) if one.text},
             re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b"),
         )
 
 
-def read_rows(path: Path, kept: Kept) -> tuple[dict[str, list[Sentence]], list[Sentence]]:
+def read_rows(path: Path, kept: Kept) -> tuple[dict[str, list[Titled]], list[Titled]]:
     """Claims with their sentences, and all sentences that negatives can be; without anything that is kept."""
-    evidence: dict[str, list[Sentence]] = {}
-    pool: dict[Sentence, None] = {}
+    evidence: dict[str, list[Titled]] = {}
+    pool: dict[Titled, None] = {}
     with lzma.open(path, "rt", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if comparable(row["sentence"]) in kept.sentences:
@@ -96,7 +96,7 @@ def read_rows(path: Path, kept: Kept) -> tuple[dict[str, list[Sentence]], list[S
     return evidence, sorted(pool)
 
 
-def neighbours(queries: Sequence[str], pool: Sequence[Sentence]) -> Iterator[list[Sentence]]:
+def neighbours(queries: Sequence[str], pool: Sequence[Titled]) -> Iterator[list[Titled]]:
     """For each query the sentences nearest by TF-IDF, the nearest first."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -156,7 +156,9 @@ def main() -> None:
     write("fever", mine_lists(schools, bm25, claims.wanted[:limit], closed=claims.closed, progress=progress))
     rows = data / SENTENCES
     write("sentences", without_titles(rows, kept, schools, bm25, claims.closed, progress, limit))
-    never = {plain(one.text) for one in read_questions(data / NOT_THESE, schools, scan=False).asked}
+    never = {
+        plain(one.text) for one in align(NaturalQuestions(), data / NOT_THESE, schools, scan=False).asked
+    }
     for number, wiki in enumerate(asked.wikis):
         graph = Graph.open(wiki)
         found = wanted_questions(data / QUESTIONS, graph).wanted

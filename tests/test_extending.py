@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from linkwalk.cli import main
+from linkwalk.downstream.benchmark import read_benchmark
 from linkwalk.graph.store import Graph
 from tests.conftest import graph_files, prose
 
@@ -73,3 +74,59 @@ def test_a_source(folder: Path) -> None:
     assert linkwalk("build", "notes", "-o", "again", *options, "--workers", "2") == 0
     assert graph_files(folder / "again") == graph_files(folder / "wiki")
     assert linkwalk("build", "notes", "-o", "again") == 2  # what a graph says of its source runs nothing
+
+
+def test_a_data_set(folder: Path, encyclopedia: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    quiz = folder / "quiz.tsv"
+    rows = [
+        "How many hearts has an octopus?\tthree\tOctopus",
+        "Which metal is in its blood?\tcopper\tOctopus",
+        "no answer",
+        "Who?\tnobody at all\tOctopus",
+        "What?\tthree\tNowhere",
+    ]
+    quiz.write_text("\n".join(rows), "utf-8")
+
+    def score(*options: str) -> tuple[object, str, str]:
+        given = ("--navigation", "none", "--rerank", "tfidf", *options)
+        with pytest.raises(SystemExit) as leave:
+            main(["score", "quiz:Quiz", str(encyclopedia), str(quiz), *given])
+        return leave.value.code, *capsys.readouterr()
+
+    code, out, err = score("--json")
+    found = json.loads(out)
+    assert (code, found["benchmark"], found["measure"]) == (0, "quiz:Quiz", "gold block")
+    assert (found["asked"], found["damaged"], found["alignment"]["questions"]) == (2, 1, 4)
+    assert found["alignment"]["unmatched"] == {
+        "no block of the article has an answer": 1,
+        "title not in the wiki": 1,
+    }
+    assert found["results"][0]["metrics"]["questions"] == 2
+    assert "line 3: has 1 cells, not three" in err
+    code, out, _ = score("-q")
+    assert (code, "the quiz: quiz.tsv" in out, "passages matched  2 of 4 (50.0 %)" in out) == (0, True, True)
+
+    graph = Graph.open(encyclopedia)
+    asked = read_benchmark(sys.modules["quiz"].Quiz(), quiz, graph).judged
+    for one, answer in zip(asked, ("three", "copper"), strict=True):
+        blocks = graph.article_blocks(graph.article("Octopus") or 0).tolist()
+        assert {frozenset((n,)) for n in blocks if answer in graph.texts[n].lower().split()} <= set(one.gold)
+        assert set(one.gold) <= {frozenset((n,)) for n in blocks if answer in graph.texts[n].lower()}
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("quiz:Quizz", "quiz has no Quizz"),
+        ("quiz:csv", "is no data set: it needs a name and read(path, damage)"),
+        ("nothing_there:Quiz", "no module named 'nothing_there'"),
+        ("quiz.Quiz", "choose one of fever, nq, multihop, or your own as package.module:Name"),
+    ],
+)
+def test_what_is_no_data_set(
+    folder: Path, encyclopedia: Path, capsys: pytest.CaptureFixture[str], name: str, message: str
+) -> None:
+    with pytest.raises(SystemExit) as leave:
+        main(["score", name, str(encyclopedia), str(folder / "missing.tsv")])
+    err = capsys.readouterr().err
+    assert (leave.value.code, message in err, len(err.splitlines())) == (2, True, 1), err

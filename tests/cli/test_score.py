@@ -3,6 +3,7 @@
 import json
 import random
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,11 @@ from typing import Any
 import pytest
 
 from linkwalk import demo
-from linkwalk.downstream.fever import read_claims
 from linkwalk.downstream.fever_score import read_predictions, score
 from linkwalk.graph.store import Graph
 from linkwalk.sources.build import build
 from tests.cli.conftest import Ran
+from tests.downstream.reading import read_claims
 
 Run = Callable[..., Ran]
 FEVER = Path(__file__).parents[1] / "downstream" / "fixtures" / "fever"
@@ -273,6 +274,25 @@ def test_multihop_counts_questions_with_everything_found(
     assert "paragraphs matched  4 of 4" in run("score", "multihop", encyclopedia, file, *PLAIN).out
 
 
+def test_a_file_is_opened_once(encyclopedia: Path, tmp_path: Path, run: Run) -> None:
+    """Claims are read, aligned, halved and scored by FEVER's own measures; a question's file, too, is read once."""
+    claims = tmp_path / "once.jsonl"
+    claims.write_bytes(CLAIMS.read_bytes())
+    questions = write(tmp_path / "questions.jsonl", [{"question": "who?", "answer": ["copper"]}])
+    opened: list[str] = []
+    watching = True
+
+    def hook(event: str, given: tuple[object, ...]) -> None:
+        if watching and event == "open":
+            opened.append(str(given[0]))
+
+    sys.addaudithook(hook)  # it stays as long as the process, and is told to look away
+    ran = run("score", "fever", encyclopedia, claims, "--wiki-pages", PAGES, "--part", "kept", *PLAIN)
+    assert ran.status == run("score", "nq", encyclopedia, questions, *PLAIN).status == 0
+    watching = False
+    assert (opened.count(str(claims)), opened.count(str(questions))) == (1, 1)
+
+
 def test_halves_share_no_page(encyclopedia: Path, tmp_path: Path, run: Run) -> None:
     ids: dict[str, set[str]] = {}
     pages: dict[str, set[str]] = {}
@@ -374,7 +394,10 @@ def test_table5(encyclopedia: Path, tmp_path: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["trivia", "{wiki}", "{claims}"], "no benchmark named 'trivia': choose one of fever, nq, multihop"),
+        (
+            ["trivia", "{wiki}", "{claims}"],
+            "no data set named 'trivia': choose one of fever, nq, multihop, or",
+        ),
         (["nq", "{wiki}", "{claims}"], "holds FEVER, not Natural Questions: `linkwalk score fever` reads it"),
         (["multihop", "{wiki}", "{claims}"], "`linkwalk score fever` reads it"),
         (["fever", "{wiki}", "{open}"], "`linkwalk score nq` reads it"),
@@ -393,7 +416,7 @@ def test_table5(encyclopedia: Path, tmp_path: Path, run: Run) -> None:
         (["fever", "{wiki}", "{claims}", "--level", "page", "--part", "half"], "no part named 'half'"),
         (["fever", "{wiki}", "{far}", "--level", "page"], "page not in the wiki (1); give a wiki that holds"),
         (["fever", "{wiki}", "{claims}", "--level", "page", "--wiki-pages", "{tmp}"], "choose one of them"),
-        (["nq", "{wiki}", "{open}", "--level", "page"], "belong to FEVER"),
+        (["nq", "{wiki}", "{open}", "--level", "page"], "level page belongs to FEVER"),
         (["nq", "{wiki}", "{open}", "--submission", "x"], "--submission is for FEVER"),
         (["nq", "{wiki}", "{open}", "--rows"], "leave the options that choose one away"),
         (["nq", "{wiki}", "{open}", "--save", "{tmp}/none/x"], "is no folder: make it first"),

@@ -9,17 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
-from linkwalk.downstream.align import (
-    as_pages,
+from linkwalk.downstream.benchmark import as_pages, page_disjoint
+from linkwalk.downstream.dataset import Asked
+from linkwalk.downstream.sentences import (
     combine,
     comparable,
     group_of,
     match_blocks,
     nearest_sentences,
-    page_disjoint,
     smallest,
 )
-from linkwalk.downstream.asked import Asked
 from linkwalk.embed.text import goal_sentences
 from linkwalk.graph.store import Graph
 

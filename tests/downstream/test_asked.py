@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from linkwalk.downstream.asked import Asked, holds, plain, sought
+from linkwalk.downstream.dataset import Asked, holds, plain, sought
 from tests.conftest import Maker, P
 
 

@@ -7,7 +7,7 @@ from statistics import mean, median
 import numpy as np
 import pytest
 
-from linkwalk.downstream.asked import Asked
+from linkwalk.downstream.dataset import Asked
 from linkwalk.downstream.distances import NOT_MEASURED, Spread, plot_distances, start_distances
 from linkwalk.errors import InputError
 from linkwalk.graph.store import LINK, Graph

@@ -16,10 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import linkwalk.downstream
-from linkwalk.downstream.align import as_pages
-from linkwalk.downstream.asked import Asked
-from linkwalk.downstream.fever import read_claims, sweep
-from linkwalk.downstream.fever_claims import read_claim_file
+from linkwalk.downstream.benchmark import as_pages
+from linkwalk.downstream.dataset import Asked
 from linkwalk.downstream.fever_score import read_predictions, score
 from linkwalk.downstream.fever_submission import Submitted, sentence_ids, write_submission
 from linkwalk.downstream.wiki_pages import WikiPages, match_title, names_of, page_title, split_lines
@@ -28,6 +26,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.navigate import open_baseline
 from linkwalk.retrieve import Bm25, FindConfig, Finder, index
 from linkwalk.retrieve.finder import NAVIGATION
+from tests.downstream.reading import read_claim_file, read_claims
 
 HERE = Path(__file__).parent / "fixtures" / "fever"
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -171,15 +170,13 @@ def test_every_block_at_the_threshold_is_an_alternative(graph: Graph, tmp_path: 
         "evidence_sentence": sentence,
     }
     path = write(tmp_path / "a.jsonl", [record])
-    rows = sweep(path, graph, thresholds=[20, 60, 99])
-    assert [row["blocks per sentence"] for row in rows] == sorted(
-        (row["blocks per sentence"] for row in rows), reverse=True
-    )
-    assert rows[0]["blocks per sentence"] > 1
-    for row in rows:
-        benchmark = read_claims(path, graph, threshold=row["threshold"])
-        assert len(benchmark.asked[0].gold) == row["blocks per sentence"]
-        assert len(benchmark.asked) == row["claims asked"] == row["matched"]
+    aligned = [read_claims(path, graph, threshold=threshold) for threshold in (20, 60, 99)]
+    counts = [one.report["sentences"]["blocks per sentence"] for one in aligned]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > 1
+    for one, count in zip(aligned, counts, strict=True):
+        assert len(one.asked[0].gold) == count
+        assert len(one.asked) == one.report["sentences"]["matched"] == 1
 
 
 def test_files_without_labels_are_read_and_nothing_is_asked(graph: Graph) -> None:
@@ -248,7 +245,7 @@ def test_no_record_breaks_the_reader(
 
 def test_a_file_of_something_else_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no claim of FEVER's: line 1 has no text as claim; give a file"):
-        read_claim_file(write(tmp_path / "other.jsonl", [{"question": "Who?"}]))
+        read_claim_file(write(tmp_path / "other.jsonl", [{"topic": "Who?"}]))
 
 
 def test_evidence_that_names_no_page_cannot_be_found(graph: Graph, tmp_path: Path) -> None:

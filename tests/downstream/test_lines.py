@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkwalk.downstream import lines
-from linkwalk.downstream.lines import Damage, kind_of, open_packed, read_records, stream_records, text_lines
+from linkwalk.downstream.lines import BadLine, kind_of, open_packed, read_records, stream_records, text_lines
 from linkwalk.errors import InputError
 from tests.conftest import pack
 
@@ -45,8 +45,8 @@ def test_damaged_lines_are_located_and_the_rest_is_kept(tmp_path: Path) -> None:
     records, damage = read_records(path)
     assert records == [(1, {"a": 1}), (8, {"a": 2})]
     assert [d.line for d in damage] == [3, 4, 5, 6, 7]
-    assert damage[0] == Damage(3, "no JSON (Expecting value)")
-    assert damage[1] == Damage(4, "no object but list")
+    assert damage[0] == BadLine(3, "no JSON (Expecting value)")
+    assert damage[1] == BadLine(4, "no object but list")
 
 
 def test_values_of_an_array_that_are_no_objects_are_located(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_values_of_an_array_that_are_no_objects_are_located(tmp_path: Path) -> N
     path.write_text('[{"a": 1}, 12345, "b", {"a": 2}]')
     records, damage = read_records(path)
     assert records == [(1, {"a": 1}), (4, {"a": 2})]
-    assert damage == [Damage(2, "no object but int"), Damage(3, "no object but str")]
+    assert damage == [BadLine(2, "no object but int"), BadLine(3, "no object but str")]
 
 
 @pytest.mark.parametrize(
@@ -156,8 +156,8 @@ def test_an_array_is_streamed(tmp_path: Path) -> None:
 
 
 def test_kinds_of_benchmarks() -> None:
-    assert kind_of({"id": 1, "claim": "c", "label": "SUPPORTS"}) == "FEVER claims"
-    assert kind_of({"question": "q", "supporting_facts": []}) == "multi-hop questions"
-    assert kind_of({"question": "q", "paragraphs": []}) == "multi-hop questions"
-    assert kind_of({"question": "q", "positive_ctxs": []}) == "Natural Questions"
+    assert kind_of({"id": 1, "claim": "c", "label": "SUPPORTS"}) == "fever"
+    assert kind_of({"question": "q", "supporting_facts": []}) == "multihop"
+    assert kind_of({"question": "q", "paragraphs": []}) == "multihop"
+    assert kind_of({"question": "q", "positive_ctxs": []}) == "nq"
     assert kind_of({"title": "t"}) is None

@@ -9,9 +9,8 @@ import pytest
 from rapidfuzz import fuzz
 
 from linkwalk import demo
-from linkwalk.downstream.align import comparable, page_disjoint
-from linkwalk.downstream.asked import holds, plain, sought
-from linkwalk.downstream.fever import read_claims
+from linkwalk.downstream.benchmark import page_disjoint
+from linkwalk.downstream.dataset import holds, plain, sought
 from linkwalk.downstream.lists import (
     MineConfig,
     Wanted,
@@ -24,11 +23,13 @@ from linkwalk.downstream.lists import (
     wanted_questions,
     write_lists,
 )
+from linkwalk.downstream.sentences import comparable
 from linkwalk.downstream.train_cross import Ranked, read_lists
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import Bm25
+from tests.downstream.reading import read_claims
 
 FEVER = Path(__file__).parent / "fixtures" / "fever"
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkwalk.downstream.align import as_pages
-from linkwalk.downstream.asked import Asked
-from linkwalk.downstream.measure import Measured, compare, judge
+from linkwalk.downstream.benchmark import as_pages
+from linkwalk.downstream.dataset import Asked
+from linkwalk.downstream.measure import Judged, compare, judge
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import Found
 from tests.conftest import Maker, P, prose
@@ -58,10 +58,10 @@ def test_pages_count_once_however_many_blocks_are_found(graph: Graph) -> None:
     assert judge(graph, asked, answers, counts_as=as_pages).recall.tolist() == [[0, 1, 1, 1, 1]]
 
 
-def measured(recall: list[float], groups: list[str] | None = None) -> Measured:
+def measured(recall: list[float], groups: list[str] | None = None) -> Judged:
     column = np.array(recall, np.float64)
     groups = groups or ["all"] * len(recall)
-    return Measured(np.repeat(column[:, None], 5, 1), column, np.ones(len(recall)), tuple(groups))
+    return Judged(np.repeat(column[:, None], 5, 1), column, np.ones(len(recall)), tuple(groups))
 
 
 def test_the_interval_of_a_difference_is_paired() -> None:

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from linkwalk.downstream.asked import Asked
-from linkwalk.downstream.multihop import connections, read_multihop, write_wiki
+from linkwalk.downstream.dataset import Asked
+from linkwalk.downstream.multihop import connections, write_wiki
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.shard import ExtractConfig
 from tests.conftest import prose
+from tests.downstream.reading import read_multihop
 
 ARCHIVE = Path(__file__).parents[3] / "shared" / "data" / "multihop-qa.tar.xz"
 RIVER = [
@@ -136,6 +137,18 @@ def test_gold_of_musique(tmp_path: Path) -> None:
     assert report["paragraphs"]["with_several_blocks"] == 1
 
 
+def test_alternatives_that_are_not_kept_are_counted(tmp_path: Path) -> None:
+    """Two paragraphs of 17 blocks, of which any will do, are 289 ways to have both; short ones are one."""
+    records = hotpot()
+    long = [["Long fair", [prose(1700, 3)]], ["Hexby", [prose(1700, 4)]]]
+    facts = [["Long fair", 5], ["Hexby", 5]]  # beyond the end: no sentence is marked
+    records.append(hotpot()[0] | {"_id": "h3", "context": long, "supporting_facts": facts})
+    path, graph = wiki(tmp_path, records)
+    asked, report, _ = read_multihop(path, graph)
+    assert [len(one.gold) for one in asked] == [1, 1, 256]
+    assert report["more_alternatives_than_kept"] == 1
+
+
 def test_the_columns_of_other_editions_say_the_same(tmp_path: Path) -> None:
     path, graph = wiki(tmp_path, hotpot())
     expected = read_multihop(path, graph).asked
@@ -209,9 +222,9 @@ def test_damaged_questions_are_located(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ({"id": 1, "claim": "c", "evidence": []}, "holds FEVER claims, not multi-hop questions"),
+        ({"id": 1, "claim": "c", "evidence": []}, "holds FEVER, not multi-hop questions"),
         ({"question": "q", "answers": ["a"], "positive_ctxs": []}, "holds Natural Questions, not"),
-        ({"question": "q", "answer": "a", "type": "bridge"}, "holds questions and their answers alone, not"),
+        ({"question": "q", "answer": "a", "type": "bridge"}, "holds Natural Questions, not"),
         (
             {"title": "t", "text": "x"},
             "holds no multi-hop questions with their paragraphs: object 1 has no 'context'",

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from linkwalk.downstream.align import page_disjoint
-from linkwalk.downstream.asked import holds
-from linkwalk.downstream.fever import read_claims
+from linkwalk.downstream.benchmark import page_disjoint
+from linkwalk.downstream.dataset import holds
 from linkwalk.downstream.pairs import DEPTH, STARTS, read_pairs
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import Bm25
+from tests.downstream.reading import read_claims
 from tests.downstream.test_lists import QUESTIONS, bm25, claims, graph, wiki, write
 
 __all__ = ["bm25", "claims", "graph", "wiki"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from linkwalk.downstream.asked import Asked
+from linkwalk.downstream.dataset import Asked
 from linkwalk.embed import Embeddings
 from linkwalk.navigate import unit_rows
 from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines

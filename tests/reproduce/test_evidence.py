@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from linkwalk.downstream.measure import Measured
+from linkwalk.downstream.measure import Judged
 from linkwalk.downstream.rows import ROWS
 from linkwalk.downstream.scored import Scored
 from linkwalk.errors import InputError
@@ -14,7 +14,7 @@ from linkwalk.reproduce.evidence import TABLES, gains, notes, table_json, table_
 def scored(recall: float, fever: bool = False) -> Scored:
     """Ten questions, of which a share is found at any depth."""
     hits = (np.arange(10) < 10 * recall).astype(float)
-    measured = Measured(np.repeat(hits[:, None], 5, 1), hits, np.full(10, 20.0), ("all",) * 10)
+    measured = Judged(np.repeat(hits[:, None], 5, 1), hits, np.full(10, 20.0), ("all",) * 10)
     figures = {"precision": 0.5, "recall": recall, "f1": 0.4}
     own = {"all": figures, "thresholded": {"kept": {**figures, "precision": 0.9}}}
     return Scored(measured=measured, fever=own if fever else None, submitted=[])

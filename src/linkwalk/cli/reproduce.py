@@ -11,7 +11,7 @@ from linkwalk.cli.agents import NAMES, Budget, EmbeddingsName, Seed
 from linkwalk.cli.output import Json, Quiet, print_columns, print_json
 from linkwalk.cli.reproduce_evidence import evidence_table
 from linkwalk.cli.reproduce_traces import asked_traces, goal_traces
-from linkwalk.cli.score import Level, WikiPages
+from linkwalk.cli.score import Level, WikiPagesOption
 from linkwalk.demo import POLICY
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def reproduce(
             help="FEVER's claims (table5), Natural Questions (table6); either, or multi-hop questions (traces).",
         ),
     ] = None,
-    wiki_pages: WikiPages = None,
+    wiki_pages: WikiPagesOption = None,
     level: Level = "block",
     candidates: retrieval.Candidates = 20,
     rerank: retrieval.Rerank = None,

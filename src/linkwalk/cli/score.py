@@ -26,7 +26,7 @@ _DAMAGE_SHOWN = 5
 _STARTS = 10
 """Of BM25, for distances."""
 
-WikiPages = Annotated[
+WikiPagesOption = Annotated[
     Path | None,
     typer.Option(
         "--wiki-pages",
@@ -45,7 +45,13 @@ Level = Annotated[
 
 
 def score(
-    benchmark: Annotated[str, typer.Argument(metavar="BENCHMARK", help="fever, nq or multihop.")],
+    benchmark: Annotated[
+        str,
+        typer.Argument(
+            metavar="BENCHMARK",
+            help="fever, nq or multihop; or a data set of your own, as package.module:Name.",
+        ),
+    ],
     wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace, indexed and embedded.")],
     file: Annotated[
         Path,
@@ -55,7 +61,7 @@ def score(
             "of HotpotQA, 2WikiMultihopQA or MuSiQue.",
         ),
     ],
-    wiki_pages: WikiPages = None,
+    wiki_pages: WikiPagesOption = None,
     level: Level = "block",
     threshold: Annotated[
         float,
@@ -199,7 +205,7 @@ def score(
         return
     print_scores(questions, graph, scored, asked, chosen, names, outcome)
     if away is not None:
-        print_distances(away, benchmark)
+        print_distances(away, questions.paper_distance)
     for path in (save, submission):
         if path is not None:
             print(f"\nwritten: {path}")
@@ -242,7 +248,7 @@ def run(
 ) -> "tuple[Outcome, dict[str, str]]":
     """Ask everything in the one way asked for, or in all of ``rows``; and who ranks in each."""
     from linkwalk.downstream.asking import ask
-    from linkwalk.downstream.evidence_score import SENTENCES
+    from linkwalk.downstream.fever_submission import SENTENCES
     from linkwalk.downstream.shared import Find
 
     find: Find
@@ -317,13 +323,12 @@ def results_json(
 
 
 def _distances(wiki: Path, graph: "Graph", questions: "Questions", folder: Path) -> "Distances":
-    from linkwalk.downstream.benchmark import NAMES
-    from linkwalk.downstream.distances import PAPER_MEANS, plot_distances, start_distances
+    from linkwalk.downstream.distances import plot_distances, start_distances
     from linkwalk.retrieve import Bm25
 
     texts = [one.text for one in questions.judged]
     found = Bm25.open(wiki, graph).search_many(texts, _STARTS)
     away = start_distances(graph, [nodes for nodes, _ in found], questions.judged)
-    title = f"{NAMES[questions.kind]} on {graph.snapshot}"
-    plot_distances(away, folder / f"distances_{questions.kind}.png", title, PAPER_MEANS.get(questions.kind))
+    title = f"{questions.data.name} on {graph.snapshot}"
+    plot_distances(away, folder / f"distances_{questions.kind}.png", title, questions.paper_distance)
     return away

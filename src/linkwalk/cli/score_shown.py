@@ -52,13 +52,11 @@ def _cross(names: dict[str, str]) -> str:
 
 def headline(questions: "Questions", graph: "Graph") -> str:
     """What was asked of which wiki, in a line."""
-    from linkwalk.downstream.benchmark import NAMES
-
     part = "" if questions.part == "all" else f", the half {questions.part!r}"
     first = f", the first {questions.limit:,} alone" if questions.limit else ""
     judged = "" if len(questions.judged) == len(questions.texts) else f", {len(questions.judged):,} judged"
     return (
-        f"{NAMES[questions.kind]}: {questions.file.name} on {graph.snapshot}: "
+        f"{questions.data.name}: {questions.file.name} on {graph.snapshot}: "
         f"{len(questions.texts):,} asked{judged}{part}{first}"
     )
 
@@ -66,40 +64,34 @@ def headline(questions: "Questions", graph: "Graph") -> str:
 def alignment(questions: "Questions") -> list[tuple[str, str]]:
     """How much of the file the wiki holds, beside what the paper matched (app. C)."""
     report, lines = questions.report, []
-    if questions.kind == "fever":
-        articles, sentences = report["articles"], report.get("sentences")
-        lines.append(("articles matched", _matched(articles["matched"], articles["named"], 99.5)))
-        if sentences:
-            within = sentences["rate within articles in the wiki"]
-            extra = f"; {100 * within:.1f} % of those of matched articles" if within is not None else ""
-            lines.append(
-                ("sentences matched", _matched(sentences["matched"], sentences["named"], 93.1) + extra)
-            )
-            lines.append(("threshold", f"{sentences['threshold']:g}"))
-        lost = report["left out"]
-    elif questions.kind == "nq":
-        if "articles" in report:
-            articles, passages = report["articles"], report["passages"]
-            lines.append(("articles matched", _matched(articles["matched"], articles["of"], 100.0)))
-            lines.append(("passages matched", _matched(passages["matched"], passages["of"], 99.3)))
-        else:
-            able = report["answerable"]
-            lines.append(("answerable", _matched(able["matched"], able["of"])))
-        lost = report.get("unmatched", {})
-    else:
-        paragraphs = report["paragraphs"]
-        lines.append(("paragraphs matched", _matched(paragraphs["matched"], paragraphs["supporting"])))
-        lost = report["unmatched"]
-    if lost:
+    for what in ("articles", "sentences", "passages", "paragraphs", "answerable"):
+        if own := report.get(what):
+            name = what if what == "answerable" else f"{what} matched"
+            lines.append((name, _matched(own)))
+    if "sentences" in report:
+        lines.append(("threshold", f"{report['sentences']['threshold']:g}"))
+    if lost := report.get("left out") or report.get("unmatched"):
         lines.append(("left out", ", ".join(f"{count:,} {name}" for name, count in lost.items())))
+    if cut := report.get("more_alternatives_than_kept"):
+        lines.append(("cut", f"{cut:,} with more alternatives than are kept: their recall is at least this"))
     if questions.damage:
         lines.append(("damaged", f"{len(questions.damage):,} (see standard error)"))
     return lines
 
 
-def _matched(part: int, whole: int, paper: float | None = None) -> str:
+def _matched(own: dict[str, Any]) -> str:
+    """How many of how many; of sentences also of those whose article is here."""
+    part = own["matched"]
+    whole = next(own[key] for key in ("of", "named", "supporting") if key in own)
     rate = f"{100 * part / whole:.1f} %" if whole else "none"
-    return f"{part:,} of {whole:,} ({rate}{f'; the paper {paper:g} %' if paper else ''})"
+    paper = own.get("paper")
+    if paper is not None and paper <= 1:  # a share, as FEVER's rates are
+        paper = round(100 * paper, 1)
+    within = own.get("rate within articles in the wiki")
+    return (
+        f"{part:,} of {whole:,} ({rate}{f'; the paper {paper:g} %' if paper else ''})"
+        f"{f'; {100 * within:.1f} % of those of matched articles' if within is not None else ''}"
+    )
 
 
 def _percent(value: float) -> str:
@@ -214,10 +206,8 @@ def _print_fever(scored: "dict[str, Scored]") -> None:
     )
 
 
-def print_distances(away: "Distances", kind: str) -> None:
+def print_distances(away: "Distances", paper_mean: float | None) -> None:
     """How far the evidence is from where BM25 begins, in a line."""
-    from linkwalk.downstream.distances import PAPER_MEANS
-
     every = away.groups["all"]
     means = {top: own.mean for top, own in every.items()}
     told = ", ".join(
@@ -225,5 +215,5 @@ def print_distances(away: "Distances", kind: str) -> None:
         for top, mean in means.items()
         if mean is not None
     )
-    paper = f" (the paper: {PAPER_MEANS[kind]:g})" if kind in PAPER_MEANS else ""
+    paper = f" (the paper: {paper_mean:g})" if paper_mean is not None else ""
     print(f"\n  links from BM25's blocks to the evidence, on average: {told or 'none leads there'}{paper}")

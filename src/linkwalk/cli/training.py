@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from linkwalk.downstream.lines import Damage
+    from linkwalk.downstream.lines import BadLine
     from linkwalk.progress import Progress
 
 LOWER = "the training has run away, its weights are no longer numbers: lower it with --set learning_rate=..."
@@ -79,7 +79,7 @@ def up_to_date(name: str, made_of: str) -> str:
     return f"{name} is up to date: the same {made_of} made it (--force trains it again)"
 
 
-def warn_of_damage(path: Path, damage: "Sequence[Damage]", progress: "Progress") -> None:
+def warn_of_damage(path: Path, damage: "Sequence[BadLine]", progress: "Progress") -> None:
     """Say how many lines of a file could not be used, and which is the first."""
     if damage:
         progress.warn(

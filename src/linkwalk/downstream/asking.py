@@ -17,7 +17,7 @@ PIECE = 64
 """Questions at a time: enough to share work among, few enough to show that it goes on."""
 
 
-class Sentences(NamedTuple):
+class FoundSentences(NamedTuple):
     """What was found for one question, the best first; numbers, since many ways find the same sentences."""
 
     numbers: Int32s
@@ -26,17 +26,17 @@ class Sentences(NamedTuple):
 
 
 @dataclass
-class Answers:
+class WayAnswers:
     """What one way found, question by question; without the click paths, of which there are many."""
 
     found: list[Found] = field(default_factory=list)
-    sentences: list[Sentences] = field(default_factory=list)
+    sentences: list[FoundSentences] = field(default_factory=list)
 
 
 class Outcome(NamedTuple):
     """All answers, and how long they took."""
 
-    answers: dict[str, Answers]
+    answers: dict[str, WayAnswers]
     sentences: list[tuple[str, str]]
     """Every sentence among the answers, once: its article's title, and its text."""
     seconds: float
@@ -52,19 +52,19 @@ def ask(
 ) -> Outcome:
     """Ask everything, and keep so many sentences for each question."""
     progress = progress or Progress(quiet=True)
-    answers: dict[str, Answers] = {}
+    answers: dict[str, WayAnswers] = {}
     numbers: dict[tuple[str, str], int] = {}
     began = time.monotonic()
     with progress.stage("ask", len(texts), "questions") as stage:
         for at in range(0, len(texts), piece):
             some = texts[at : at + piece]
             for name, found in find(some, sentences).items():
-                own = answers.setdefault(name, Answers())
+                own = answers.setdefault(name, WayAnswers())
                 for one in found:
                     keys = [(e.title, e.sentence) for e in one.evidence]
                     named = [numbers.setdefault(key, len(numbers)) for key in keys]
                     scores = np.array([e.score for e in one.evidence], np.float32)
-                    own.sentences.append(Sentences(np.array(named, np.int32), scores))
+                    own.sentences.append(FoundSentences(np.array(named, np.int32), scores))
                 own.found += [replace(one, evidence=()) for one in found]
             stage.advance(len(some))
     return Outcome(answers, list(numbers), time.monotonic() - began)

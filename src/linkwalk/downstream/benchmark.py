@@ -1,30 +1,38 @@
-"""A benchmark's file made ready to be asked: read, aligned, cut to a half or to its first lines."""
+"""A file made ready to be asked: read by its data set, aligned with a wiki, cut to a half or to its first lines."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from hashlib import md5
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from linkwalk.downstream.align import THRESHOLD, as_pages, page_disjoint
-from linkwalk.downstream.asked import Asked, Benchmark
-from linkwalk.downstream.fever import read_claims
-from linkwalk.downstream.fever_claims import Claim, read_claim_file
-from linkwalk.downstream.lines import Damage, is_table, kind_of, stream_records
-from linkwalk.downstream.multihop import read_multihop
-from linkwalk.downstream.nq import read_questions
+from linkwalk.downstream.dataset import (
+    Aligned,
+    Asked,
+    DataSet,
+    GoldParagraph,
+    GoldPassage,
+    Question,
+    plain,
+)
+from linkwalk.downstream.fever import Fever
+from linkwalk.downstream.lines import BadLine
+from linkwalk.downstream.multihop import MultiHop
+from linkwalk.downstream.nq import NaturalQuestions
+from linkwalk.downstream.passages import align_answers, align_paragraphs, align_passages
+from linkwalk.downstream.sentences import THRESHOLD, align_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
+from linkwalk.parts import import_part, is_part
 
-KINDS = ("fever", "nq", "multihop")
-PARTS = ("all", "tuned", "kept")
-NAMES = {"fever": "FEVER", "nq": "Natural Questions", "multihop": "multi-hop questions"}
-FILES = {
-    "FEVER claims": "fever",
-    "multi-hop questions": "multihop",
-    "Natural Questions": "nq",
-    "questions and their answers alone": "nq",
+DATA_SETS: dict[str, Callable[[], DataSet]] = {
+    "fever": Fever,
+    "nq": NaturalQuestions,
+    "multihop": MultiHop,
 }
-"""What ``lines.kind_of`` sees in a file, and which benchmark reads it."""
+PARTS = ("all", "tuned", "kept")
+_T = TypeVar("_T", Asked, Question)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +40,8 @@ class Questions:
     """What is asked, in the file's order, and what of it can be judged."""
 
     kind: str
+    """A name that may be a file's."""
+    data: DataSet
     file: Path
     ids: list[str]
     texts: list[str]
@@ -40,16 +50,16 @@ class Questions:
     """Those of them whose evidence the wiki has."""
     places: list[int]
     """Where among the texts each of those is."""
-    claims: list[Claim]
+    claims: list[Question]
     """FEVER by sentence numbers: one for each text; else none."""
     tuned: frozenset[str]
     kept: frozenset[str]
-    """Ids of two halves without a common page (``align.page_disjoint``)."""
+    """Ids of two halves without a common page (``page_disjoint``)."""
     part: str
     limit: int | None
     level: str
     report: dict[str, Any]
-    damage: list[Damage]
+    damage: list[BadLine]
 
     @property
     def counts_as(self) -> Callable[[Graph, Sequence[int]], list[int]] | None:
@@ -61,9 +71,104 @@ class Questions:
         """Whether a block with the answer string will do (NQ-open)."""
         return any(one.answers and not one.gold for one in self.judged)
 
+    @property
+    def paper_distance(self) -> float | None:
+        """The paper's mean of links from BM25's first block to the evidence."""
+        return getattr(self.data, "distance", None)
+
+
+def open_data(given: str | DataSet, *, wiki_pages: Path | None = None) -> DataSet:
+    """A data set by its name, or as ``package.module:Name``, which is read with nothing given; an object as it is."""
+    data: Any = given
+    if isinstance(given, str):
+        if given in DATA_SETS:
+            data = DATA_SETS[given]()
+        elif is_part(given):
+            data = import_part(given, "data set")
+            data = data() if isinstance(data, type) else data
+        else:
+            known = ", ".join(DATA_SETS)
+            raise InputError(
+                f"no data set named {given!r}: choose one of {known}, or your own as package.module:Name"
+            )
+    if not isinstance(data, DataSet):
+        raise InputError(f"{given!r} is no data set: it needs a name and read(path, damage)")
+    if wiki_pages is None:
+        return data
+    if not isinstance(data, Fever):
+        raise InputError("wiki-pages belong to FEVER: leave them out")
+    return replace(data, wiki_pages=wiki_pages)
+
+
+def align(
+    data: DataSet,
+    path: Path,
+    graph: Graph,
+    *,
+    threshold: float = THRESHOLD,
+    level: str = "block",
+    scan: bool = True,
+) -> Aligned:
+    """A file beside a wiki: what can be asked, with the blocks that it needs, and how much did not match.
+
+    ``scan=False`` leaves out the look into all blocks that tells which questions with answers alone have one here.
+    """
+    return _align(data, path, graph, threshold, level, scan)[0]
+
+
+def _align(
+    data: DataSet, path: Path, graph: Graph, threshold: float, level: str, scan: bool = True
+) -> tuple[Aligned, Aligned, list[Question]]:
+    """A file aligned; the same by pages alone, where sentences are aligned; and claims, as they were read."""
+    damage: list[BadLine] = []
+    kind, questions = _kind_of_gold(_read(data, path, damage))
+    claims: list[Question] = []
+    if kind in (GoldPassage, GoldParagraph, str):
+        if level != "block":
+            raise InputError("level page belongs to FEVER and evidence in sentences: leave it out")
+        if kind is str:
+            found = align_answers(data.name, questions, graph, damage, scan=scan)
+        else:
+            by_kind = align_passages if kind is GoldPassage else align_paragraphs
+            found = by_kind(data.name, questions, graph, damage)
+        found = pages = found._replace(asked=_told_apart(found.asked))
+    else:
+        claims = _told_apart(list(questions))
+        if not claims:
+            why = f": line {damage[0].line} {damage[0].reason}" if damage else ""
+            raise InputError(f"{path} holds no questions with answers{why}")
+        found = align_sentences(path, claims, graph, damage, threshold=threshold, level=level)
+        pages = found if level == "page" else align_sentences(path, claims, graph, damage, level="page")
+    if tell := getattr(data, "tell", None):
+        tell(found.report)
+    return found, pages, claims
+
+
+def _read(data: DataSet, path: Path, damage: list[BadLine]) -> Iterator[Question]:
+    """What a data set reads, which may be anybody's."""
+    try:
+        for one in data.read(path, damage):
+            if not isinstance(one, Question):
+                raise InputError(f"{data.name} reads {type(one).__name__}, where a Question is wanted")
+            yield one
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _kind_of_gold(questions: Iterator[Question]) -> tuple[type | None, Iterator[Question]]:
+    """What evidence questions have (``str``: answers alone), as the first that has any tells; and all of them."""
+    ahead: list[Question] = []
+    for one in questions:
+        ahead.append(one)
+        if one.evidence:
+            return type(one.evidence[0][0]), chain(ahead, questions)
+        if one.answers and not one.left_out:
+            return str, chain(ahead, questions)
+    return None, iter(ahead)
+
 
 def read_benchmark(
-    kind: str,
+    given: str | DataSet,
     path: Path,
     graph: Graph,
     *,
@@ -78,24 +183,16 @@ def read_benchmark(
 
     With ``wiki_pages`` every claim of FEVER's is asked, as the official scores want it; else those that are judged.
     """
-    if kind not in KINDS:
-        raise InputError(f"no benchmark named {kind!r}: choose one of {', '.join(KINDS)}")
+    data = open_data(given, wiki_pages=wiki_pages)
     if part not in PARTS:
         raise InputError(f"no part named {part!r}: choose one of {', '.join(PARTS)}")
-    if kind != "fever" and (wiki_pages is not None or level != "block"):
-        raise InputError("wiki-pages and level belong to FEVER: leave them out")
     if wiki_pages is not None and level == "page":
         raise InputError("level page counts pages, wiki-pages sentences: choose one of them")
-    _check_kind(kind, path)
-    found = _read(kind, path, graph, wiki_pages, threshold, level)
+    found, pages, claims = _align(data, path, graph, threshold, level)
     # Halves are made at page level, whatever is counted: so they are the same at every threshold.
-    whole = found
-    if kind == "fever" and level == "block":
-        whole = read_claims(path, graph, level="page")
-    tuned, kept = (frozenset(one.id for one in half) for half in page_disjoint(whole.asked, graph))
-    sentences = kind == "fever" and wiki_pages is not None and level == "block"
-    claims = read_claim_file(path)[0] if sentences else []
-    each = [(claim.id, claim.text) for claim in claims] or [(one.id, one.text) for one in found.asked]
+    tuned, kept = (frozenset(one.id for one in half) for half in page_disjoint(pages.asked, graph))
+    claims = claims if wiki_pages is not None else []
+    each = [(one.id, one.text) for one in claims or found.asked]
     wanted = {"all": None, "tuned": tuned, "kept": kept}[part]
     places = [i for i, (name, _) in enumerate(each) if wanted is None or name in wanted][:limit]
     at = {each[i][0]: place for place, i in enumerate(places)}
@@ -103,7 +200,8 @@ def read_benchmark(
     if not judged and not (unlabelled and at):
         raise InputError(_nothing(path, graph, found, part, limit))
     return Questions(
-        kind=kind,
+        kind=given if isinstance(given, str) and given in DATA_SETS else type(data).__name__,
+        data=data,
         file=path,
         ids=[each[i][0] for i in places],
         texts=[each[i][1] for i in places],
@@ -120,17 +218,7 @@ def read_benchmark(
     )
 
 
-def _read(
-    kind: str, path: Path, graph: Graph, wiki_pages: Path | None, threshold: float, level: str
-) -> Benchmark:
-    """By the benchmark's own reader."""
-    if kind == "fever":
-        return read_claims(path, graph, wiki_pages=wiki_pages, threshold=threshold, level=level)
-    found = read_questions(path, graph) if kind == "nq" else read_multihop(path, graph)
-    return found._replace(asked=_named(found.asked))
-
-
-def _named(asked: Sequence[Asked]) -> list[Asked]:
+def _told_apart(asked: Sequence[_T]) -> list[_T]:
     """With ids that tell them apart: questions may come twice, and each time counts."""
     seen: dict[str, int] = {}
     for one in asked:
@@ -145,18 +233,7 @@ def _named(asked: Sequence[Asked]) -> list[Asked]:
     return named
 
 
-def _check_kind(kind: str, path: Path) -> None:
-    """A file of another benchmark: say which it is."""
-    if is_table(path):
-        return
-    for _, record in stream_records(path, []):
-        own = FILES.get(kind_of(record) or "")
-        if own is not None and own != kind:
-            raise InputError(f"{path} holds {NAMES[own]}, not {NAMES[kind]}: `linkwalk score {own}` reads it")
-        return
-
-
-def _nothing(path: Path, graph: Graph, found: Benchmark, part: str, limit: int | None) -> str:
+def _nothing(path: Path, graph: Graph, found: Aligned, part: str, limit: int | None) -> str:
     """Why nothing can be asked, in one line."""
     if found.asked:
         what = f"part {part!r}" if part != "all" else "what is asked"
@@ -167,3 +244,46 @@ def _nothing(path: Path, graph: Graph, found: Benchmark, part: str, limit: int |
         f"nothing of {path} can be asked of {graph.snapshot or 'this wiki'}"
         f"{f': {why}' if why else ''}; give a wiki that holds its evidence"
     )
+
+
+def as_pages(graph: Graph, ranked: Sequence[int]) -> list[int]:
+    """Each block's article, stood for by its first block: what page recall is counted on."""
+    return [int(graph.article_node[graph.node_article[node]]) for node in ranked]
+
+
+def page_disjoint(asked: Sequence[Asked], graph: Graph, *, parts: int = 2) -> tuple[list[Asked], list[Asked]]:
+    """Split so that no article with evidence, and no text asked, is on both sides: for tuning, and kept from it.
+
+    One title in ``parts`` is kept, by a hash of its letters, so that neither the file's order nor the threshold for
+    blocks matters. What shares an article (in any alternative) or its words stays together, and is kept only if all
+    of its articles are: what is near anything that was tuned on counts as tuned on.
+    """
+    parent: dict[object, object] = {}
+
+    def root(key: object) -> object:
+        while (up := parent.setdefault(key, key)) != key:
+            parent[key] = parent[up]
+            key = up
+        return key
+
+    titles: list[set[str]] = []
+    for one in asked:
+        text = plain(one.text) or one.text
+        nodes = [node for alternative in one.gold for node in alternative]
+        titles.append({graph.title(node) for node in nodes} or {one.text})
+        for node in nodes:
+            parent[root(int(graph.node_article[node]))] = root(text)
+    roots = [root(plain(one.text) or one.text) for one in asked]
+    tuned = {
+        own for own, names in zip(roots, titles, strict=True) if not all(_kept(name, parts) for name in names)
+    }
+    return (
+        [one for own, one in zip(roots, asked, strict=True) if own in tuned],
+        [one for own, one in zip(roots, asked, strict=True) if own not in tuned],
+    )
+
+
+def _kept(title: str, parts: int) -> bool:
+    """Whether an article is kept from tuning, by a hash of its title."""
+    digest = md5(title.encode(), usedforsecurity=False).digest()
+    return int.from_bytes(digest, "big") % parts == parts - 1

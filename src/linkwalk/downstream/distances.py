@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.downstream.asked import Asked
+from linkwalk.downstream.dataset import Asked
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.lengths import histogram_median
 from linkwalk.graph.paths import UNREACHABLE, ShortestPaths
 from linkwalk.graph.store import Graph
 
-PAPER_MEANS = {"fever": 4.3, "nq": 5.1}
-"""Mean links from BM25's first block to the evidence (sec. 4.3)."""
 TOPS = (1, 5, 10)
 """From how many of BM25's blocks on: the appendix's figures, its walks, those of section 4.3."""
 NOT_MEASURED = -2

@@ -31,7 +31,7 @@ MAX_EVIDENCE = 5
 """How many submitted sentences count."""
 UNVERIFIABLE = "NOT ENOUGH INFO"
 
-Sentence = tuple[str | None, int | None]
+Cited = tuple[str | None, int | None]
 """A page's name and the number of a line; None in evidence that says that there is none."""
 
 
@@ -40,9 +40,9 @@ class Prediction:
     """A claim: what is true of it, and what was submitted."""
 
     label: str
-    evidence: tuple[tuple[Sentence, ...], ...]
+    evidence: tuple[tuple[Cited, ...], ...]
     """Groups of sentences; each group is enough when all of it is submitted."""
-    predicted_evidence: tuple[Sentence, ...]
+    predicted_evidence: tuple[Cited, ...]
     """The best first."""
     predicted_label: str = ""
     """Empty where evidence alone is retrieved, as in table 5: precision, recall and F1 do not depend on it."""
@@ -115,7 +115,7 @@ class Prediction:
     def normalised(self) -> "Prediction":
         """With accents of page names written apart from their letters (NFD), as FEVER's own pages have them."""
 
-        def named(sentences: Iterable[Sentence]) -> tuple[Sentence, ...]:
+        def named(sentences: Iterable[Cited]) -> tuple[Cited, ...]:
             return tuple((page and normalize("NFD", page), line) for page, line in sentences)
 
         return replace(
@@ -299,7 +299,7 @@ def _whole(path: Path) -> list[tuple[int, dict[str, Any]]]:
     return found.records
 
 
-def _predicted(sentence: Any) -> Sentence:
+def _predicted(sentence: Any) -> Cited:
     """A submitted sentence: a name and a number."""
     if isinstance(sentence, Sequence) and len(sentence) == 2:
         page, line = sentence
@@ -308,7 +308,7 @@ def _predicted(sentence: Any) -> Sentence:
     raise InputError(f"predicted evidence is a list of [page, line], not {sentence!r}")
 
 
-def _gold(sentence: Any) -> Sentence:
+def _gold(sentence: Any) -> Cited:
     """A sentence of evidence: two numbers of the annotation, which do not count, may stand before page and line."""
     if isinstance(sentence, Sequence) and not isinstance(sentence, str) and len(sentence) in (2, 4):
         page, line = sentence[-2:]

@@ -1,16 +1,27 @@
-"""What is found for FEVER's claims, as its scorer reads it: by the pages and sentence numbers of FEVER (app. C.1)."""
+"""FEVER by its own sentence numbers: what was found becomes a submission, and that a score (app. C.1, table 5).
+
+The way is one: sentences found -> FEVER's sentences -> submission -> score. Gold comes in at the last step alone.
+Sentences that FEVER's Wikipedia does not have (it ends with the introductions) are passed over, as the paper matches
+what was visited before it ranks. No label is predicted: as in table 5, evidence alone is scored.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from linkwalk.downstream.align import nearest_sentences
-from linkwalk.downstream.fever_claims import LABELS, NOT_ENOUGH
+from linkwalk.downstream.asking import FoundSentences
+from linkwalk.downstream.dataset import GoldSentence, Question
+from linkwalk.downstream.fever import LABELS, NOT_ENOUGH
+from linkwalk.downstream.fever_score import MAX_EVIDENCE, FeverScore, Prediction, score, submit
 from linkwalk.downstream.lines import write_records
-from linkwalk.downstream.wiki_pages import WikiPages
+from linkwalk.downstream.sentences import nearest_sentences
+from linkwalk.downstream.wiki_pages import WikiPages, names_of
 from linkwalk.errors import InputError
+from linkwalk.graph.store import Graph
 
+SENTENCES = 100
+"""How far down the ranking sentences are looked at to submit five."""
 SAME_SENTENCE = 86
 """WRatio from which a sentence of ours is one of FEVER's; the paper does not say where it cut. Sentences of unequal
 length that share a word reach 85.5 (100 times 0.95 times 0.9), so a cut at or below that takes nearly any."""
@@ -73,3 +84,92 @@ def _record(one: Submitted) -> dict[str, Any]:
     if one.scores:
         record["predicted_scores"] = list(one.scores)
     return record
+
+
+def fever_numbers(
+    folder: Path, graph: Graph, sentences: Sequence[tuple[str, str]]
+) -> list[tuple[str, int] | None]:
+    """Which of FEVER's each sentence (title, text) is; pages are looked for under all names they have here."""
+    names = names_of(graph, dict.fromkeys(title for title, _ in sentences))
+    wiki = WikiPages.open(folder, [name for own in names.values() for name in own])
+    return sentence_ids(wiki, sentences, names=names)
+
+
+def submission(
+    id: str, found: FoundSentences, numbers: Sequence[tuple[str, int] | None], most: int = MAX_EVIDENCE
+) -> Submitted:
+    """The first sentences that FEVER has, each once."""
+    best: dict[tuple[str, int], float] = {}
+    for number, value in zip(found.numbers.tolist(), found.scores.tolist(), strict=True):
+        own = numbers[number]
+        if own is not None and len(best) < most:
+            best.setdefault(own, value)
+    return Submitted(id, tuple(best), scores=tuple(best.values()))
+
+
+def predictions(claims: Sequence[Question], submitted: Sequence[Submitted]) -> list[Prediction]:
+    """Submissions beside what is true; for claims that have a label."""
+    return [
+        Prediction(
+            label=claim.label,
+            evidence=tuple(
+                tuple((one.title, one.number) for one in group if isinstance(one, GoldSentence))
+                for group in claim.evidence
+            ),
+            predicted_evidence=tuple(own.evidence),
+            scores=tuple(own.scores),
+        )
+        for claim, own in zip(claims, submitted, strict=True)
+        if claim.label is not None
+    ]
+
+
+def fever_scores(
+    claims: Sequence[Question],
+    submitted: Sequence[Submitted],
+    tuned: frozenset[str],
+    kept: frozenset[str],
+) -> dict[str, Any]:
+    """Precision, recall and F1 of the evidence: five sentences for all claims, and from a threshold on.
+
+    The threshold is chosen on the claims of ``tuned`` and scored on those of ``kept``.
+    """
+    pairs = list(zip(claims, submitted, strict=True))
+
+    def of(ids: frozenset[str]) -> list[Prediction]:
+        some = [pair for pair in pairs if pair[0].id in ids]
+        return predictions([claim for claim, _ in some], [own for _, own in some])
+
+    everything = predictions(claims, submitted)
+    inside = of(tuned | kept)
+    found: dict[str, Any] = {
+        "labels": "none predicted: evidence alone is scored, as in the paper's table 5",
+        "all": _figures(score(everything), everything) if everything else None,
+        "pages_in_wiki": _figures(score(inside), inside) if inside else None,
+    }
+    half = of(kept)
+    try:
+        both = submit(of(tuned), half)
+    except InputError as error:
+        return found | {"thresholded": None, "no_threshold": str(error)}
+    return found | {
+        "thresholded": {
+            "threshold": both.threshold,
+            "kept": _figures(both.thresholded),
+            "kept_fixed": _figures(both.fixed, half),
+            "tuned": _figures(both.tuning),
+        }
+    }
+
+
+def _figures(found: FeverScore, predicted: Sequence[Prediction] = ()) -> dict[str, Any]:
+    """What no label changes. Recall is strict, a whole set of evidence; ``partial`` is the best set's share."""
+    figures: dict[str, Any] = {
+        name: round(value, 4) if isinstance(value, float) else value
+        for name, value in found.to_json().items()
+        if name not in ("strict", "partial", "label_accuracy")
+    }
+    shares = [one.first(MAX_EVIDENCE).best_group() for one in predicted if one.verifiable]
+    if shares:
+        figures["partial"] = round(sum(shares) / len(shares), 4)
+    return figures

@@ -23,18 +23,19 @@ _HEAD, _CHUNK = 1 << 12, 1 << 20
 _UNREADABLE = OSError, EOFError, lzma.LZMAError, zlib.error
 _TAIL = 32
 """No unfinished JSON but a string is noticed more than this many characters before its end."""
+NAMES = {"fever": "FEVER", "nq": "Natural Questions", "multihop": "multi-hop questions"}
 _MARKS = {
-    "claim": "FEVER claims",
-    "supporting_facts": "multi-hop questions",
-    "paragraphs": "multi-hop questions",
-    "annotations": "Natural Questions with whole pages",
-    "positive_ctxs": "Natural Questions",
-    "question": "questions and their answers alone",
+    "claim": "fever",
+    "supporting_facts": "multihop",
+    "paragraphs": "multihop",
+    "annotations": "nq",
+    "positive_ctxs": "nq",
+    "question": "nq",
 }
-"""The field that gives a benchmark away; the first that is there counts."""
+"""The field that gives a data set away; the first that is there counts."""
 
 
-class Damage(NamedTuple):
+class BadLine(NamedTuple):
     """A line that could not be used, and why."""
 
     line: int
@@ -46,7 +47,7 @@ class Records(NamedTuple):
 
     records: list[tuple[int, dict[str, Any]]]
     """Each with the number of its line, from 1."""
-    damage: list[Damage]
+    damage: list[BadLine]
 
 
 def open_packed(path: Path) -> BinaryIO:
@@ -57,11 +58,11 @@ def open_packed(path: Path) -> BinaryIO:
 
 def read_records(path: Path) -> Records:
     """All objects of a JSON Lines file, or of a file that is one JSON array; what is damaged is listed, not lost."""
-    damage: list[Damage] = []
+    damage: list[BadLine] = []
     return Records(list(stream_records(path, damage)), damage)
 
 
-def stream_records(path: Path, damage: list[Damage]) -> Iterator[tuple[int, dict[str, Any]]]:
+def stream_records(path: Path, damage: list[BadLine]) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a file one by one, with their numbers: files of gigabytes need not be in memory at once.
 
     In an array the numbers are the objects'. A line that is no object goes to ``damage``; a broken array is an error,
@@ -72,14 +73,27 @@ def stream_records(path: Path, damage: list[Damage]) -> Iterator[tuple[int, dict
         if isinstance(value, dict):
             usable = True
             yield number, value
-        elif isinstance(value, Damage):
+        elif isinstance(value, BadLine):
             damage.append(value)
         else:
-            damage.append(Damage(number, f"no object but {type(value).__name__}"))
+            damage.append(BadLine(number, f"no object but {type(value).__name__}"))
     if not usable and damage:
         raise InputError(f"{path} has no usable line: line {damage[0].line} is {damage[0].reason}")
     if not usable:
         raise InputError(f"{path} is empty: give a file with one JSON object a line")
+
+
+def own_records(path: Path, damage: list[BadLine], kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The same, of one data set: a file that begins as another one's is refused."""
+    first = True
+    for number, record in stream_records(path, damage):
+        other = kind_of(record)
+        if first and other not in (None, kind):
+            raise InputError(
+                f"{path} holds {NAMES[other]}, not {NAMES[kind]}: `linkwalk score {other}` reads it"
+            )
+        first = False
+        yield number, record
 
 
 def write_records(path: Path, records: Iterable[dict[str, Any]]) -> int:
@@ -104,7 +118,7 @@ def is_table(path: Path) -> bool:
 
 
 def kind_of(record: dict[str, Any]) -> str | None:
-    """Which benchmark an object looks to be of, in words; None if of none that is known."""
+    """Which data set an object looks to be of; None if of none that is known."""
     return next((kind for mark, kind in _MARKS.items() if mark in record), None)
 
 
@@ -112,42 +126,38 @@ def text_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines of a file that are not blank, with their numbers from 1."""
     try:
         with open_packed(path) as file:
-            for number, line in enumerate(file, 1):
-                line = line.removeprefix(_BOM) if number == 1 else line
-                if line.strip():
-                    yield number, line
+            yield from _lines(file)
     except _UNREADABLE as error:
         raise _unreadable(path, error) from None
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(file, 1):
+        line = line.removeprefix(_BOM) if number == 1 else line
+        if line.strip():
+            yield number, line
 
 
 def _values(path: Path) -> Iterator[tuple[int, Any]]:
-    """What each line holds, or each place of an array."""
-    if _is_array(path):
-        yield from _array(path)
-    else:
-        for number, line in text_lines(path):
-            yield number, _parsed(number, line)
+    """What each line holds, or each place of an array; the file is opened once."""
+    try:
+        with open_packed(path) as file:
+            if _is_array(file):
+                yield from _decoded(path, file)
+            else:
+                for number, line in _lines(file):
+                    yield number, _parsed(number, line)
+    except _UNREADABLE as error:
+        raise _unreadable(path, error) from None
 
 
-def _is_array(path: Path) -> bool:
+def _is_array(file: BinaryIO) -> bool:
     """Whether a file is one array of objects, and not a line each that may be an array; the head tells."""
     head = b""
-    try:
-        with open_packed(path) as file:
-            while len(head) < 2 and (data := file.read(_HEAD)):
-                head = (head + data).removeprefix(_BOM).lstrip()
-    except _UNREADABLE as error:
-        raise _unreadable(path, error) from None
+    while len(head) < 2 and (data := file.read(_HEAD)):
+        head = (head + data).removeprefix(_BOM).lstrip()
+    file.seek(0)
     return head.startswith(b"[") and head[1:].lstrip()[:1] in (b"", b"{", b"]")
-
-
-def _array(path: Path) -> Iterator[tuple[int, Any]]:
-    """The values of an array, decoded as the file is read."""
-    try:
-        with open_packed(path) as file:
-            yield from _decoded(path, file)
-    except _UNREADABLE as error:
-        raise _unreadable(path, error) from None
 
 
 def _decoded(path: Path, file: BinaryIO) -> Iterator[tuple[int, Any]]:
@@ -215,7 +225,7 @@ def _parsed(number: int, line: bytes) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        return Damage(number, f"no JSON ({str(error).partition(':')[0]})")
+        return BadLine(number, f"no JSON ({str(error).partition(':')[0]})")
 
 
 def _unreadable(path: Path, error: Exception) -> InputError:

@@ -9,7 +9,7 @@ where the file names one. Where it does not, these are distant labels: any sente
 answer string and shares content words with the question, which need not answer it. Against it stand TF-IDF's best
 without an answer.
 
-Of the half of a file that is kept for scoring (``align.page_disjoint``) nothing is read: no query, no evidence, and no
+Of the half of a file that is kept for scoring (``page_disjoint``) nothing is read: no query, no evidence, and no
 sentence of its articles as a negative either.
 """
 
@@ -23,15 +23,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwalk.downstream.align import THRESHOLD, comparable, match_blocks, page_disjoint
-from linkwalk.downstream.asked import Asked, holds, plain, sought
-from linkwalk.downstream.benchmark import FILES
-from linkwalk.downstream.fever import read_claims
-from linkwalk.downstream.fever_claims import NOT_ENOUGH, Claim, Named, read_claim_file
-from linkwalk.downstream.lines import Damage, is_table, kind_of, stream_records, write_records
-from linkwalk.downstream.nq import read_questions
+from linkwalk.downstream.benchmark import align, page_disjoint
+from linkwalk.downstream.dataset import Asked, holds, plain, sought
+from linkwalk.downstream.fever import Fever, sentences_of
+from linkwalk.downstream.lines import BadLine, is_table, kind_of, stream_records, write_records
+from linkwalk.downstream.nq import NaturalQuestions
+from linkwalk.downstream.sentences import THRESHOLD, align_sentences, comparable, match_blocks
 from linkwalk.downstream.train_cross import Ranked
-from linkwalk.downstream.wiki_pages import WikiPages, decode, match_title, page_title
+from linkwalk.downstream.wiki_pages import decode, match_title, page_title
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
@@ -44,7 +43,6 @@ LISTS = "lists"
 PARTS = ("all", "tuned")
 SHORTEST = 3
 """Letters of an answer that is looked for; shorter ones are anywhere."""
-_KINDS = FILES | {"Natural Questions with whole pages": "nq"}  # whose reader says what to give instead
 _BATCH = 64
 _WORD = re.compile(r"\w")
 _STOP = frozenset(
@@ -59,7 +57,7 @@ _UNDONE = (
     (re.compile(r"\s+('(?:s|re|ve|ll|d|m)|n't)\b"), r"\1"),
 )
 
-Sentence = tuple[str, str]
+Titled = tuple[str, str]
 """A title and what stands in its article."""
 
 
@@ -91,7 +89,7 @@ class Wanted(NamedTuple):
     """A query and what is known of its evidence."""
 
     query: str
-    evidence: tuple[Sentence, ...] = ()
+    evidence: tuple[Titled, ...] = ()
     """The sentences themselves (claims)."""
     gold: frozenset[int] = frozenset()
     """Blocks that hold them."""
@@ -105,7 +103,7 @@ class Wanting(NamedTuple):
     wanted: list[Wanted]
     closed: frozenset[int]
     """Articles of the half that is kept: nothing is read there."""
-    damage: list[Damage]
+    damage: list[BadLine]
 
 
 def kind_of_file(path: Path) -> str:
@@ -115,7 +113,7 @@ def kind_of_file(path: Path) -> str:
     _, record = next(stream_records(path, []))
     if set(Ranked._fields) <= record.keys():
         return LISTS
-    kind = _KINDS.get(kind_of(record) or "")
+    kind = kind_of(record)
     if kind is None:
         raise InputError(
             f"{path} holds neither lists (query, positives, negatives) nor claims or questions of a benchmark: its "
@@ -142,27 +140,23 @@ def wanted_claims(
     threshold: float = THRESHOLD,
 ) -> Wanting:
     """FEVER's claims with the text of their evidence, each claim once."""
-    claims, damage = read_claim_file(path)
-    tuned, kept = page_disjoint(read_claims(path, graph, level="page").asked, graph)
+    damage: list[BadLine] = []
+    claims = list(Fever(wiki_pages).read(path, damage))
+    tuned, kept = page_disjoint(align_sentences(path, claims, graph, damage, level="page").asked, graph)
     closed, ids = _articles(graph, kept) if part == "tuned" else frozenset(), {one.id for one in tuned}
-    chosen = [
-        claim
-        for claim in claims
-        if claim.label not in (None, NOT_ENOUGH) and (part != "tuned" or claim.id in ids)
-    ]
-    articles = {one.page: match_title(graph, one.page) for claim in chosen for one in _named(claim)}
-    wiki = WikiPages.open(wiki_pages, articles) if wiki_pages is not None else None
-    found: dict[str, tuple[str, dict[Sentence, None]]] = {}
+    chosen = [claim for claim in claims if not claim.left_out and (part != "tuned" or claim.id in ids)]
+    articles = {one.title: match_title(graph, one.title) for claim in chosen for one in sentences_of(claim)}
+    found: dict[str, tuple[str, dict[Titled, None]]] = {}
     places: dict[str, set[tuple[int, str]]] = {}
     for claim in chosen:
         key = plain(claim.text) or claim.text
         _, evidence = found.setdefault(key, (claim.text, {}))
-        for one in _named(claim):
-            text, at = _text(claim, one, wiki), articles[one.page]
+        for one in sentences_of(claim):
+            text, at = one.text, articles[one.title]
             if not text or (at and at[0] in closed):
                 continue
             # As the wiki calls it: a title in another spelling would give the evidence away.
-            evidence[graph.titles[at[0]] if at else page_title(one.page), text] = None
+            evidence[graph.titles[at[0]] if at else page_title(one.title), text] = None
             if at:
                 places.setdefault(key, set()).add((at[0], text))
     if chosen and not any(evidence for _, evidence in found.values()):
@@ -175,24 +169,12 @@ def wanted_claims(
         blocks = [matches[place].above(threshold) for place in sorted(places.get(key, ()))]
         sentences = tuple((title, untokenised(text)) for title, text in evidence)
         wanted.append(Wanted(query, sentences, frozenset(node for own in blocks for node in own)))
-    return Wanting(wanted, closed, damage + (wiki.damage if wiki else []))
-
-
-def _named(claim: Claim) -> list[Named]:
-    """Every sentence that a claim's evidence names, once."""
-    return list(dict.fromkeys(one for group in claim.evidence for one in group))
-
-
-def _text(claim: Claim, one: Named, wiki: WikiPages | None) -> str | None:
-    """What a sentence says, if that is known."""
-    if claim.sentence:
-        return claim.sentence
-    return wiki.sentence(one.page, one.number) if wiki and one.number is not None else None
+    return Wanting(wanted, closed, damage)
 
 
 def wanted_questions(path: Path, graph: Graph, *, part: str = "all") -> Wanting:
     """Natural Questions with their answers, and their gold blocks where the file has passages."""
-    found = read_questions(path, graph, scan=False)
+    found = align(NaturalQuestions(), path, graph, scan=False)
     asked, closed = found.asked, frozenset[int]()
     if part == "tuned":
         asked, kept = page_disjoint(asked, graph)
@@ -246,11 +228,11 @@ class _Miner:
         self.graph, self.config, self.closed = graph, config, closed
         self.sentences = lru_cache(1 << 14)(self._sentences)
 
-    def _sentences(self, node: int) -> tuple[Sentence, ...]:
+    def _sentences(self, node: int) -> tuple[Titled, ...]:
         title = self.graph.title(node)
         return tuple((title, text) for text in goal_sentences(self.graph, node))
 
-    def pool(self, nodes: Iterable[int], gold: frozenset[int]) -> list[Sentence]:
+    def pool(self, nodes: Iterable[int], gold: frozenset[int]) -> list[Titled]:
         """What stands in some blocks that hold no evidence, each sentence once."""
         open_ones = (n for n in nodes if n not in gold and int(self.graph.node_article[n]) not in self.closed)
         return list(dict.fromkeys(sentence for node in open_ones for sentence in self.sentences(node)))
@@ -275,7 +257,7 @@ class _Miner:
         bad = [s for s, hit in zip(pool, hits, strict=True) if not hit]
         return Ranked(one.query, good, by_tfidf(one.query, bad)[: self.config.negatives])
 
-    def _distant(self, query: str, having: list[Sentence]) -> list[Sentence]:
+    def _distant(self, query: str, having: list[Titled]) -> list[Titled]:
         """Those that share the most content words with the question."""
         content = set(plain(query).split()) - _STOP
         shared = [len(content & set(plain(f"{title} {text}").split())) for title, text in having]
@@ -288,7 +270,7 @@ def sought_answers(answers: Sequence[str]) -> list[str]:
     return sought([answer for answer in answers if len(plain(answer)) >= SHORTEST])
 
 
-def unlike(pool: Sequence[Sentence], evidence: Sequence[Sentence], alike: float) -> list[Sentence]:
+def unlike(pool: Sequence[Titled], evidence: Sequence[Titled], alike: float) -> list[Titled]:
     """Those sentences that are not one of the evidence in other words."""
     from rapidfuzz import fuzz, process
 
@@ -302,7 +284,7 @@ def unlike(pool: Sequence[Sentence], evidence: Sequence[Sentence], alike: float)
     return [pool[i] for i in np.flatnonzero(scores_ES.max(0) < alike).tolist()]
 
 
-def by_tfidf(query: str, pool: Sequence[Sentence]) -> list[Sentence]:
+def by_tfidf(query: str, pool: Sequence[Titled]) -> list[Titled]:
     """Sentences as the paper's reranker has them."""
     if not pool:
         return []
@@ -310,7 +292,7 @@ def by_tfidf(query: str, pool: Sequence[Sentence]) -> list[Sentence]:
     return [pool[i] for i in np.argsort(-scores, kind="stable").tolist()]
 
 
-def hard_and_drawn(query: str, pool: Sequence[Sentence], count: int, seed: int) -> list[Sentence]:
+def hard_and_drawn(query: str, pool: Sequence[Titled], count: int, seed: int) -> list[Titled]:
     """So many sentences: TF-IDF's best half, and of the others as many by chance."""
     ranked = by_tfidf(query, pool)
     hard, rest = ranked[: (count + 1) // 2], ranked[(count + 1) // 2 :]

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.downstream.asked import DEPTH, Asked
+from linkwalk.downstream.dataset import DEPTH, Asked
 from linkwalk.graph.store import Graph
-from linkwalk.navigate.journeys import Float32s
-from linkwalk.retrieve import Finder, Found
+from linkwalk.retrieve import Found
 
 Float64s = NDArray[np.float64]
 _RESAMPLES = 10_000
@@ -21,7 +20,7 @@ _PIECE = 1 << 22
 
 
 @dataclass(frozen=True)
-class Measured:
+class Judged:
     """What one way of retrieval found; Q questions."""
 
     recall: Float64s
@@ -58,32 +57,13 @@ class Measured:
         return found
 
 
-def measure(
-    finder: Finder,
-    asked: Sequence[Asked],
-    meanings: Float32s | None,
-    *,
-    counts_as: Callable[[Graph, Sequence[int]], list[int]] | None = None,
-) -> Measured:
-    """Ask everything and look at what came back.
-
-    ``counts_as`` turns blocks into what gold is made of, where that is not blocks: ``as_pages``.
-    """
-    return judge(
-        finder.graph,
-        asked,
-        finder.find_many([one.text for one in asked], 0, meanings=meanings),
-        counts_as=counts_as,
-    )
-
-
 def judge(
     graph: Graph,
     asked: Sequence[Asked],
     found: Sequence[Found],
     *,
     counts_as: Callable[[Graph, Sequence[int]], list[int]] | None = None,
-) -> Measured:
+) -> Judged:
     """Answers beside what was needed."""
     recall, seen = np.zeros((len(asked), DEPTH)), np.zeros(len(asked))
     for i, (one, answer) in enumerate(zip(asked, found, strict=True)):
@@ -93,10 +73,10 @@ def judge(
         recall[i] = one.recall(graph, ranked)
         seen[i] = one.recall(graph, read, max(1, len(read)))[-1]
     blocks = np.array([len(answer.read) for answer in found], np.float64)
-    return Measured(recall, seen, blocks, tuple(one.group for one in asked))
+    return Judged(recall, seen, blocks, tuple(one.group for one in asked))
 
 
-def compare(ours: Measured, reference: Measured, *, depth: int = DEPTH, seed: int = 0) -> dict[str, Any]:
+def compare(ours: Judged, reference: Judged, *, depth: int = DEPTH, seed: int = 0) -> dict[str, Any]:
     """Recall@``depth`` of two ways on the same questions, by group: difference and ratio, with paired intervals.
 
     Questions are drawn again, 10,000 times, and both ways are counted on the same draw.

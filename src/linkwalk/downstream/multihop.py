@@ -1,61 +1,40 @@
 """Multi-hop questions: HotpotQA, 2WikiMultihopQA and MuSiQue, whose evidence stands in several articles.
 
 The files carry their paragraphs with them. ``write_wiki`` makes a wiki of all of them, for `linkwalk build`, which
-finds the links (app. A.1); ``read_multihop`` says which of its blocks each question needs.
-
-An article's paragraphs are its lines, in the order in which they first appear. Blocks are cut at about a hundred words,
-so a short paragraph may share its block with another one of its article, and a long one may become several blocks. A
-paragraph is found when any of its blocks that hold what it is needed for is found: a supporting sentence (HotpotQA,
-2Wiki), the answer to its part of the question (MuSiQue); where none holds that whole, any of its blocks.
+finds the links (app. A.1): an article's paragraphs are its lines, in the order in which they first appear. A paragraph
+is found when any of its blocks that hold what it is needed for is found: a supporting sentence (HotpotQA, 2Wiki), the
+answer to its part of the question (MuSiQue); where none holds that whole, any of its blocks.
 """
 
 import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import islice, product
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwalk.downstream.asked import Asked, Benchmark, holds, plain, sought
-from linkwalk.downstream.lines import Damage, kind_of, stream_records
+from linkwalk.downstream.dataset import Asked, GoldParagraph, Question
+from linkwalk.downstream.lines import BadLine, own_records
 from linkwalk.errors import InputError
 from linkwalk.graph.paths import distances_from
 from linkwalk.graph.store import Graph
 from linkwalk.sources.site import Site
 
-KIND = "multi-hop questions"
-RATIO = 80
-"""Token-set ratio from which a block is taken for a paragraph's where no sentence is the same (as in app. C.1)."""
-EXAMPLES = 10
-_SHARED = 40
-"""Letters of common sentences that make a block a paragraph's: "He died in 1950." proves nothing."""
-_MOST_ALTERNATIVES = 256
 _HOPS = re.compile(r"(\d)hop")
 _SITE = Site()
 
 
-class Paragraph(NamedTuple):
-    """A paragraph of a question's context."""
+class MultiHop:
+    """Questions with their supporting paragraphs."""
 
-    title: str
-    text: str
-    marks: tuple[str, ...] = ()
-    """What it is needed for: supporting sentences or the answer of a step; empty if only the whole is known."""
+    name = "multi-hop questions"
 
-
-class Question(NamedTuple):
-    """A question of any of the three benchmarks."""
-
-    id: str
-    text: str
-    group: str
-    """The benchmark's own type, ``bridge`` or ``comparison``, or the number of hops: ``2hop``."""
-    context: list[Paragraph]
-    supporting: list[Paragraph]
-    answerable: bool = True
+    def read(self, path: Path, damage: list[BadLine]) -> Iterator[Question]:
+        """Every question, whichever of the benchmarks it is of."""
+        return (question for question, _ in _questions(path, damage))
 
 
 class Written(NamedTuple):
@@ -64,7 +43,7 @@ class Written(NamedTuple):
     articles: int
     paragraphs: int
     questions: int
-    damage: list[Damage]
+    damage: list[BadLine]
 
 
 class Connections(NamedTuple):
@@ -81,12 +60,12 @@ def write_wiki(path: Path, out: Path) -> Written:
 
     ``linkwalk build OUT -o WIKI --min-chars 1 --keep-list-pages`` keeps all of them; else short ones and lists go.
     """
-    damage: list[Damage] = []
+    damage: list[BadLine] = []
     articles: dict[str, dict[str, None]] = {}
     questions = 0
-    for question in _questions(path, damage):
+    for _, context in _questions(path, damage):
         questions += 1
-        for paragraph in question.context:
+        for paragraph in context:
             text = " ".join(paragraph.text.split())
             if text:
                 articles.setdefault(_SITE.normalise(paragraph.title), {})[text] = None
@@ -98,54 +77,6 @@ def write_wiki(path: Path, out: Path) -> Written:
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror}") from None
     return Written(len(articles), sum(map(len, articles.values())), questions, damage)
-
-
-def read_multihop(path: Path, graph: Graph) -> Benchmark:
-    """The questions of a file with the blocks that hold their supporting paragraphs, and what did not match."""
-    damage: list[Damage] = []
-    asked: list[Asked] = []
-    groups: Counter[str] = Counter()
-    lost: Counter[str] = Counter()
-    examples: list[dict[str, str]] = []
-    questions = unanswerable = supporting = matched = several = 0
-    for question in _questions(path, damage):
-        questions += 1
-        if not question.answerable:
-            unanswerable += 1
-            continue
-        places: list[list[int]] = []
-        for paragraph in question.supporting:
-            nodes, reason = _blocks_of(graph, paragraph)
-            supporting += 1
-            matched += bool(nodes)
-            several += len(nodes) > 1
-            places.append(nodes)
-            if reason:
-                lost[reason] += 1
-                if len(examples) < EXAMPLES:
-                    examples.append({"id": question.id, "title": paragraph.title, "reason": reason})
-        if all(places):
-            gold = dict.fromkeys(map(frozenset, islice(product(*places), _MOST_ALTERNATIVES)))
-            asked.append(Asked(id=question.id, text=question.text, gold=tuple(gold), group=question.group))
-            groups[question.group] += 1
-    report = {
-        "benchmark": KIND,
-        "measure": "gold passage",
-        "questions": questions,
-        "unanswerable": unanswerable,
-        "asked": len(asked),
-        "asked_by_group": dict(sorted(groups.items())),
-        "paragraphs": {
-            "supporting": supporting,
-            "matched": matched,
-            "rate": round(100 * matched / supporting, 1) if supporting else 0.0,
-            "with_several_blocks": several,
-        },
-        "unmatched": dict(lost),
-        "examples": examples,
-        "damaged": len(damage),
-    }
-    return Benchmark(asked, report, damage)
 
 
 def connections(graph: Graph, asked: Sequence[Asked]) -> Connections:
@@ -165,62 +96,28 @@ def connections(graph: Graph, asked: Sequence[Asked]) -> Connections:
     return Connections(len(asked), lengths.total(), dict(sorted(lengths.items())))
 
 
-def _blocks_of(graph: Graph, paragraph: Paragraph) -> tuple[list[int], str]:
-    """The blocks that a paragraph became, those that hold its marks where some do; or why there are none."""
-    article = graph.article(_SITE.normalise(paragraph.title))
-    if article is None:
-        return [], "title not in the wiki"
-    nodes: list[int] = graph.article_blocks(article).tolist()
-    whole = f" {plain(paragraph.text)} "
-    own = []
-    for node in nodes:
-        sentences = (f" {plain(sentence)} " for sentence in graph.block(node).sentences)
-        shared = sum(len(sentence) for sentence in sentences if sentence in whole)
-        if shared >= min(_SHARED, len(whole)):
-            own.append(node)
-    if not own:
-        own = _alike(graph, nodes, paragraph.text)
-    if not own:
-        return [], "text not in the article"
-    marks = sought(paragraph.marks)
-    marked = [node for node in own if holds(graph.texts[node], marks)]
-    return marked or own, ""
-
-
-def _alike(graph: Graph, nodes: Sequence[int], text: str) -> list[int]:
-    """The block most like a paragraph, if it is like it: for a wiki of another date."""
-    from rapidfuzz import fuzz, process, utils
-
-    texts = [graph.texts[node] for node in nodes]
-    best = process.extractOne(
-        text, texts, scorer=fuzz.token_set_ratio, processor=utils.default_process, score_cutoff=RATIO
-    )
-    return [nodes[best[2]]] if best else []
-
-
-def _questions(path: Path, damage: list[Damage]) -> Iterator[Question]:
-    """Every question of a file, whichever of the benchmarks it is of; what cannot be read goes to ``damage``."""
+def _questions(path: Path, damage: list[BadLine]) -> Iterator[tuple[Question, list[GoldParagraph]]]:
+    """Every question of a file and all paragraphs it comes with; what cannot be read goes to ``damage``."""
     found = False
-    for number, record in stream_records(path, damage):
-        kind = kind_of(record)
-        if not found and kind is not None and kind != KIND:
-            raise InputError(f"{path} holds {kind}, not {KIND} with their paragraphs")
+    for number, record in own_records(path, damage, "multihop"):
         try:
-            question = _musique(record) if "paragraphs" in record else _hotpot(record)
+            question, context = _musique(record) if "paragraphs" in record else _hotpot(record)
         except (KeyError, TypeError, ValueError, AttributeError, InputError) as error:
             reason = "has a field of another shape"
             if isinstance(error, KeyError | InputError):
                 reason = f"has no {error}"
-            damage.append(Damage(number, reason))
+            damage.append(BadLine(number, reason))
             continue
         found = True
-        yield question
+        yield replace(question, line=number), context
     if not found:
         first = damage[0]
-        raise InputError(f"{path} holds no {KIND} with their paragraphs: object {first.line} {first.reason}")
+        raise InputError(
+            f"{path} holds no {MultiHop.name} with their paragraphs: object {first.line} {first.reason}"
+        )
 
 
-def _hotpot(record: dict[str, Any]) -> Question:
+def _hotpot(record: dict[str, Any]) -> tuple[Question, list[GoldParagraph]]:
     """HotpotQA and 2Wiki, as published (lists of pairs) or as column stores give them (a list for each field)."""
     context, facts = record["context"], record["supporting_facts"]
     if isinstance(context, dict):
@@ -238,16 +135,14 @@ def _hotpot(record: dict[str, Any]) -> Question:
             named.append(by_title[title][int(sentence)])
     if not marks:
         raise InputError("supporting paragraph")
-    return Question(
+    whole = {title: "".join(_spaced(sentences)) for title, sentences in by_title.items()}
+    question = Question(
         id=str(record["_id"] if "_id" in record else record["id"]),
         text=_string(record["question"]),
         group=str(record.get("type") or f"{len(marks)}hop"),
-        context=[Paragraph(title, "".join(_spaced(sentences))) for title, sentences in by_title.items()],
-        supporting=[
-            Paragraph(title, "".join(_spaced(by_title[title])), tuple(named))
-            for title, named in marks.items()
-        ],
+        evidence=(tuple(GoldParagraph(title, whole[title], tuple(named)) for title, named in marks.items()),),
     )
+    return question, [GoldParagraph(title, text) for title, text in whole.items()]
 
 
 def _spaced(sentences: Sequence[str]) -> Iterator[str]:
@@ -256,7 +151,7 @@ def _spaced(sentences: Sequence[str]) -> Iterator[str]:
         yield sentence if not number or sentence[:1].isspace() else f" {sentence}"
 
 
-def _musique(record: dict[str, Any]) -> Question:
+def _musique(record: dict[str, Any]) -> tuple[Question, list[GoldParagraph]]:
     """MuSiQue: every paragraph says whether it supports; the steps say what each is needed for."""
     answers: dict[int, str] = {}
     for step in record.get("question_decomposition") or []:
@@ -265,22 +160,22 @@ def _musique(record: dict[str, Any]) -> Question:
     context, supporting = [], []
     for paragraph in record["paragraphs"]:
         title, text = _string(paragraph["title"]), _string(paragraph["paragraph_text"])
-        context.append(Paragraph(title, text))
+        context.append(GoldParagraph(title, text))
         if paragraph["is_supporting"]:
             answer = answers.get(int(paragraph["idx"]))
-            supporting.append(Paragraph(title, text, (answer,) if answer else ()))
+            supporting.append(GoldParagraph(title, text, (answer,) if answer else ()))
     hops = _HOPS.match(str(record["id"]))
     answerable = bool(record.get("answerable", True))
     if answerable and not supporting:
         raise InputError("supporting paragraph")
-    return Question(
+    question = Question(
         id=str(record["id"]),
         text=_string(record["question"]),
         group=f"{hops[1] if hops else len(supporting)}hop",
-        context=context,
-        supporting=supporting,
-        answerable=answerable,
+        evidence=(tuple(supporting),),
+        left_out="" if answerable else "unanswerable",
     )
+    return question, context
 
 
 def _string(value: object) -> str:

@@ -8,11 +8,11 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from linkwalk.downstream.align import THRESHOLD
-from linkwalk.downstream.asked import holds
 from linkwalk.downstream.benchmark import read_benchmark
-from linkwalk.downstream.lines import Damage
+from linkwalk.downstream.dataset import holds
+from linkwalk.downstream.lines import BadLine
 from linkwalk.downstream.lists import LISTS, kind_of_file, part_of, sought_answers
+from linkwalk.downstream.sentences import THRESHOLD
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.tune_target import Pair
@@ -33,7 +33,7 @@ class Asking(NamedTuple):
     pairs: list[Pair]
     report: dict[str, Any]
     """The kind, the part, and how many were asked and used; ready for JSON."""
-    damage: list[Damage]
+    damage: list[BadLine]
 
 
 def read_pairs(

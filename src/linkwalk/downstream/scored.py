@@ -7,10 +7,9 @@ from typing import Any
 
 from linkwalk.downstream.asking import Outcome
 from linkwalk.downstream.benchmark import Questions
-from linkwalk.downstream.evidence_score import fever_numbers, fever_scores, submission
-from linkwalk.downstream.fever_submission import Submitted
+from linkwalk.downstream.fever_submission import Submitted, fever_numbers, fever_scores, submission
 from linkwalk.downstream.lines import write_records
-from linkwalk.downstream.measure import Measured, judge
+from linkwalk.downstream.measure import Judged, judge
 from linkwalk.graph.store import Graph
 
 
@@ -18,7 +17,7 @@ from linkwalk.graph.store import Graph
 class Scored:
     """One way of retrieval."""
 
-    measured: Measured | None
+    measured: Judged | None
     """None where nothing can be judged: claims without labels."""
     fever: dict[str, Any] | None
     submitted: list[Submitted]

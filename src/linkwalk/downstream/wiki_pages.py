@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from linkwalk.downstream.lines import Damage
+from linkwalk.downstream.lines import BadLine
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 
@@ -108,7 +108,7 @@ class WikiPages:
         self._split: tuple[str, dict[int, str]] = ("", {})
         self.missing: list[str] = []
         """Asked for, and in none of the files."""
-        self.damage: list[Damage] = []
+        self.damage: list[BadLine] = []
         """Lines that could not be read, with the file's name in the reason; the first 100 of them."""
         self.read = 0
         """How many pages the files hold."""
@@ -143,7 +143,7 @@ class WikiPages:
         except (ValueError, RecursionError, KeyError, TypeError):
             self.read -= 1
             if len(self.damage) < _MAX_DAMAGE:
-                self.damage.append(Damage(number, f"no page with id and lines, in {path.name}"))
+                self.damage.append(BadLine(number, f"no page with id and lines, in {path.name}"))
             return
         title = page_title(page)
         if title in wanted:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwalk.downstream.asked import Asked
+from linkwalk.downstream.dataset import Asked
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.navigate.journeys import Float32s

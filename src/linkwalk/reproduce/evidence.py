@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from linkwalk.downstream.measure import compare
-from linkwalk.downstream.nq import ANSWERABLE
+from linkwalk.downstream.passages import ANSWERABLE
 from linkwalk.downstream.rows import ROWS, Row
 from linkwalk.downstream.scored import Scored
 from linkwalk.errors import InputError

@@ -1,0 +1,141 @@
+"""A data set is a reader of its format: it says what is asked, and what counts as an answer. All else is shared.
+
+What counts is one of four things: sentences, passages or paragraphs, which are brought to the blocks of the wiki that
+hold them (``sentences``, ``passages``), or strings, of which a block must have one.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+from linkwalk.downstream.lines import BadLine
+from linkwalk.graph.store import Graph
+
+DEPTH = 5
+"""Recall is counted at 1 to this many blocks, as in table 6."""
+EXAMPLES = 10
+"""How many of those that did not match a report shows."""
+_ARTICLES = frozenset(("a", "an", "the"))
+_SYMBOL = re.compile(r"[^\w\s]")
+
+
+class GoldSentence(NamedTuple):
+    """A sentence of an article: any of its blocks that says nearly the same will do (app. C.1)."""
+
+    title: str
+    text: str | None = None
+    """None where it is not known: then only its page can be looked for."""
+    number: int | None = None
+
+
+class GoldPassage(NamedTuple):
+    """A passage of an article: of its blocks with an answer the one most like it, any of them without a text."""
+
+    title: str
+    text: str = ""
+
+
+class GoldParagraph(NamedTuple):
+    """A paragraph of an article that its blocks were cut from."""
+
+    title: str
+    text: str
+    marks: tuple[str, ...] = ()
+    """What it is needed for: supporting sentences or the answer of a step; empty if only the whole is known."""
+
+
+Gold = GoldSentence | GoldPassage | GoldParagraph
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A claim or a question as its file has it."""
+
+    id: str
+    text: str
+    """All that a way of retrieval is told."""
+    evidence: tuple[tuple[Gold, ...], ...] = ()
+    """Alternatives; all of one are needed. The same kind of gold in the whole file."""
+    answers: tuple[str, ...] = ()
+    """Strings: a gold passage has one of them; without evidence, any block with one will do, the weaker measure."""
+    group: str = "all"
+    """What the rate is told apart by; for sentences it follows from where they stand."""
+    label: str | None = None
+    """What is true of a claim; FEVER's own score asks for it."""
+    left_out: str = ""
+    """Why it is counted but not asked."""
+    line: int = 0
+
+
+@runtime_checkable
+class DataSet(Protocol):
+    """A reader of one format.
+
+    Two more are looked for, and need not be there: ``tell(report)`` adds to the report what this data set alone knows,
+    and ``distance`` is the paper's mean of links from search to evidence.
+    """
+
+    name: str
+    """For people."""
+
+    def read(self, path: Path, damage: list[BadLine]) -> Iterator[Question]:
+        """The questions of a file, in its order; lines that cannot be used go to ``damage``."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A claim or a question, and what must be found for it."""
+
+    id: str
+    text: str
+    gold: tuple[frozenset[int], ...] = ()
+    """Alternatives: sets of blocks, each of which is enough when all of it is found."""
+    answers: tuple[str, ...] = ()
+    """Where no gold block is known: a block with one of these strings will do, the weaker measure (NQ-open)."""
+    group: str = "all"
+    """What the rate is told apart by: ``lead``, ``two articles``."""
+
+    def recall(self, graph: Graph, ranked: Sequence[int], depth: int = DEPTH) -> list[float]:
+        """The share of what is needed among the first 1, 2 .. ``depth`` blocks, by the alternative found best."""
+        first = list(ranked[:depth])
+        if self.answers and not self.gold:
+            wanted = sought(self.answers)
+            hits = [holds(graph.texts[node], wanted) for node in first]
+            return [float(any(hits[:k])) for k in range(1, depth + 1)]
+        return [
+            max((len(nodes & set(first[:k])) / len(nodes) for nodes in self.gold if nodes), default=0.0)
+            for k in range(1, depth + 1)
+        ]
+
+
+class Aligned(NamedTuple):
+    """A file beside a wiki."""
+
+    asked: list[Asked]
+    """What can be asked of this wiki, in the file's order."""
+    report: dict[str, Any]
+    """How much of the file was matched, and what was not: counts, rates, examples; ready for JSON."""
+    damage: list[BadLine]
+
+
+def plain(text: str) -> str:
+    """As answers are compared: small letters, no punctuation, accents or articles, single blanks."""
+    if not text.isascii():
+        parts = unicodedata.normalize("NFKD", text)
+        text = "".join(part for part in parts if not unicodedata.combining(part))
+    return " ".join(word for word in _SYMBOL.sub(" ", text.lower()).split() if word not in _ARTICLES)
+
+
+def sought(answers: Sequence[str]) -> list[str]:
+    """What to look for; an answer that is nothing but articles and punctuation cannot be found."""
+    return [f" {words} " for answer in answers if (words := plain(answer))]
+
+
+def holds(text: str, wanted: Sequence[str]) -> bool:
+    """Whether a text has one of the ``sought`` answers, as whole words."""
+    text = f" {plain(text)} "
+    return any(answer in text for answer in wanted)

@@ -1,0 +1,29 @@
+"""The data sets that are there, each read in one call."""
+
+from pathlib import Path
+from typing import Any
+
+from linkwalk.downstream.benchmark import align
+from linkwalk.downstream.dataset import Aligned, Question
+from linkwalk.downstream.fever import Fever
+from linkwalk.downstream.lines import BadLine
+from linkwalk.downstream.multihop import MultiHop
+from linkwalk.downstream.nq import NaturalQuestions
+from linkwalk.graph.store import Graph
+
+
+def read_claims(path: Path, graph: Graph, *, wiki_pages: Path | None = None, **options: Any) -> Aligned:
+    return align(Fever(wiki_pages), path, graph, **options)
+
+
+def read_claim_file(path: Path) -> tuple[list[Question], list[BadLine]]:
+    damage: list[BadLine] = []
+    return list(Fever().read(path, damage)), damage
+
+
+def read_questions(path: Path, graph: Graph, *, all_positives: bool = False, scan: bool = True) -> Aligned:
+    return align(NaturalQuestions(all_positives), path, graph, scan=scan)
+
+
+def read_multihop(path: Path, graph: Graph) -> Aligned:
+    return align(MultiHop(), path, graph)

@@ -137,6 +137,14 @@ def test_gold_of_musique(tmp_path: Path) -> None:
     assert report["paragraphs"]["with_several_blocks"] == 1
 
 
+def test_a_file_may_begin_with_what_cannot_be_answered(tmp_path: Path) -> None:
+    records = musique()
+    nothing = {**records[1], "id": "2hop__0", "paragraphs": []}
+    path, graph = wiki(tmp_path, [nothing, *records])
+    asked, report, _ = read_multihop(path, graph)
+    assert ([one.id for one in asked], report["unanswerable"]) == (["2hop__1_2", "4hop__9"], 2)
+
+
 def test_alternatives_that_are_not_kept_are_counted(tmp_path: Path) -> None:
     """Two paragraphs of 17 blocks, of which any will do, are 289 ways to have both; short ones are one."""
     records = hotpot()

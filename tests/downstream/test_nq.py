@@ -9,7 +9,7 @@ import pytest
 
 from linkwalk.downstream.dataset import Asked, GoldPassage, holds, sought
 from linkwalk.downstream.lines import BadLine
-from linkwalk.downstream.passages import align_passage, answerable
+from linkwalk.downstream.passages import Placed, align_passage, answerable
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.sources.build import BuildConfig, build
@@ -76,16 +76,15 @@ def test_the_block_most_like_the_passage_of_those_with_the_answer(graph: Graph) 
 
 @pytest.mark.parametrize("title", ["Miner's lamp", "miner's_lamp", "Orla lamp", "Miner&#39;s lamp"])
 def test_articles_are_found_by_title_redirect_and_spelling(graph: Graph, title: str) -> None:
-    assert align_passage(graph, GoldPassage(title, LAMP), ["1911"]) == (
-        (block_with(graph, "1911"),),
-        100.0,
-        "",
-    )
+    placed = Placed((block_with(graph, "1911"),), 100.0, verbatim=True)
+    assert align_passage(graph, GoldPassage(title, LAMP), ["1911"]) == placed
 
 
 def test_what_does_not_match_says_why(graph: Graph) -> None:
-    assert align_passage(graph, GoldPassage("Lantern", LAMP), ["1911"]) == ((), 0.0, "title not in the wiki")
-    expected = ((), 0.0, "no block of the article has an answer")
+    assert align_passage(graph, GoldPassage("Lantern", LAMP), ["1911"]) == Placed(
+        reason="title not in the wiki"
+    )
+    expected = Placed(reason="no block of the article has an answer")
     assert align_passage(graph, GoldPassage("Miner's lamp", LAMP), ["1912"]) == expected
     assert align_passage(graph, GoldPassage("Miner's lamp", LAMP), ["The"]) == expected
 

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from linkwalk.downstream.measure import Judged
+from linkwalk.downstream.measure import Judged, Scored
 from linkwalk.downstream.rows import ROWS
-from linkwalk.downstream.scored import Scored
 from linkwalk.errors import InputError
 from linkwalk.evaluate import paper
 from linkwalk.reproduce.evidence import TABLES, gains, notes, table_json, table_lines

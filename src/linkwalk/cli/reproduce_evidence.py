@@ -27,7 +27,7 @@ def evidence_table(
 ) -> None:
     """A table's rows that ``linkwalk score --rows`` runs, beside the paper's."""
     from linkwalk.downstream.benchmark import read_benchmark
-    from linkwalk.downstream.scored import score_answers
+    from linkwalk.downstream.measure import score_answers
     from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
     from linkwalk.progress import Progress

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from linkwalk.downstream.asking import Outcome
     from linkwalk.downstream.benchmark import Questions
     from linkwalk.downstream.distances import Distances
+    from linkwalk.downstream.measure import Scored
     from linkwalk.downstream.rows import Row
-    from linkwalk.downstream.scored import Scored
     from linkwalk.graph.store import Graph
     from linkwalk.progress import Progress
     from linkwalk.retrieve import FindConfig
@@ -181,7 +181,7 @@ def score(
     tell_damage(questions, progress)
     chosen = choose_rows(asked, progress) if rows else []
     outcome, names = run(wiki, graph, questions, asked, chosen, progress)
-    from linkwalk.downstream.scored import save_answers, score_answers
+    from linkwalk.downstream.measure import save_answers, score_answers
 
     scored = score_answers(graph, questions, outcome, wiki_pages)
     if save is not None:

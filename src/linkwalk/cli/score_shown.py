@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from linkwalk.downstream.asking import Outcome
     from linkwalk.downstream.benchmark import Questions
     from linkwalk.downstream.distances import Distances
+    from linkwalk.downstream.measure import Scored
     from linkwalk.downstream.rows import Row
-    from linkwalk.downstream.scored import Scored
     from linkwalk.graph.store import Graph
     from linkwalk.retrieve import FindConfig
 

@@ -78,7 +78,7 @@ class Questions:
 
 
 def open_data(given: str | DataSet, *, wiki_pages: Path | None = None) -> DataSet:
-    """A data set by its name, or as ``package.module:Name``, which is read with nothing given; an object as it is."""
+    """A data set by its name, or as ``package.module:Name`` (a class is called with nothing); an object as it is."""
     data: Any = given
     if isinstance(given, str):
         if given in DATA_SETS:
@@ -160,8 +160,8 @@ def _kind_of_gold(questions: Iterator[Question]) -> tuple[type | None, Iterator[
     ahead: list[Question] = []
     for one in questions:
         ahead.append(one)
-        if one.evidence:
-            return type(one.evidence[0][0]), chain(ahead, questions)
+        if gold := [piece for group in one.evidence for piece in group]:
+            return type(gold[0]), chain(ahead, questions)
         if one.answers and not one.left_out:
             return str, chain(ahead, questions)
     return None, iter(ahead)

@@ -172,7 +172,7 @@ def _musique(record: dict[str, Any]) -> tuple[Question, list[GoldParagraph]]:
         id=str(record["id"]),
         text=_string(record["question"]),
         group=f"{hops[1] if hops else len(supporting)}hop",
-        evidence=(tuple(supporting),),
+        evidence=(tuple(supporting),) if supporting else (),
         left_out="" if answerable else "unanswerable",
     )
     return question, context

@@ -1,7 +1,9 @@
 """Passages, paragraphs and answers beside a wiki: which blocks stand for them, what did not match (app. C.2)."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import islice, product
 from math import prod
 from typing import Any, NamedTuple
@@ -10,6 +12,7 @@ from linkwalk.downstream.dataset import (
     EXAMPLES,
     Aligned,
     Asked,
+    Gold,
     GoldParagraph,
     GoldPassage,
     Question,
@@ -18,6 +21,7 @@ from linkwalk.downstream.dataset import (
     sought,
 )
 from linkwalk.downstream.lines import BadLine
+from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.sources.site import Site
 
@@ -37,98 +41,88 @@ _SITE = Site()
 class Placed(NamedTuple):
     """The blocks of which any stands for a piece of evidence; none and the reason where there are none."""
 
-    nodes: tuple[int, ...]
-    ratio: float
-    reason: str
+    nodes: tuple[int, ...] = ()
+    ratio: float = 0.0
+    reason: str = ""
+    verbatim: bool = False
+    """Whether an answer stands there letter by letter."""
 
 
-class _Tally:
-    """What did not match: how often for which reason, and the first of them."""
+class _Found:
+    """What became of the evidence of a file's questions."""
 
-    def __init__(self) -> None:
-        self.pieces = 0
-        self.lost: Counter[str] = Counter()
+    def __init__(
+        self, questions: Iterable[Question], kind: type, place: Callable[[Any, Sequence[str]], Placed]
+    ) -> None:
+        self.kind = kind
+        self.questions = self.left_out = self.cut = 0
+        self.asked: list[Asked] = []
+        self.pieces: list[Placed] = []
         self.examples: list[dict[str, Any]] = []
-        self.cut = 0
+        for question in questions:
+            self.questions += 1
+            if question.left_out:
+                self.left_out += 1
+                continue
+            gold: dict[frozenset[int], None] = {}
+            for group in filter(None, question.evidence):
+                placed = [self._note(question, one, place) for one in group]
+                self.cut += prod(len(one.nodes) for one in placed) > MOST_ALTERNATIVES
+                ways = islice(product(*(one.nodes for one in placed)), MOST_ALTERNATIVES)
+                gold.update(dict.fromkeys(map(frozenset, ways)))
+            if gold:
+                asked = Asked(id=question.id, text=question.text, gold=tuple(gold))
+                self.asked.append(replace(asked, answers=question.answers, group=question.group))
+        self.lost = Counter(one.reason for one in self.pieces if one.reason)
+        self.matched = len(self.pieces) - self.lost.total()
 
-    def add(self, reason: str, **example: Any) -> None:
-        """Count a piece of evidence."""
-        self.pieces += 1
-        if reason:
-            self.lost[reason] += 1
-            if len(self.examples) < EXAMPLES:
-                self.examples.append({**example, "reason": reason})
+    def _note(self, question: Question, piece: Gold, place: Callable[[Any, Sequence[str]], Placed]) -> Placed:
+        """Place and count a piece of evidence; the first that have no block are shown."""
+        if not isinstance(piece, self.kind):
+            what = f"{self.kind.__name__} and {type(piece).__name__}"
+            raise InputError(f"question {question.id} has other evidence than those before it: {what}")
+        placed = place(piece, question.answers)
+        self.pieces.append(placed)
+        if placed.reason and len(self.examples) < EXAMPLES:
+            own = {"id": question.id, "line": question.line, "question": question.text, "title": piece.title}
+            self.examples.append({**own, "answers": list(question.answers), "reason": placed.reason})
+        return placed
 
-    def combine(self, placed: Sequence[Placed]) -> Iterable[frozenset[int]]:
-        """One block for each piece, in every way that is kept; none where a piece has none."""
-        self.cut += prod(len(one.nodes) for one in placed) > MOST_ALTERNATIVES
-        return map(frozenset, islice(product(*(one.nodes for one in placed)), MOST_ALTERNATIVES))
-
-    @property
-    def matched(self) -> int:
-        """Pieces of evidence that blocks stand for."""
-        return self.pieces - self.lost.total()
+    def report(self, name: str, left_out: str, damage: list[BadLine], **more: Any) -> dict[str, Any]:
+        """What every report says, and ``more``."""
+        return {
+            "benchmark": name,
+            "measure": "gold passage",
+            "questions": self.questions,
+            left_out: self.left_out,
+            "asked": len(self.asked),
+            **more,
+            "more_alternatives_than_kept": self.cut,
+            "unmatched": dict(self.lost),
+            "examples": self.examples,
+            "damaged": len(damage),
+        }
 
 
 def align_passages(name: str, questions: Iterable[Question], graph: Graph, damage: list[BadLine]) -> Aligned:
     """Questions with passages, each brought to the block that stands for it (app. C.2)."""
-    asked: list[Asked] = []
-    tally, ratios = _Tally(), list[float]()
-    count = without = verbatim = 0
-    for question in questions:
-        count += 1
-        if question.left_out:
-            without += 1
-            continue
-        gold: dict[frozenset[int], None] = {}
-        for group in question.evidence:
-            placed = []
-            for passage in group:
-                assert isinstance(passage, GoldPassage)
-                own = align_passage(graph, passage, question.answers)
-                example = {"line": question.line, "question": question.text, "title": passage.title}
-                tally.add(own.reason, **example, answers=list(question.answers))
-                placed.append(own)
-                if own.nodes:
-                    ratios.append(own.ratio)
-                    texts = [graph.texts[node] for node in own.nodes]
-                    verbatim += any(answer in text for text in texts for answer in question.answers)
-            gold.update(dict.fromkeys(tally.combine(placed)))
-        if gold:
-            asked.append(
-                Asked(
-                    id=question.id,
-                    text=question.text,
-                    gold=tuple(gold),
-                    answers=question.answers,
-                    group=question.group,
-                )
-            )
-    located = tally.pieces - tally.lost[NO_TITLE]
-    report = {
-        "benchmark": name,
-        "measure": "gold passage",
-        "questions": count,
-        "without_passage": without,
-        "asked": len(asked),
-        "articles": {"matched": located, "of": tally.pieces, "rate": _percent(located, tally.pieces)},
-        "passages": {
-            "matched": tally.matched,
-            "of": tally.pieces,
-            "rate": _percent(tally.matched, tally.pieces),
-        },
-        "passages_of_matched_articles": {"rate": _percent(tally.matched, located)},
-        "answer_letter_by_letter": verbatim,
-        "ratio": {
+    found = _Found(questions, GoldPassage, partial(align_passage, graph))
+    ratios = [one.ratio for one in found.pieces if one.nodes]
+    every, located = len(found.pieces), len(found.pieces) - found.lost[NO_TITLE]
+    report = found.report(
+        name,
+        "without_passage",
+        damage,
+        articles={"matched": located, "of": every, "rate": _percent(located, every)},
+        passages={"matched": found.matched, "of": every, "rate": _percent(found.matched, every)},
+        passages_of_matched_articles={"rate": _percent(found.matched, located)},
+        answer_letter_by_letter=sum(one.verbatim for one in found.pieces),
+        ratio={
             "mean": round(sum(ratios) / max(1, len(ratios)), 1),
             f"below_{_UNLIKE}": sum(ratio < _UNLIKE for ratio in ratios),
         },
-        "more_alternatives_than_kept": tally.cut,
-        "unmatched": dict(tally.lost),
-        "examples": tally.examples,
-        "damaged": len(damage),
-    }
-    return Aligned(asked, report, damage)
+    )
+    return Aligned(found.asked, report, damage)
 
 
 def align_passage(graph: Graph, passage: GoldPassage, answers: Sequence[str]) -> Placed:
@@ -140,23 +134,22 @@ def align_passage(graph: Graph, passage: GoldPassage, answers: Sequence[str]) ->
 
     article = graph.article(_SITE.normalise(passage.title))
     if article is None:
-        return Placed((), 0.0, NO_TITLE)
+        return Placed(reason=NO_TITLE)
     wanted = sought(answers)
-    nodes = [
-        node
-        for node in graph.article_blocks(article).tolist()
-        if not answers or holds(graph.texts[node], wanted)
-    ]
-    if not nodes:
-        return Placed((), 0.0, "no block of the article has an answer")
-    if not passage.text:
-        return Placed(tuple(nodes), 100.0, "")
-    ratios = [
-        fuzz.token_set_ratio(passage.text, graph.texts[node], processor=utils.default_process)
-        for node in nodes
-    ]
-    best = ratios.index(max(ratios))
-    return Placed((nodes[best],), ratios[best], "")
+    texts = {node: graph.texts[node] for node in graph.article_blocks(article).tolist()}
+    texts = {node: text for node, text in texts.items() if not answers or holds(text, wanted)}
+    if not texts:
+        return Placed(reason="no block of the article has an answer")
+    ratio = 100.0
+    if passage.text:
+        ratios = {
+            node: fuzz.token_set_ratio(passage.text, text, processor=utils.default_process)
+            for node, text in texts.items()
+        }
+        best = max(ratios, key=ratios.__getitem__)
+        texts, ratio = {best: texts[best]}, ratios[best]
+    verbatim = any(answer in text for text in texts.values() for answer in answers)
+    return Placed(tuple(texts), ratio, verbatim=verbatim)
 
 
 def align_answers(
@@ -231,48 +224,23 @@ def align_paragraphs(
     name: str, questions: Iterable[Question], graph: Graph, damage: list[BadLine]
 ) -> Aligned:
     """Questions with the blocks that hold their supporting paragraphs, and what did not match."""
-    asked: list[Asked] = []
-    tally = _Tally()
-    count = unanswerable = several = 0
-    for question in questions:
-        count += 1
-        if question.left_out:
-            unanswerable += 1
-            continue
-        gold: dict[frozenset[int], None] = {}
-        for group in question.evidence:
-            placed = []
-            for paragraph in group:
-                assert isinstance(paragraph, GoldParagraph)
-                own = align_paragraph(graph, paragraph)
-                tally.add(own.reason, id=question.id, title=paragraph.title)
-                several += len(own.nodes) > 1
-                placed.append(own)
-            gold.update(dict.fromkeys(tally.combine(placed)))
-        if gold:
-            asked.append(Asked(id=question.id, text=question.text, gold=tuple(gold), group=question.group))
-    report = {
-        "benchmark": name,
-        "measure": "gold passage",
-        "questions": count,
-        "unanswerable": unanswerable,
-        "asked": len(asked),
-        "asked_by_group": dict(sorted(Counter(one.group for one in asked).items())),
-        "paragraphs": {
-            "supporting": tally.pieces,
-            "matched": tally.matched,
-            "rate": _percent(tally.matched, tally.pieces),
-            "with_several_blocks": several,
+    found = _Found(questions, GoldParagraph, partial(align_paragraph, graph))
+    report = found.report(
+        name,
+        "unanswerable",
+        damage,
+        asked_by_group=dict(sorted(Counter(one.group for one in found.asked).items())),
+        paragraphs={
+            "supporting": len(found.pieces),
+            "matched": found.matched,
+            "rate": _percent(found.matched, len(found.pieces)),
+            "with_several_blocks": sum(len(one.nodes) > 1 for one in found.pieces),
         },
-        "more_alternatives_than_kept": tally.cut,
-        "unmatched": dict(tally.lost),
-        "examples": tally.examples,
-        "damaged": len(damage),
-    }
-    return Aligned(asked, report, damage)
+    )
+    return Aligned(found.asked, report, damage)
 
 
-def align_paragraph(graph: Graph, paragraph: GoldParagraph) -> Placed:
+def align_paragraph(graph: Graph, paragraph: GoldParagraph, answers: Sequence[str] = ()) -> Placed:
     """The blocks that a paragraph became, those that hold its marks where some do; or why there are none.
 
     Blocks are cut at about a hundred words, so a short paragraph may share its block with another one of its article,
@@ -280,7 +248,7 @@ def align_paragraph(graph: Graph, paragraph: GoldParagraph) -> Placed:
     """
     article = graph.article(_SITE.normalise(paragraph.title))
     if article is None:
-        return Placed((), 0.0, NO_TITLE)
+        return Placed(reason=NO_TITLE)
     nodes: list[int] = graph.article_blocks(article).tolist()
     whole = f" {plain(paragraph.text)} "
     own = []
@@ -291,10 +259,10 @@ def align_paragraph(graph: Graph, paragraph: GoldParagraph) -> Placed:
             own.append(node)
     own = own or _alike(graph, nodes, paragraph.text)
     if not own:
-        return Placed((), 0.0, "text not in the article")
+        return Placed(reason="text not in the article")
     marks = sought(paragraph.marks)
     marked = [node for node in own if holds(graph.texts[node], marks)]
-    return Placed(tuple(marked or own), 100.0, "")
+    return Placed(tuple(marked or own), 100.0)
 
 
 def _alike(graph: Graph, nodes: Sequence[int], text: str) -> list[int]:

@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from linkwalk.downstream.measure import compare
+from linkwalk.downstream.measure import Scored, compare
 from linkwalk.downstream.passages import ANSWERABLE
 from linkwalk.downstream.rows import ROWS, Row
-from linkwalk.downstream.scored import Scored
 from linkwalk.errors import InputError
 from linkwalk.evaluate import paper
 

@@ -1,16 +1,20 @@
 """The files of docs/extending.md, written down and run as a reader would."""
 
+import importlib
 import json
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from linkwalk import Wiki
 from linkwalk.cli import main
 from linkwalk.downstream.benchmark import read_benchmark
 from linkwalk.graph.store import Graph
+from linkwalk.wiki.plain import plain
 from tests.conftest import graph_files, prose
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
@@ -74,6 +78,32 @@ def test_a_source(folder: Path) -> None:
     assert linkwalk("build", "notes", "-o", "again", *options, "--workers", "2") == 0
     assert graph_files(folder / "again") == graph_files(folder / "wiki")
     assert linkwalk("build", "notes", "-o", "again") == 2  # what a graph says of its source runs nothing
+
+
+def test_a_reranker(folder: Path, encyclopedia: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    question, few = "How many hearts has an octopus?", ("--navigation", "none", "-k", "1000", "--json")
+
+    def ranked(rerank: str) -> dict[str, Any]:
+        assert linkwalk("find", str(encyclopedia), question, *few, "--rerank", rerank) == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
+    words, answer = ranked("tfidf"), ranked("my_reranker:Numbers")
+    assert answer["rerank"] == "my_reranker:Numbers"
+    assert "three hearts" in answer["evidence"][0]["sentence"]
+    own: Any = importlib.import_module("my_reranker")
+    before, after = (
+        {(one["place"]["node"], one["sentence"]): one["score"] for one in told["evidence"]}
+        for told in (words, answer)
+    )
+    gained = {place: 0.5 * bool(own.NUMBER.search(place[1])) for place in before}
+    assert after == pytest.approx({place: before[place] + gained[place] for place in before}, abs=1e-6)
+    assert set(gained.values()) == {0, 0.5}
+
+    wiki = Wiki.open(encyclopedia, rerank=own.Numbers())
+    given = wiki.find(question, 1000, navigation="none")
+    assert (given.rerank, plain(given)["evidence"]) == ("Numbers", answer["evidence"])
+    assert wiki.find(question, rerank="tfidf", navigation="none").rerank == "tfidf"
 
 
 def test_a_data_set(folder: Path, encyclopedia: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,6 +11,7 @@ import pytest
 from linkwalk.errors import InputError
 from linkwalk.graph.store import LINK
 from linkwalk.parts import import_part, is_part
+from linkwalk.retrieve import index
 from linkwalk.wiki import Wiki
 from tests.graph.conftest import Page, write_graph
 
@@ -70,10 +71,10 @@ def trap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @pytest.fixture
 def wiki(tmp_path: Path) -> Wiki:
-    """Three blocks, each of which leads to the next."""
+    """Three blocks, each of which leads to the next, and an index of their words."""
     names = ["Here", "There", "Beyond"]
     pages = {name: [Page(f"{name} it is", [(names[i - 2], 0, LINK)])] for i, name in enumerate(names)}
-    write_graph(tmp_path / "wiki", pages)
+    index(tmp_path / "wiki", write_graph(tmp_path / "wiki", pages))
     return Wiki.open(tmp_path / "wiki")
 
 
@@ -112,6 +113,23 @@ def test_nothing_is_imported_over_http(wiki: Wiki, trap: Path) -> None:
             assert not trap.exists(), (verb, path, query, body)
 
 
+def test_over_http_and_mcp_evidence_is_found_by_parts_that_ship_alone(wiki: Wiki, trap: Path) -> None:
+    from fastapi.testclient import TestClient
+
+    from linkwalk.serve.app import create_app
+    from linkwalk.serve.mcp import WikiServer
+
+    plain = {"query": "there it is", "navigation": "none", "rerank": "tfidf"}
+    server = WikiServer(Wiki.open(wiki.folder, rerank="tfidf"))
+    with TestClient(create_app(wiki)) as client:
+        assert client.post("/api/v1/find", json=plain).status_code == 200
+        for name in ("rerank", "agent", "embeddings", "navigation", "start"):
+            assert client.post("/api/v1/find", json=plain | {name: HOSTILE}).is_client_error, name
+            told: Any = asyncio.run(server.call_tool("find_evidence", {"query": "there", name: HOSTILE}))
+            assert told.is_error, name
+    assert not trap.exists()
+
+
 def test_nothing_is_imported_over_mcp(wiki: Wiki, trap: Path) -> None:
     from linkwalk.serve.mcp import WikiServer
 
@@ -127,4 +145,10 @@ def test_nothing_is_imported_over_mcp(wiki: Wiki, trap: Path) -> None:
 
 def test_the_trap_is_one(trap: Path) -> None:
     assert import_part(HOSTILE, "agent") is object
+    assert trap.exists()
+
+
+def test_whoever_runs_the_program_may_name_one(wiki: Wiki, trap: Path) -> None:
+    with pytest.raises(InputError, match=f"^{HOSTILE} is no reranker"):
+        wiki.find("there it is", navigation="none", rerank=HOSTILE)
     assert trap.exists()

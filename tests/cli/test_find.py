@@ -57,8 +57,8 @@ def check(wiki: Path, answer: dict[str, Any]) -> None:
         assert evidence["sentence"] in graph.block(node(evidence)).text
         at = evidence["start"]["node"]
         for click in evidence["path"]:
-            assert {"from", "to", "link", "kind", "probability", "sentence"} <= set(click)
-            assert click["from"]["node"] == at
+            assert {"at", "to", "link", "kind", "probability", "sentence"} <= set(click)
+            assert click["at"]["node"] == at
             assert click["to"]["node"] in graph.forward.row(at)
             at = click["to"]["node"]
         assert at == node(evidence)
@@ -253,7 +253,7 @@ def test_rerankers(world: Path, query: str, tmp_path: Path, run: Run) -> None:
         (" ", [], "the query is empty: give a claim or a question"),
         ("?!", [], "has no words"),
         (QUESTION, ["--start", "sparse"], "no starts named 'sparse': choose one of bm25, dense, hybrid"),
-        (QUESTION, ["--rerank", "magic"], "no reranker 'magic': there are none, tfidf, cross, and"),
+        (QUESTION, ["--rerank", "magic"], "no reranker 'magic': there are none, tfidf, cross, folders"),
         (
             QUESTION,
             ["--navigation", "fly"],

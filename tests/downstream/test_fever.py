@@ -492,7 +492,7 @@ def test_what_is_found_does_not_depend_on_the_gold(wiki: Path, graph: Graph) -> 
             for texts in ([claim.text for claim in claims] for claims in (asked, shuffled))
         ]
         assert found[0] == found[1]
-        assert all(one.evidence for one in found[0])
+        assert all(one.sentences for one in found[0])
 
 
 def told(source: str) -> list[str]:

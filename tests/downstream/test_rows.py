@@ -80,7 +80,7 @@ def test_side_by_side_is_each_alone(wiki: Wiki) -> None:
         wiki.search,
         ROWS,
         8,
-        cross=Cascade(letters, top=5),
+        cross=lambda quick: Cascade(Remembered(letters), quick, top=5),
         agent=wiki.agent,
         vectors=wiki.vectors,
     )
@@ -104,7 +104,15 @@ def test_side_by_side_is_each_alone(wiki: Wiki) -> None:
 
 
 def test_questions_that_follow_do_not_get_the_answers_of_those_before(wiki: Wiki) -> None:
-    ways = SideBySide(wiki.graph, wiki.search, ROWS, 8, cross=letters, agent=wiki.agent, vectors=wiki.vectors)
+    ways = SideBySide(
+        wiki.graph,
+        wiki.search,
+        ROWS,
+        8,
+        cross=lambda _: Remembered(letters),
+        agent=wiki.agent,
+        vectors=wiki.vectors,
+    )
     whole = ways.find_many(wiki.queries, 3, wiki.meanings)
     meaning = dict(zip(wiki.queries, wiki.meanings, strict=True))
 
@@ -115,19 +123,26 @@ def test_questions_that_follow_do_not_get_the_answers_of_those_before(wiki: Wiki
     for name, answers in outcome.answers.items():
         assert [(f.read, f.ranked) for f in answers.found] == [(f.read, f.ranked) for f in whole[name]]
         assert [[outcome.sentences[n] for n in some.numbers] for some in answers.sentences] == [
-            [(e.title, e.sentence) for e in f.evidence] for f in whole[name]
+            [(trail.pages[-1], s) for trail, s in zip(f.trails, f.sentences, strict=True)]
+            for f in whole[name]
         ]
         assert [some.scores.tolist() for some in answers.sentences] == [
-            pytest.approx([e.score for e in f.evidence]) for f in whole[name]
+            pytest.approx(f.scores) for f in whole[name]
         ]
-        assert all(found.evidence == () for found in answers.found), "paths are not kept"
+        assert all(found.trails == () for found in answers.found), "paths are not kept"
 
 
 def test_no_pair_is_scored_and_nothing_searched_twice(wiki: Wiki) -> None:
     spy = Counting()
     spy.search = wiki.search
     ways = SideBySide(
-        wiki.graph, spy, ROWS, 8, cross=Cascade(spy, top=5), agent=wiki.agent, vectors=wiki.vectors
+        wiki.graph,
+        spy,
+        ROWS,
+        8,
+        cross=lambda quick: Cascade(Remembered(spy), quick, top=5),
+        agent=wiki.agent,
+        vectors=wiki.vectors,
     )
     ways.find_many(wiki.queries, 0, wiki.meanings)
     assert len(spy.pairs) == len(set(spy.pairs)) > 0
@@ -150,5 +165,7 @@ def test_rows_that_cannot_be_run_say_why(wiki: Wiki) -> None:
     cross = (BY_NAME["BM25 + cross-encoder"],)
     with pytest.raises(InputError, match="needs a cross-encoder: rerank with cross"):
         SideBySide(wiki.graph, wiki.search, cross, 8)
+    with pytest.raises(InputError, match="needs a cross-encoder: rerank with cross"):
+        SideBySide(wiki.graph, wiki.search, cross, 8, cross=lambda quick: None)
     with pytest.raises(InputError, match="choose 1 or more candidates"):
         SideBySide(wiki.graph, wiki.search, (Row(name="x"),), 0)

@@ -1,7 +1,6 @@
 """Search, navigation and the reranker on the bundled encyclopedia: sentences with the path that found them."""
 
 import itertools
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -79,22 +78,18 @@ def check(graph: Graph, found: Found) -> None:
     """What holds whatever the navigation: real sentences, real paths, blocks once."""
     assert len(set(found.read)) == len(found.read)
     assert sorted(found.ranked) == sorted(found.read)
-    assert set(found.read) == {evidence.node for evidence in found.evidence}
-    for evidence in found.evidence:
-        assert evidence.sentence in goal_sentences(graph, evidence.node)
-        assert (evidence.title, evidence.block) == (
-            graph.title(evidence.node),
-            graph.node_block[evidence.node],
-        )
-        at = evidence.start
-        for step in evidence.path:
-            assert step.node in graph.forward.row(at)
-            at = step.node
-        assert at == evidence.node
-    scores = [evidence.score for evidence in found.evidence]
-    assert scores == sorted(scores, reverse=True)
-    assert list(found.ranked) == list(dict.fromkeys(evidence.node for evidence in found.evidence))
-    json.dumps([evidence.to_json() for evidence in found.evidence])
+    assert list(found.ranked) == list(dict.fromkeys(ends(found)))
+    for sentence, node, (pages, links) in zip(found.sentences, ends(found), found.trails, strict=True):
+        assert sentence in goal_sentences(graph, node)
+        clicked = [graph.forward.row(page)[link] for page, link in zip(pages, links, strict=False)]
+        assert (*pages[:1], *clicked) == pages, "each link leads to the next page"
+    assert list(found.scores) == sorted(found.scores, reverse=True)
+    assert all(type(part) is int for trail in found.trails for part in (*trail.pages, *trail.links))
+
+
+def ends(found: Found) -> list[int]:
+    """The blocks that the sentences stand in."""
+    return [trail.pages[-1] for trail in found.trails]
 
 
 def test_every_block_is_found_by_its_own_words(graph: Graph, bm25: Bm25) -> None:
@@ -134,7 +129,7 @@ def test_what_each_way_reads(
     check(graph, found)
     assert (found.start, len(found.read) <= candidates) == ("bm25", True)
     hits = bm25.search(QUERY, 1000)[0].tolist()
-    paths = {evidence.node: (evidence.start, evidence.path) for evidence in found.evidence}
+    paths = {pages[-1]: (pages[0], links) for pages, links in found.trails}
     if way in ("walks", "expand"):
         assert found.read[:3] == tuple(hits[: min(3, candidates)]), "the starts come first"
         assert {start for start, _ in paths.values()} <= set(hits[:3])
@@ -173,7 +168,7 @@ def test_walks_read_all_that_was_stood_on(
     )
     assert few.read == all_of_it.read[:5], "the soonest seen"
     assert len(all_of_it.read) > 9
-    lengths = [len(evidence.path) for evidence in all_of_it.evidence]
+    lengths = [len(trail.links) for trail in all_of_it.trails]
     assert lengths == sorted(lengths), "unranked, they come as they were seen"
 
 
@@ -243,7 +238,7 @@ def test_many_at_once_as_one_by_one(
     ]
     assert many[0] == many[-1]
     assert [found.start for found in many] == ["bm25", "bm25", "dense", "bm25", "dense", "bm25"]
-    assert all(len(found.evidence) > 5 for found in many)
+    assert all(len(found.sentences) > 5 for found in many)
     monkeypatch.setattr(finder, "_QUERIES", 4)
     assert asked.find_many(QUERIES, 40, meanings=meanings) == many
     assert asked.find_many([], 40, meanings=meanings[:0]) == []
@@ -254,14 +249,19 @@ def test_unranked_sentences_come_as_they_were_read(
 ) -> None:
     found = make(graph, bm25, vectors, FindConfig(), rerank=None).find(QUERY, 10_000, meaning=meanings[0])
     assert found.ranked == found.read
-    assert [(e.node, e.sentence) for e in found.evidence] == [
+    assert list(zip(ends(found), found.sentences, strict=True)) == [
         (node, sentence) for node in found.read for sentence in goal_sentences(graph, node)
     ]
     ranked = make(graph, bm25, vectors, FindConfig()).find(QUERY, 10_000, meaning=meanings[0])
     assert ranked.read == found.read, "the reranker has no say in what is read"
     assert ranked.ranked != found.read
     few = make(graph, bm25, vectors, FindConfig()).find(QUERY, 3, meaning=meanings[0])
-    assert (few.evidence, few.ranked) == (ranked.evidence[:3], ranked.ranked)
+    assert (few.sentences, few.scores, few.trails, few.ranked) == (
+        ranked.sentences[:3],
+        ranked.scores[:3],
+        ranked.trails[:3],
+        ranked.ranked,
+    )
     assert (
         make(graph, bm25, vectors, FindConfig()).find(QUERY, 0, meaning=meanings[0]).ranked == ranked.ranked
     )
@@ -315,8 +315,8 @@ def test_search_alone_needs_no_embeddings(way: str, graph: Graph, bm25: Bm25) ->
     plain = Finder(graph, bm25, FindConfig(navigation=way))
     found, unknown = plain.find_many([QUERY, "zzzzqqq"], 10_000)
     check(graph, found)
-    assert found.evidence
-    assert (unknown.evidence, unknown.read, unknown.ranked, unknown.start) == ((), (), (), "bm25")
+    assert found.sentences
+    assert (unknown.sentences, unknown.read, unknown.ranked, unknown.start) == ((), (), (), "bm25")
     for start, given in itertools.product(("dense", "hybrid"), (None, np.ones((1, 8), np.float32))):
         blind = Finder(graph, bm25, FindConfig(navigation=way, start=start))
         with pytest.raises(
@@ -339,7 +339,7 @@ def test_walks_from_nowhere(graph: Graph, bm25: Bm25, vectors: Float32s, meaning
     walker = open_baseline("random", graph.forward)
     lost = Finder(graph, bm25, FindConfig(navigation="walks"), agent=walker)
     found = lost.find_many(["zzzzqqq", "qqqqzzz"], meanings=meanings[:2])
-    assert [(f.read, f.evidence, f.start) for f in found] == [((), (), "bm25")] * 2
+    assert [(f.read, f.trails, f.start) for f in found] == [((), (), "bm25")] * 2
 
 
 @pytest.mark.parametrize(
@@ -365,8 +365,5 @@ def test_evidence_of_the_claims_is_found(graph: Graph, bm25: Bm25) -> None:
     plain = Finder(graph, bm25, FindConfig(navigation="none", candidates=10))
     claims = list(demo.claims())[:40]
     found = plain.find_many([claim["claim"] for claim in claims], 5)
-    hits = [
-        any(evidence.title == claim["article"] for evidence in own.evidence)
-        for own, claim in zip(found, claims, strict=True)
-    ]
+    hits = [claim["article"] in map(graph.title, ends(own)) for own, claim in zip(found, claims, strict=True)]
     assert np.mean(hits) > 0.7

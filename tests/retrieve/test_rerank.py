@@ -1,6 +1,7 @@
 """TF-IDF, and a quick reranker before a slow one: what was read slowly comes first, nothing is lost."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from linkwalk.errors import InputError
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve import Cascade, tfidf
-from linkwalk.retrieve.rerank import TOP, Many
+from linkwalk.retrieve.rerank import TOP, Blocks, Many, Reranker, name_of, score_many
 
 
 def test_tfidf_prefers_what_shares_words() -> None:
@@ -69,11 +71,17 @@ class Lengths(Length):
     def __init__(self) -> None:
         super().__init__()
         self.calls = 0
+        self.blocks: Blocks = None
 
     def many(
-        self, queries: Sequence[str], titles: Sequence[Sequence[str]], sentences: Sequence[Sequence[str]]
+        self,
+        queries: Sequence[str],
+        titles: Sequence[Sequence[str]],
+        sentences: Sequence[Sequence[str]],
+        blocks: Blocks = None,
     ) -> list[Float32s]:
         self.calls += 1
+        self.blocks = blocks
         return [self(*each) for each in zip(queries, titles, sentences, strict=True)]
 
 
@@ -173,3 +181,37 @@ def test_the_best_sentence_of_each_block_is_read_first(own: list[tuple[int, int]
         expected = 3 / (6 + by_slow.index(i)) + 3 / (6 + by_read.index(blocks[i]))
         assert abs(scores[i] - expected) < 1e-6
         assert scores[i] > max((scores[j] for j in turns[top:]), default=-1)
+
+
+def test_who_wants_to_know_is_told_the_blocks() -> None:
+    queries, titles, sentences, blocks = ["a", "b"], [["t"], ["t", "u"]], [["x"], ["x", "xx"]], [[7], [7, 9]]
+    told, plain = Lengths(), Length()
+    found = [score_many(slow, queries, titles, sentences, blocks) for slow in (told, plain)]
+    assert [[own.tolist() for own in each] for each in found] == [[[-8], [-8, -9]]] * 2
+    assert (told.calls, told.blocks) == (1, blocks)
+    assert [query for query, _, _ in plain.read] == queries
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        ([1.0], "did not give one score for each sentence"),
+        ([[1.0], [2.0]], "did not give one score for each sentence"),
+        ([1.0, float("nan")], "gave scores that are not numbers"),
+        ([1.0, float("inf")], "gave scores that are not numbers"),
+    ],
+)
+def test_scores_that_cannot_be_are_refused(scores: list[Any], words: str) -> None:
+    def mine(query: str, titles: Sequence[str], sentences: Sequence[str]) -> Any:
+        return scores
+
+    with pytest.raises(InputError, match=f"^mine {words}"):
+        score_many(mine, ["q"], [["t", "t"]], [["x", "y"]])
+
+
+def test_what_a_reranker_is_called() -> None:
+    class Named(Length):
+        name = "mine"
+
+    rerankers: dict[str, Reranker] = {"mine": Named(), "Length": Length(), "digits": digits}
+    assert {name: name_of(rerank) for name, rerank in rerankers.items()} == {name: name for name in rerankers}

@@ -138,7 +138,7 @@ def test_the_command_line_finds_the_same(known: Wiki, capsys: pytest.CaptureFixt
         main(["find", str(known.folder), QUESTION, "--navigation", "none", "--rerank", "tfidf", "--json"])
     told = json.loads(capsys.readouterr().out)
     answer = known.find(QUESTION, **WORDS)
-    assert told == answer.to_json()
+    assert told == plain(answer)
     assert "three hearts" in answer.evidence[0].sentence
     both = known.find_many([QUESTION, "Who wrote the first computer program?"], **WORDS)
     assert both[0] == answer

@@ -43,8 +43,9 @@ Rerank = Annotated[
         "--rerank",
         metavar="HOW",
         help="Who ranks the sentences: cross (TF-IDF, then the cross-encoder that ships on the best 20), tfidf, none "
-        "(as they were read), or the folder of a reranker: one that `linkwalk train --reranker` made, or any sequence "
-        "classifier in Hugging Face's form. [default: cross, or tfidf without torch]",
+        "(as they were read), the folder of a reranker (one that `linkwalk train --reranker` made, or any sequence "
+        "classifier in Hugging Face's form), or one of your own, as package.module:Name. [default: cross, or tfidf "
+        "without torch]",
     ),
 ]
 Top = Annotated[
@@ -63,7 +64,8 @@ AgentName = Annotated[
     typer.Option(
         "--agent",
         metavar="A",
-        help="Who navigates: compass (the policy that ships), a baseline or a policy. Without walks it says where to "
-        "look, so it is a compass or greedy.",
+        help="Who navigates: compass (the policy that ships), a baseline, a policy, or an agent of your own, as "
+        "package.module:Name. With tabs and order it says where to look, so it is a compass, greedy, or one of yours "
+        "with directions.",
     ),
 ]

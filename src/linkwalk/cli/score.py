@@ -302,7 +302,7 @@ def results_json(
         row = ways.get(name)
         start, navigation = (row.start, row.navigation) if row else (asked.begin, asked.navigation)
         result: dict[str, Any] = {
-            "agent": asked.agent if navigation in NAVIGATED else None,
+            "agent": asked.who if navigation in NAVIGATED else None,
             "way": name,
             "start": start,
             "navigation": navigation,

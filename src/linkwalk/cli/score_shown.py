@@ -31,7 +31,7 @@ def print_scores(
             "  The weaker measure: a block counts if it has the answer string, even where it does not answer."
         )
     print()
-    who = f"{asked.agent} navigates, " if rows or asked.navigated else ""
+    who = f"{asked.who} navigates, " if rows or asked.navigated else ""
     if rows:
         _print_rows(scored, rows)
         print(f"\n  {who}each way reads {asked.candidates} blocks at most; cross-encoder: {_cross(names)}.")

@@ -175,11 +175,9 @@ def serve(
 def check_named(wiki: "Wiki") -> None:
     """What was named must be there; what was not may be missing, and will be said to be."""
     from linkwalk.errors import InputError
+    from linkwalk.wiki.retrieval import check_reranker, reranker_name
 
-    if wiki.rerank not in (None, "cross", "tfidf", "none") and not Path(wiki.rerank).is_dir():
-        raise InputError(
-            f"no reranker {wiki.rerank!r}: there are none, tfidf, cross, and folders of rerankers"
-        )
+    check_reranker(reranker_name(wiki.rerank))
     if wiki.embeddings is not None and (line := wiki.missing().get("navigate")):
         raise InputError(line)
 

@@ -37,8 +37,8 @@ class Outcome(NamedTuple):
     """All answers, and how long they took."""
 
     answers: dict[str, WayAnswers]
-    sentences: list[tuple[str, str]]
-    """Every sentence among the answers, once: its article's title, and its text."""
+    sentences: list[tuple[int, str]]
+    """Every sentence among the answers, once: the block that it stands in, and its text."""
     seconds: float
 
 
@@ -53,7 +53,7 @@ def ask(
     """Ask everything, and keep so many sentences for each question."""
     progress = progress or Progress(quiet=True)
     answers: dict[str, WayAnswers] = {}
-    numbers: dict[tuple[str, str], int] = {}
+    numbers: dict[tuple[int, str], int] = {}
     began = time.monotonic()
     with progress.stage("ask", len(texts), "questions") as stage:
         for at in range(0, len(texts), piece):
@@ -61,10 +61,11 @@ def ask(
             for name, found in find(some, sentences).items():
                 own = answers.setdefault(name, WayAnswers())
                 for one in found:
-                    keys = [(e.title, e.sentence) for e in one.evidence]
+                    blocks = (trail.pages[-1] for trail in one.trails)
+                    keys = zip(blocks, one.sentences, strict=True)
                     named = [numbers.setdefault(key, len(numbers)) for key in keys]
-                    scores = np.array([e.score for e in one.evidence], np.float32)
+                    scores = np.array(one.scores, np.float32)
                     own.sentences.append(FoundSentences(np.array(named, np.int32), scores))
-                own.found += [replace(one, evidence=()) for one in found]
+                own.found += [replace(one, sentences=(), scores=(), trails=()) for one in found]
             stage.advance(len(some))
     return Outcome(answers, list(numbers), time.monotonic() - began)

@@ -138,7 +138,8 @@ def score_answers(
     """What each way found, judged."""
     numbers = None
     if questions.claims and wiki_pages is not None:
-        numbers = fever_numbers(wiki_pages, graph, outcome.sentences)
+        titled = [(graph.title(node), text) for node, text in outcome.sentences]
+        numbers = fever_numbers(wiki_pages, graph, titled)
     scored = {}
     for name, answers in outcome.answers.items():
         submitted: list[Submitted] = []

@@ -17,9 +17,9 @@ from linkwalk.navigate import Agent
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.policy.direction import Guide
-from linkwalk.retrieve import Cascade, FindConfig, Finder, Found, Reranker, tfidf
+from linkwalk.retrieve import FindConfig, Finder, Found, Reranker, tfidf
 from linkwalk.retrieve.finder import Reading
-from linkwalk.retrieve.rerank import score_many
+from linkwalk.retrieve.rerank import Blocks, score_many
 from linkwalk.retrieve.starts import Near, Search, Starts, nearest_many
 
 MOST_PAIRS = 1 << 18
@@ -38,7 +38,11 @@ class Remembered:
         return self.many([query], [titles], [sentences])[0]
 
     def many(
-        self, queries: Sequence[str], titles: Sequence[Sequence[str]], sentences: Sequence[Sequence[str]]
+        self,
+        queries: Sequence[str],
+        titles: Sequence[Sequence[str]],
+        sentences: Sequence[Sequence[str]],
+        blocks: Blocks = None,
     ) -> list[Float32s]:
         """The scores of several queries' sentences."""
         keys = [
@@ -135,7 +139,11 @@ class _Listed:
         return self.many([query], [titles], [sentences])[0]
 
     def many(
-        self, queries: Sequence[str], titles: Sequence[Sequence[str]], sentences: Sequence[Sequence[str]]
+        self,
+        queries: Sequence[str],
+        titles: Sequence[Sequence[str]],
+        sentences: Sequence[Sequence[str]],
+        blocks: Blocks = None,
     ) -> list[Float32s]:
         """The scores of several queries' sentences."""
         keys = [(q, tuple(t), tuple(s)) for q, t, s in zip(queries, titles, sentences, strict=True)]
@@ -158,14 +166,14 @@ class SideBySide:
         rows: Sequence[Row],
         candidates: int,
         *,
-        cross: Reranker | None = None,
+        cross: Callable[[Reranker], Reranker | None] | None = None,
         agent: Agent | None = None,
         guide: Guide | None = None,
         vectors: Units | None = None,
         near: Near | None = None,
         workers: int = 1,
     ) -> None:
-        """``cross`` ranks for the rows that say so; of a cascade, the slow part is remembered."""
+        """``cross`` makes who ranks for the rows that say so, given TF-IDF with a memory."""
         if not candidates:
             raise InputError("ways are compared at one number of blocks: choose 1 or more candidates")
         self.graph, self.rows = graph, tuple(rows)
@@ -177,13 +185,11 @@ class SideBySide:
         self._near = None if table is None else _Neared(table, depth)
         rerankers: dict[str, Reranker | None] = {"none": None, "tfidf": self._tfidf}
         if cross is not None:
-            slow, top = (cross.slow, cross.top) if isinstance(cross, Cascade) else (cross, None)
-            remembered = Remembered(slow)
-            rerankers["cross"] = Cascade(remembered, self._tfidf, top=top) if top is not None else remembered
+            rerankers["cross"] = cross(self._tfidf)
         self._readings: dict[FindConfig, list[Reading]] = {}
         self.finders: dict[str, Finder] = {}
         for row in rows:
-            if row.rerank not in rerankers:
+            if row.rerank != "none" and rerankers.get(row.rerank) is None:
                 raise InputError(f"{row.name} needs a cross-encoder: rerank with cross, or with a folder")
             finder = _Reader(
                 graph,

@@ -1,4 +1,4 @@
-"""Agents and what they do: episodes, journeys, the baselines, the click path (sec. 4.1, 5.2).
+"""Agents and what they do: episodes, journeys, the baselines (sec. 4.1, 5.2).
 
 Nothing is imported before it is used: kernels take their time.
 """
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linkwalk.navigate.agents import BASELINES, REFERENCE, Agent, Explains, open_baseline
-    from linkwalk.navigate.clickpath import Step, click_path, path_steps
     from linkwalk.navigate.cosine import HalfUnits, Units, unit_rows, units_of
     from linkwalk.navigate.journeys import BACK, ENDED, Episodes, Journeys
     from linkwalk.navigate.walker import Walker
@@ -26,14 +25,11 @@ __all__ = [
     "HalfUnits",
     "Journeys",
     "MapConfig",
-    "Step",
     "Units",
     "Walker",
     "Ways",
     "Weights",
-    "click_path",
     "open_baseline",
-    "path_steps",
     "unit_rows",
     "units_of",
 ]
@@ -49,14 +45,11 @@ _WHERE = {
     "HalfUnits": "cosine",
     "Journeys": "journeys",
     "MapConfig": "ways",
-    "Step": "clickpath",
     "Units": "cosine",
     "Walker": "walker",
     "Ways": "ways",
     "Weights": "weights",
-    "click_path": "clickpath",
     "open_baseline": "agents",
-    "path_steps": "clickpath",
     "unit_rows": "cosine",
     "units_of": "cosine",
 }

@@ -13,8 +13,8 @@ import numpy as np
 
 from linkwalk.downstream.dataset import Asked
 from linkwalk.graph.paths import ShortestPaths
-from linkwalk.graph.store import Graph
-from linkwalk.navigate.journeys import Float32s
+from linkwalk.graph.store import KINDS, Graph
+from linkwalk.navigate.journeys import BACK, Float32s
 from linkwalk.retrieve.finder import Finder, Reading
 from linkwalk.retrieve.starts import Starts
 
@@ -88,10 +88,10 @@ def asked_gallery(
             continue
         read += 1
         alone = set(own.nodes[: len(reading.nodes)].tolist())
-        linked = [p for p in places if reading.nodes[p] not in alone and reading.path(p)[1]]
+        linked = [p for p in places if reading.nodes[p] not in alone and reading.trail(p).links]
         if linked:
             clicked += 1
-            found.append(_trace(one, own, reading, linked[0], reading.nodes[linked[0]], 0))
+            found.append(_trace(graph, one, own, reading, linked[0], reading.nodes[linked[0]], 0))
     found.sort(key=lambda one: (len(one.clicks) > _CLICKS, -len(one.clicks), one.place))
     missed.sort(key=lambda one: (one.left, -len(one.clicks), one.place))
     return AskedGallery(
@@ -103,14 +103,25 @@ def asked_gallery(
     )
 
 
-def _trace(one: Asked, starts: Starts, reading: Reading, place: int, gold: int, left: int) -> AskedTrace:
-    start, steps = reading.path(place)
+def _words(graph: Graph, page: int, link: int) -> str:
+    """What one clicks on a page."""
+    if link == BACK:
+        return "back"
+    edge = int(graph.out_indptr[page]) + link
+    start, end = graph.out_spans[edge].tolist()
+    return graph.texts.bytes(page)[start:end].decode() or KINDS[graph.out_kinds[edge]]
+
+
+def _trace(
+    graph: Graph, one: Asked, starts: Starts, reading: Reading, place: int, gold: int, left: int
+) -> AskedTrace:
+    trail = reading.trail(place)
     hits = starts.nodes.tolist()
     return AskedTrace(
         text=one.text,
         gold=gold,
-        pages=(start, *(step.node for step in steps)),
-        clicks=tuple(step.link or step.kind for step in steps),
+        pages=trail.pages,
+        clicks=tuple(_words(graph, *click) for click in zip(trail.pages, trail.links, strict=False)),
         place=place + 1,
         searched=hits.index(gold) + 1 if gold in hits else None,
         left=left,
@@ -136,7 +147,7 @@ def _nearest(
     if left[best] == np.iinfo(np.int64).max:
         return None
     place, goal = pairs[best]
-    return _trace(one, starts, reading, place, goal, int(left[best]))
+    return _trace(graph, one, starts, reading, place, goal, int(left[best]))
 
 
 def _differing(graph: Graph, traces: list[AskedTrace], count: int) -> list[AskedTrace]:

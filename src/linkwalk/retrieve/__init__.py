@@ -2,8 +2,8 @@
 
 from linkwalk.retrieve.bm25 import Bm25, index
 from linkwalk.retrieve.config import FindConfig
-from linkwalk.retrieve.finder import Evidence, Finder, Found
+from linkwalk.retrieve.finder import Finder, Found, Trail
 from linkwalk.retrieve.rerank import Cascade, Reranker
 from linkwalk.retrieve.tfidf import tfidf
 
-__all__ = ["Bm25", "Cascade", "Evidence", "FindConfig", "Finder", "Found", "Reranker", "index", "tfidf"]
+__all__ = ["Bm25", "Cascade", "FindConfig", "Finder", "Found", "Reranker", "Trail", "index", "tfidf"]

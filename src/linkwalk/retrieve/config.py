@@ -4,7 +4,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from linkwalk.errors import InputError
+from linkwalk.navigate import Agent
 from linkwalk.navigate.tabs import TabsConfig
+from linkwalk.policy.direction import Guide
+from linkwalk.retrieve.rerank import Reranker
 from linkwalk.retrieve.starts import DEPTH, STARTS
 
 NAVIGATION = ("tabs", "walks", "expand", "order", "lead", "none")
@@ -30,10 +33,12 @@ class FindConfig:
     """Clicks from each of them, if the agent walks."""
     candidates: int = 20
     """At most that many blocks are read, the soonest seen; 0: all (with ``walks`` and ``expand``)."""
-    agent: str = "compass"
-    """Who navigates; unasked, the policy that ships."""
-    rerank: str | None = None
-    """Who ranks the sentences: cross, tfidf, none, or a folder; None: the best there is."""
+    agent: str | Agent | Guide = "compass"
+    """Who navigates, by name or an object: with ``walks`` it walks, with ``tabs`` and ``order`` it says where to look.
+    Unasked, the policy that ships."""
+    rerank: str | Reranker | None = None
+    """Who ranks the sentences: cross, tfidf, none, a folder, ``package.module:Name``, or an object; None: the best
+    there is."""
     top: int = 20
     """Sentences that the cross-encoder reads: with all of them evidence is found better, and more slowly."""
     embeddings: str | None = None
@@ -75,6 +80,12 @@ class FindConfig:
     def navigated(self) -> bool:
         """Whether an agent has a say."""
         return self.navigation in NAVIGATED
+
+    @property
+    def who(self) -> str:
+        """The agent's name."""
+        agent = self.agent
+        return agent if isinstance(agent, str) else str(getattr(agent, "name", type(agent).__name__))
 
     @property
     def hits(self) -> int:

@@ -75,7 +75,11 @@ class CrossEncoder:
         return self.many([query], [titles], [sentences])[0]
 
     def many(
-        self, queries: Sequence[str], titles: Sequence[Sequence[str]], sentences: Sequence[Sequence[str]]
+        self,
+        queries: Sequence[str],
+        titles: Sequence[Sequence[str]],
+        sentences: Sequence[Sequence[str]],
+        blocks: Any = None,
     ) -> list[Float32s]:
         """The scores of several queries' sentences, in batches across queries."""
         counts = [len(own) for own in sentences]

@@ -1,4 +1,4 @@
-"""Ask, and get sentences with the click path that led to them: starts, navigation, a reranker (sec. 4.3).
+"""Ask, and get sentences with the trail that led to them: starts, navigation, a reranker (sec. 4.3).
 
 Many queries at once: search gives each its starts, navigation decides which blocks are read, every sentence of a block
 that was read is a candidate, and the reranker picks. What is read, and from where, is a ``Reading``; there is one
@@ -8,20 +8,20 @@ function for each way of reading below, and all are held to the same number of b
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import Agent, Episodes, Journeys, Step, click_path
+from linkwalk.navigate import Agent, Episodes, Journeys
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.tabs import Hits, read_tabs
 from linkwalk.policy.direction import Guide
 from linkwalk.retrieve.config import FindConfig
-from linkwalk.retrieve.rerank import Cascade, Reranker, score_many
+from linkwalk.retrieve.rerank import Reranker, score_many
 from linkwalk.retrieve.starts import Near, Search, Starts, find_starts
 from linkwalk.retrieve.tfidf import tfidf
 
@@ -30,38 +30,24 @@ _QUERIES = 1024  # at a time
 _CACHED = 1 << 16
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evidence:
-    """A sentence, where it stands, and how it was found."""
+class Trail(NamedTuple):
+    """How a block was reached."""
 
-    score: float
-    sentence: str
-    title: str
-    block: int
-    node: int
-    start: int
-    """The block that the path begins at."""
-    path: tuple[Step, ...]
-    """The clicks from there; none if the sentence stands in the start itself."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As ``linkwalk find --json`` prints it."""
-        return {
-            "score": self.score,
-            "sentence": self.sentence,
-            "title": self.title,
-            "block": self.block,
-            "node": self.node,
-            "start": self.start,
-            "path": [step.to_json() for step in self.path],
-        }
+    pages: tuple[int, ...]
+    """From the start to the block itself."""
+    links: tuple[int, ...]
+    """What was clicked between them: numbers in each page's row, or BACK; none if the block is the start."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
     """What came of a query."""
 
-    evidence: tuple[Evidence, ...]
+    sentences: tuple[str, ...]
+    """The best first."""
+    scores: tuple[float, ...]
+    trails: tuple[Trail, ...]
+    """How the block that each stands in was reached."""
     start: str
     """How the starts were found in the end: ``dense`` if BM25 was asked and knows none of the words."""
     read: tuple[int, ...]
@@ -75,8 +61,8 @@ class Reading(NamedTuple):
 
     nodes: list[int]
     """In the order they were seen."""
-    path: Callable[[int], tuple[int, tuple[Step, ...]]]
-    """The start, and the clicks from there, to the block at a place in that order."""
+    trail: Callable[[int], Trail]
+    """To the block at a place in that order."""
 
 
 class Finder:
@@ -166,7 +152,7 @@ class Finder:
     def _alone(self, nodes: Iterable[int]) -> Reading:
         """Blocks that are read as they are."""
         own = list(nodes)[: self.config.candidates]
-        return Reading(own, lambda place: (own[place], ()))
+        return Reading(own, lambda place: Trail((own[place],), ()))
 
     def _tabs(self, starts: list[Starts], meanings: Float32s) -> list[Reading]:
         """The best link of all pages read, or the next hit."""
@@ -185,12 +171,12 @@ class Finder:
         )
 
         def reading(query: int) -> Reading:
-            def path(place: int) -> tuple[int, tuple[Step, ...]]:
+            def trail(place: int) -> Trail:
                 pages, links = tabs.path(query, place)
-                return pages[0], self._steps(pages, links)
+                return Trail(tuple(pages), tuple(links))
 
             nodes = tabs.nodes[query]
-            return Reading(nodes[nodes >= 0].tolist(), path)
+            return Reading(nodes[nodes >= 0].tolist(), trail)
 
         return [reading(query) for query in range(len(starts))]
 
@@ -216,12 +202,12 @@ class Finder:
                     seen.setdefault(int(journeys.nodes[journey, step]), (journey, step))
         nodes = list(seen)[: self.config.candidates or None]
 
-        def path(place: int) -> tuple[int, tuple[Step, ...]]:
+        def trail(place: int) -> Trail:
             journey, step = seen[nodes[place]]
-            steps = click_path(self.graph, journeys, journey)[:step]
-            return int(journeys.nodes[journey, 0]), tuple(steps)
+            pages, links = journeys.nodes[journey, : step + 1], journeys.choices[journey, :step]
+            return Trail(tuple(pages.tolist()), tuple(links.tolist()))
 
-        return Reading(nodes, path)
+        return Reading(nodes, trail)
 
     def _expand(self, starts: list[int]) -> Reading:
         """The starts, then every block that one of them links to."""
@@ -231,20 +217,11 @@ class Finder:
                 seen.setdefault(node, (start, link))
         nodes = list(seen)[: self.config.candidates or None]
 
-        def path(place: int) -> tuple[int, tuple[Step, ...]]:
+        def trail(place: int) -> Trail:
             start, link = seen[nodes[place]]
-            return start, () if link is None else self._steps([start, nodes[place]], [link])
+            return Trail((start,), ()) if link is None else Trail((start, nodes[place]), (link,))
 
-        return Reading(nodes, path)
-
-    def _steps(self, pages: list[int], links: list[int]) -> tuple[Step, ...]:
-        """Clicks along given links."""
-        if not links:
-            return ()
-        journeys = Journeys.blank(1, len(links))
-        journeys.nodes[0], journeys.choices[0] = pages, links
-        journeys.probabilities[0], journeys.steps[0] = 1, len(links)
-        return tuple(click_path(self.graph, journeys))
+        return Reading(nodes, trail)
 
     def _scores(
         self,
@@ -255,9 +232,7 @@ class Finder:
     ) -> list[Float32s]:
         if self.rerank is None:
             return [-np.arange(len(own), dtype=np.float32) for own in sentences]
-        if isinstance(self.rerank, Cascade):
-            return self.rerank.many(queries, titles, sentences, nodes)
-        return score_many(self.rerank, queries, titles, sentences)
+        return score_many(self.rerank, queries, titles, sentences, nodes)
 
     def _found(
         self,
@@ -270,19 +245,12 @@ class Finder:
     ) -> Found:
         order = np.argsort(-scores, kind="stable").tolist()
         places = {node: place for place, node in enumerate(reading.nodes)}
-        evidence = []
-        for i in order[:count]:
-            start, path = reading.path(places[nodes[i]])
-            evidence.append(
-                Evidence(
-                    score=float(scores[i]),
-                    sentence=sentences[i],
-                    title=self.graph.title(nodes[i]),
-                    block=int(self.graph.node_block[nodes[i]]),
-                    node=nodes[i],
-                    start=start,
-                    path=path,
-                )
-            )
-        ranked = tuple(dict.fromkeys(nodes[i] for i in order))
-        return Found(evidence=tuple(evidence), start=starts.how, read=tuple(reading.nodes), ranked=ranked)
+        best = order[:count]
+        return Found(
+            sentences=tuple(sentences[i] for i in best),
+            scores=tuple(scores[best].tolist()),
+            trails=tuple(reading.trail(places[nodes[i]]) for i in best),
+            start=starts.how,
+            read=tuple(reading.nodes),
+            ranked=tuple(dict.fromkeys(nodes[i] for i in order)),
+        )

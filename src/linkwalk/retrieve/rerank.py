@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.errors import InputError
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve.tfidf import tfidf
 
@@ -13,6 +14,10 @@ TOP = 20
 """How many sentences the slow reranker of a cascade reads."""
 _RANK = 20  # what softens the lead of first places where ranks are fused, before the slow one reads
 _LAST = 5  # and after
+
+
+Blocks = Sequence[Sequence[int]] | None
+"""Which block each sentence stands in, the blocks in the order they were read; None where nobody knows."""
 
 
 class Reranker(Protocol):
@@ -25,10 +30,14 @@ class Reranker(Protocol):
 
 @runtime_checkable
 class Many(Protocol):
-    """A reranker that takes many queries at once and is faster for it."""
+    """A reranker that can do more: take many queries at once, or look at the blocks that sentences stand in."""
 
     def many(
-        self, queries: Sequence[str], titles: Sequence[Sequence[str]], sentences: Sequence[Sequence[str]]
+        self,
+        queries: Sequence[str],
+        titles: Sequence[Sequence[str]],
+        sentences: Sequence[Sequence[str]],
+        blocks: Blocks = None,
     ) -> list[Float32s]:
         """The scores of each query's sentences."""
         ...
@@ -39,11 +48,25 @@ def score_many(
     queries: Sequence[str],
     titles: Sequence[Sequence[str]],
     sentences: Sequence[Sequence[str]],
+    blocks: Blocks = None,
 ) -> list[Float32s]:
     """The scores of each query's sentences, all at once where the reranker can."""
     if isinstance(rerank, Many):
-        return rerank.many(queries, titles, sentences)
-    return [rerank(*each) for each in zip(queries, titles, sentences, strict=True)]
+        found = list(rerank.many(queries, titles, sentences, blocks))
+    else:
+        found = [rerank(*each) for each in zip(queries, titles, sentences, strict=True)]
+    scores = [np.asarray(own, np.float32) for own in found]
+    if [own.shape for own in scores] != [(len(own),) for own in sentences]:
+        raise InputError(f"{name_of(rerank)} did not give one score for each sentence: mend that reranker")
+    if not all(np.isfinite(own).all() for own in scores):
+        raise InputError(f"{name_of(rerank)} gave scores that are not numbers: mend that reranker")
+    return scores
+
+
+def name_of(rerank: Reranker) -> str:
+    """What to call a reranker: its own name, or that of its kind."""
+    name = getattr(rerank, "name", None) or getattr(rerank, "__name__", None)
+    return name if isinstance(name, str) else type(rerank).__name__
 
 
 class Cascade:
@@ -72,7 +95,7 @@ class Cascade:
         queries: Sequence[str],
         titles: Sequence[Sequence[str]],
         sentences: Sequence[Sequence[str]],
-        blocks: Sequence[Sequence[int]] | None = None,
+        blocks: Blocks = None,
     ) -> list[Float32s]:
         """The same for many queries; ``blocks``, in the order read, says which block each sentence stands in.
 

@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,11 @@ class TfIdf:
         return self.many([query], [titles], [sentences])[0]
 
     def many(
-        self, queries: Sequence[str], titles: Sequence[Sequence[str]], sentences: Sequence[Sequence[str]]
+        self,
+        queries: Sequence[str],
+        titles: Sequence[Sequence[str]],
+        sentences: Sequence[Sequence[str]],
+        blocks: Any = None,
     ) -> list[Float32s]:
         """The scores of each query's sentences."""
         found: list[Float32s] = []

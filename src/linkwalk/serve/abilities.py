@@ -4,9 +4,9 @@ from pathlib import Path
 
 from linkwalk import __version__
 from linkwalk.demo import POLICY
-from linkwalk.embed.model import has_minilm
 from linkwalk.serve.schema import AgentInfo, Health, WikiInfo
 from linkwalk.wiki import Wiki
+from linkwalk.wiki.retrieval import reranker_name
 
 _ABOUT = {
     POLICY: "The policy that ships: goes where a learned map of the goal points, and remembers the links it has seen.",
@@ -38,11 +38,7 @@ def health_of(wiki: Wiki, budget: int) -> Health:
         ),
         find="find" not in missing,
         navigate="navigate" not in missing,
-        rerank=Path(wiki.rerank).name if wiki.rerank else _best_reranker(),
+        rerank=Path(reranker_name(wiki.rerank)).name,
         missing={what: f"{_WITHOUT[what]}: {line}" for what, line in missing.items()},  # type: ignore[misc]
         budget=budget,
     )
-
-
-def _best_reranker() -> str:
-    return "cross" if has_minilm() else "tfidf"

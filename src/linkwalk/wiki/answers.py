@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from linkwalk.navigate import BACK
 from linkwalk.wiki.clicks import clicks_along
 from linkwalk.wiki.places import Place
 from linkwalk.wiki.walks import Click
 
 if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
-    from linkwalk.navigate import Step
     from linkwalk.retrieve import FindConfig, Found
 
 
@@ -50,25 +48,16 @@ class Answer:
             start=found.start,
             navigation=asked.navigation,
             rerank=reranker,
-            agent=asked.agent if asked.navigated else None,
+            agent=asked.who if asked.navigated else None,
             blocks=len(found.read),
             evidence=tuple(
                 Evidence(
-                    score=one.score,
-                    sentence=one.sentence,
-                    place=Place.of(graph, one.node),
-                    start=Place.of(graph, one.start),
-                    path=_clicks(graph, one.start, one.path),
+                    score=score,
+                    sentence=sentence,
+                    place=Place.of(graph, trail.pages[-1]),
+                    start=Place.of(graph, trail.pages[0]),
+                    path=clicks_along(graph, trail.pages, trail.links),
                 )
-                for one in found.evidence
+                for score, sentence, trail in zip(found.scores, found.sentences, found.trails, strict=True)
             ),
         )
-
-
-def _clicks(graph: "Graph", start: int, steps: "tuple[Step, ...]") -> tuple[Click, ...]:
-    pages = [start, *(step.node for step in steps)]
-    links = [
-        BACK if step.edge is None else step.edge - int(graph.out_indptr[here])
-        for here, step in zip(pages, steps, strict=False)
-    ]
-    return clicks_along(graph, pages, links)

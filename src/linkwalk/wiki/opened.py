@@ -17,7 +17,7 @@ from linkwalk.navigate import BASELINES, Agent, Episodes, Explains, Ways, unit_r
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.policy.checkpoint import read_policy
-from linkwalk.retrieve import Bm25, Cascade, FindConfig
+from linkwalk.retrieve import Bm25, FindConfig, Reranker
 from linkwalk.wiki.agents import (
     DEFAULT,
     check_agents,
@@ -66,7 +66,12 @@ class Wiki:
     """
 
     def __init__(
-        self, folder: Path, graph: Graph, *, embeddings: str | None = None, rerank: str | None = None
+        self,
+        folder: Path,
+        graph: Graph,
+        *,
+        embeddings: str | None = None,
+        rerank: str | Reranker | None = None,
     ) -> None:
         self.folder, self.graph = folder, graph
         self.embeddings, self.rerank = embeddings, rerank
@@ -77,7 +82,9 @@ class Wiki:
         self._check = lru_cache(1 << 8)(lambda agents, ways: check_agents(agents, folder, ways))
 
     @classmethod
-    def open(cls, folder: Path | str, *, embeddings: str | None = None, rerank: str | None = None) -> "Wiki":
+    def open(
+        cls, folder: Path | str, *, embeddings: str | None = None, rerank: str | Reranker | None = None
+    ) -> "Wiki":
         """Open a workspace; ``embeddings`` are what agents look at, ``rerank`` who ranks sentences (see ``find``)."""
         return cls(Path(folder), Graph.open(folder), embeddings=embeddings, rerank=rerank)
 
@@ -335,8 +342,9 @@ class Wiki:
         """The sentences that answer a question or bear on a claim, each with the click path that led to it (sec. 4.3).
 
         Options are the fields of ``FindConfig``: ``navigation`` (tabs, walks, expand, order, lead or none), ``start``
-        (bm25, dense or hybrid), ``candidates`` (blocks to read), ``rerank`` (cross, tfidf, none, or a folder), ``top``
-        (sentences that the cross-encoder reads), ``agent``, ``starts``, ``steps``, ``embeddings``.
+        (bm25, dense or hybrid), ``candidates`` (blocks to read), ``rerank`` (cross, tfidf, none, a folder,
+        ``package.module:Name``, or any ``Reranker`` of your own), ``top`` (sentences that the cross-encoder reads),
+        ``agent`` (a name or an object), ``starts``, ``steps``, ``embeddings``.
         """
         return self.find_many([query], count, **options)[0]
 
@@ -353,8 +361,7 @@ class Wiki:
             if asked.begin != "dense" and not any(sign.isalnum() for sign in query):
                 raise InputError("the query has no words: give a claim or a question")
         opened = self.finder(asked)
-        reads = opened.encoder is not None or isinstance(opened.finder.rerank, Cascade)
-        with self._reading if reads else nullcontext():
+        with self._reading if opened.alone else nullcontext():
             found = opened.find(queries, count)
         return [
             Answer.of(self.graph, query, own, asked, opened.reranker)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwalk.demo import reranker_path
 from linkwalk.navigate.ways import Ways
+from linkwalk.parts import import_part, is_part
 from linkwalk.wiki.agents import (
     DEFAULT,
     check_agents,
@@ -12,13 +13,14 @@ from linkwalk.wiki.agents import (
     open_encoder,
     open_table,
     open_units,
+    own_agent,
     policy_folder,
     threads,
 )
 from linkwalk.wiki.shelf import Shelf
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from linkwalk.downstream.rows import Row
     from linkwalk.downstream.shared import SideBySide
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
     from linkwalk.navigate.journeys import Float32s
     from linkwalk.policy.direction import Guide
     from linkwalk.retrieve import Bm25, FindConfig, Finder, Found, Reranker
+
+
+QUICK = ("tfidf", "none")
+"""Rerankers that are no models, and need nothing to be opened."""
 
 
 class Opened:
@@ -44,6 +50,11 @@ class Opened:
     def find(self, queries: "Sequence[str]", count: int) -> "list[Found]":
         """What is found for each query."""
         return self.finder.find_many(queries, count, meanings=self.meanings(queries))
+
+    @property
+    def alone(self) -> bool:
+        """Whether it serves one thread at a time: where a network reads, or somebody's own reranker."""
+        return self.encoder is not None or self.reranker not in QUICK
 
 
 def _meanings(encoder: "Encoder | None", queries: "Sequence[str]") -> "Float32s | None":
@@ -81,47 +92,47 @@ def open_finder(wiki: Path, graph: "Graph", asked: "FindConfig", shelf: Shelf | 
 
     shelf = shelf or Shelf()
     parts = _open_parts(wiki, graph, asked, {asked.navigation}, {asked.begin}, shelf)
-    rerank, name = shelf.get(("reranker", asked.rerank), lambda: open_reranker(asked.rerank))
-    rerank = _reading(rerank, asked.top)
     finder = Finder(
         graph,
         parts.search,
         asked,
         agent=parts.walker,
         guide=parts.guide,
-        rerank=rerank,
+        rerank=open_reranker(asked.rerank, asked.top, shelf),
         vectors=parts.vectors,
         near=parts.near,
         workers=threads(),
     )
     finder.sentences = shelf.get("sentences", lambda: finder.sentences)
-    return Opened(finder, parts.encoder, name)
+    return Opened(finder, parts.encoder, reranker_name(asked.rerank))
 
 
 def open_rows(wiki: Path, graph: "Graph", asked: "FindConfig", rows: "Sequence[Row]") -> Compared:
     """Several ways, each held to as many blocks; ``asked`` says who navigates and who is the cross-encoder."""
     need_search()
-    from linkwalk.downstream.shared import SideBySide
+    from linkwalk.downstream.shared import Remembered, SideBySide
 
     navigation, starts = {row.navigation for row in rows}, {row.start for row in rows}
-    parts = _open_parts(wiki, graph, asked, navigation, starts, Shelf())
-    cross, name = None, "none"
-    if any(row.rerank == "cross" for row in rows):
-        cross, name = open_reranker(asked.rerank)
-        cross = _reading(cross, asked.top)
+    shelf = Shelf()
+    parts = _open_parts(wiki, graph, asked, navigation, starts, shelf)
+    ranked = any(row.rerank == "cross" for row in rows)
+
+    def cross(quick: "Reranker") -> "Reranker | None":
+        return open_reranker(asked.rerank, asked.top, shelf, quick, Remembered)
+
     ways = SideBySide(
         graph,
         parts.search,
         rows,
         asked.candidates,
-        cross=cross,
+        cross=cross if ranked else None,
         agent=parts.walker,
         guide=parts.guide,
         vectors=parts.vectors,
         near=parts.near,
         workers=threads(),
     )
-    return Compared(ways, parts.encoder, name)
+    return Compared(ways, parts.encoder, reranker_name(asked.rerank) if ranked else "none")
 
 
 def _open_parts(
@@ -132,9 +143,11 @@ def _open_parts(
     from linkwalk.retrieve.config import NAVIGATED
 
     bm25 = shelf.get("bm25", lambda: Bm25.open(wiki, graph))
-    agents = check_agents([asked.agent], wiki)
-    if len(agents) != 1:
-        raise InputError("one agent navigates at a time: name one")
+    agent = asked.agent
+    if isinstance(agent, str):
+        agent, *others = check_agents([agent], wiki)
+        if others:
+            raise InputError("one agent navigates at a time: name one")
     if not navigation & NAVIGATED and starts == {"bm25"}:
         return _Parts(bm25)
 
@@ -146,57 +159,118 @@ def _open_parts(
             raise
         raise ArtifactError(f"{error}, or read search results alone, without navigation") from None
     vectors = open_units(wiki, graph, name, shelf)
-    encoder = open_encoder(wiki, agents[0], table, shelf)
-    walker = guide = None
+    encoder = open_encoder(wiki, agent if isinstance(agent, str) else None, table, shelf)
+    walker: Any = None
+    guide = None
     if "walks" in navigation:
-        walker = open_agent(agents[0], wiki, graph, vectors, Ways(), asked.embeddings)
+        walker = agent
+        if isinstance(agent, str):
+            walker = open_agent(agent, wiki, graph, vectors, Ways(), asked.embeddings)
+        if not callable(getattr(walker, "run", None)):
+            raise InputError(f"{asked.who} does not walk: let it say where to look, with tabs or order")
     if navigation & {"tabs", "order"}:
-        guide = _guide(agents[0], wiki, table)
+        guide = _guide(asked, wiki, graph, vectors, table)
     near = shelf.get(("near", name), lambda: _near(wiki, graph, table))
     return _Parts(bm25, walker, guide, vectors, near, encoder)
 
 
-def open_reranker(asked: str | None) -> "tuple[Reranker | None, str]":
-    """The reranker that was asked for, or the best there is, and its name."""
+def reranker_name(asked: "str | Reranker | None") -> str:
+    """What answers call who ranks; unasked it is the best there is."""
     from linkwalk.embed.model import has_minilm
-    from linkwalk.errors import InputError
-    from linkwalk.retrieve import Cascade, tfidf
+    from linkwalk.retrieve.rerank import name_of
 
     if asked is None:
-        asked = "cross" if has_minilm() else "tfidf"
-    if asked in ("tfidf", "none"):
-        return (tfidf if asked == "tfidf" else None), asked
-    folder = reranker_path() if asked == "cross" else Path(asked)
+        return "cross" if has_minilm() else "tfidf"
+    return asked if isinstance(asked, str) else name_of(asked)
+
+
+def open_reranker(
+    asked: "str | Reranker | None",
+    top: int,
+    shelf: Shelf,
+    quick: "Reranker | None" = None,
+    memory: "Callable[[Reranker], Reranker] | None" = None,
+) -> "Reranker | None":
+    """Who ranks: an object as it is, one by name, or a cross-encoder that reads ``top`` sentences of TF-IDF's choice.
+
+    ``quick`` takes the place of TF-IDF there, and ``memory`` is put before the cross-encoder.
+    """
+    from linkwalk.retrieve import Cascade, tfidf
+
+    if not isinstance(asked, str | None):
+        return _checked(asked, reranker_name(asked))
+    name = reranker_name(asked)
+    if name in QUICK:
+        return tfidf if name == "tfidf" else None
+    check_reranker(name)
+    folder = _folder(name)
     if not folder.is_dir():
-        raise InputError(f"no reranker {asked!r}: there are none, tfidf, cross, and folders of rerankers")
+        return shelf.get(("reranker", name), lambda: _own_reranker(name))
+    slow: Reranker = shelf.get(("reranker", name), lambda: _load_cross(folder))
+    return Cascade(memory(slow) if memory else slow, quick or tfidf, top=top)
+
+
+def check_reranker(name: str) -> None:
+    """Refuse what is no reranker's name."""
+    from linkwalk.errors import InputError
+
+    if name not in QUICK and not _folder(name).is_dir() and not is_part(name):
+        there = "none, tfidf, cross, folders of rerankers, and package.module:Name"
+        raise InputError(f"no reranker {name!r}: there are {there}")
+
+
+def _folder(name: str) -> Path:
+    """Where a cross-encoder would be."""
+    return reranker_path() if name == "cross" else Path(name)
+
+
+def _load_cross(folder: Path) -> "Reranker":
     from linkwalk.retrieve.cross import load_cross
 
-    return Cascade(load_cross(folder)), asked
+    return load_cross(folder)
 
 
-def _reading(rerank: "Reranker | None", top: int) -> "Reranker | None":
-    """A reranker that reads so many sentences; the same model, whatever the number."""
-    from linkwalk.retrieve import Cascade
+def _own_reranker(name: str) -> "Reranker":
+    """A reranker of one's own; a class is made with nothing."""
+    found = import_part(name, "reranker")
+    return _checked(found() if isinstance(found, type) else found, name)
 
-    return Cascade(rerank.slow, rerank.quick, top=top) if isinstance(rerank, Cascade) else rerank
 
-
-def _guide(agent: str, wiki: Path, table: "Embeddings") -> "Guide | None":
-    """Where the agent looks: a compass's direction, or straight on for the greedy ones."""
+def _checked(rerank: "Reranker", name: str) -> "Reranker":
     from linkwalk.errors import InputError
-    from linkwalk.policy.checkpoint import gives_directions, open_policy, read_policy
+
+    if not callable(rerank):
+        raise InputError(f"{name} is no reranker: it is to be called with a query, titles and sentences")
+    return rerank
+
+
+def _guide(
+    asked: "FindConfig", wiki: Path, graph: "Graph", vectors: "Units", table: "Embeddings"
+) -> "Guide | None":
+    """Where the agent looks: a compass's direction, straight on for the greedy ones, or what one's own says."""
+    from linkwalk.errors import InputError
+    from linkwalk.navigate import BASELINES
     from linkwalk.policy.direction import Guide
 
-    folder = policy_folder(wiki, agent)
-    if agent.startswith("greedy") and folder is None:
-        return None
-    if folder is None or not gives_directions(read_policy(folder)):
+    looks, name = asked.agent, asked.who
+    if isinstance(looks, str):
+        if name in BASELINES and not BASELINES[name].blind:
+            return None
+        looks = _open_guide(name, wiki, graph, vectors, table)
+    if not isinstance(looks, Guide):
         raise InputError(
-            f"{agent} walks, but does not say where to look: let it walk, or name compass, greedy or a compass of yours"
+            f"{name} walks, but does not say where to look: let it walk, or name compass, greedy or a compass of yours"
         )
-    policy = open_policy(folder, table.fingerprint)
-    assert isinstance(policy, Guide), "its manifest says so"
-    return policy
+    return looks
+
+
+def _open_guide(name: str, wiki: Path, graph: "Graph", vectors: "Units", table: "Embeddings") -> Any:
+    from linkwalk.policy.checkpoint import gives_directions, open_policy, read_policy
+
+    folder = policy_folder(wiki, name)
+    if folder is not None:
+        return open_policy(folder, table.fingerprint) if gives_directions(read_policy(folder)) else None
+    return own_agent(name, graph, vectors) if is_part(name) else None
 
 
 def _near(wiki: Path, graph: "Graph", table: "Embeddings") -> Any:

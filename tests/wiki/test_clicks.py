@@ -5,7 +5,8 @@ import pytest
 
 from linkwalk.graph.sentence import Sentence, find_sentence
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import Episodes, Ways, click_path, open_baseline, path_steps
+from linkwalk.navigate import Episodes, Ways, open_baseline
+from linkwalk.wiki.clicks import clicks_along, shortest_clicks
 from tests.conftest import Maker, P, prose, world
 
 PAGES = [
@@ -45,36 +46,36 @@ def test_every_link_is_marked_in_a_sentence_of_its_block(make: Maker) -> None:
     assert seen > 30
 
 
-def test_a_journey_as_steps(graph: Graph) -> None:
+def test_a_journey_as_clicks(graph: Graph) -> None:
     home, iron, harbour = (graph.find(name) for name in ("Home", "Iron", "Harbour"))
     vectors = np.zeros((graph.nodes, 2), np.float32)
     vectors[:, 1] = 1
     vectors[iron] = vectors[harbour + 1] = 1, 0  # Iron looks like the goal and leads nowhere
     agent = open_baseline("greedy-unvisited", graph.forward, vectors, Ways(back=True))
     journeys = agent.run(Episodes.of([home], [harbour + 1]))
-    steps = click_path(graph, journeys, vectors=vectors, query=vectors[harbour + 1])
-    assert [(s.title, s.block, s.kind, s.link) for s in steps] == [
-        ("Iron", 0, "link", "Iron"),
-        ("Home", 0, "back", ""),
-        ("Harbour", 0, "link", "old harbour"),
-        ("Harbour", 1, "next", ""),
+    pages = journeys.path(0).tolist()
+    clicks = clicks_along(graph, pages, journeys.choices[0, : len(pages) - 1].tolist())
+    assert [(c.number, c.at.name, c.to.name, c.kind, c.link, c.seen) for c in clicks] == [
+        (1, "Home (0)", "Iron (0)", "link", "Iron", False),
+        (2, "Iron (0)", "Home (0)", "back", "", True),
+        (3, "Home (0)", "Harbour (0)", "link", "old harbour", False),
+        (4, "Harbour (0)", "Harbour (1)", "next", "", False),
     ]
-    assert [s.score for s in steps] == [1, 0, 0, 1]
-    assert [[(o.title, o.score, o.seen) for o in s.runners_up] for s in steps] == [
-        [("Harbour", 0, False)],
-        [],
-        [("Iron", 1, True)],
-        [("Home", 0, True)],
+    assert clicks[2].sentence == Sentence("Then comes the ", "old harbour", " of Lyön.")
+    assert [(c.sentence is None, c.segment is None) for c in clicks] == [
+        (False, False),
+        (True, True),
+        (False, False),
+        (True, True),
     ]
-    assert steps[2].to_json()["sentence"] == "Then comes the [[old harbour]] of Lyön."
-    assert [s.sentence is None for s in steps] == [False, True, False, True]
+    assert {(c.score, c.probability, c.choices, c.others) for c in clicks} == {(None, None, (), 0)}
 
 
-def test_steps_along_given_pages(graph: Graph) -> None:
+def test_clicks_along_given_pages(graph: Graph) -> None:
     home, harbour = graph.find("Home"), graph.find("Harbour")
-    steps = path_steps(graph, np.array([home, harbour, harbour + 1], np.int32))
-    assert [(s.node, s.kind, s.link) for s in steps] == [
+    clicks = shortest_clicks(graph, [home, harbour, harbour + 1])
+    assert [(c.to.node, c.kind, c.link) for c in clicks] == [
         (harbour, "link", "old harbour"),
         (harbour + 1, "next", ""),
     ]
-    assert path_steps(graph, np.array([home], np.int32)) == []
+    assert shortest_clicks(graph, [home]) == ()

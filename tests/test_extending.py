@@ -13,7 +13,10 @@ import pytest
 from linkwalk import Wiki
 from linkwalk.cli import main
 from linkwalk.downstream.benchmark import read_benchmark
+from linkwalk.embed import Embeddings
 from linkwalk.graph.store import Graph
+from linkwalk.navigate import unit_rows
+from linkwalk.parts import import_part
 from linkwalk.wiki.plain import plain
 from tests.conftest import graph_files, prose
 
@@ -52,6 +55,29 @@ def linkwalk(*words: str) -> object:
     with pytest.raises(SystemExit) as ended:
         main(list(words))
     return ended.value.code
+
+
+def test_an_agent(folder: Path, embedded_world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wiki = Wiki.open(embedded_world)
+    start, goal, _ = wiki.pair(0, 2, 6)
+    ends = ("--from", start.name, "--to", goal.name)
+    capsys.readouterr()
+    assert linkwalk("walk", str(embedded_world), *ends, "--agent", "my_agent:Restless", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["agent"] == "restless"
+    assert len(told["steps"]) >= told["distance"] >= 2
+    vectors = unit_rows(Embeddings.open(embedded_world).vectors)
+    agent = import_part("my_agent:Restless", "agent")(wiki.graph, vectors)
+    assert json.loads(json.dumps(plain(wiki.walk(start.node, goal.node, agent=agent)))) == told
+
+    options = ("--agent", "my_agent:Restless", "--steps", "3", "--episodes", "40", "--quiet", "--json")
+    assert linkwalk("eval", str(embedded_world), *options) == 0
+    (row,) = json.loads(capsys.readouterr().out)["results"]
+    assert (row["agent"], row["success"] > 0.3) == ("restless", True)
+    assert linkwalk("walk", str(embedded_world), *ends, "--agent", "my_agent:Nobody") == 2
+    assert "my_agent has no Nobody" in capsys.readouterr().err
+    assert linkwalk("walk", str(embedded_world), *ends, "--agent", "my_agent:np") == 2
+    assert "is no agent: it needs" in capsys.readouterr().err
 
 
 def test_a_source(folder: Path) -> None:

@@ -46,7 +46,7 @@ def test_the_agents_named_change_no_figure(run: Run, embedded: Path) -> None:
     everyone = run("eval", embedded, *EVERYONE, *options).json()["results"]
     for name in ("random", "greedy-dfs"):
         (alone,) = run("eval", embedded, "--agent", name, *options).json()["results"]
-        assert alone == everyone[BASELINES.index(name)]
+        assert alone == everyone[list(BASELINES).index(name)]
     one_by_one = run("eval", embedded, "--agent", "greedy-dfs,random", "--agent", "greedy-dfs", *options)
     assert [r["agent"] for r in one_by_one.json()["results"]] == ["greedy-dfs", "random"]
 
@@ -147,7 +147,7 @@ def test_sentence_search(run: Run, embedded_world: Path) -> None:
     assert {(row["task"], row["steps"], row["episodes"]) for row in everyone} == {("sentence", 3, 40)}
     for name in ("random", "greedy-dfs"):
         (alone,) = run("eval", embedded_world, "--agent", name, *options, "--json", "-q").json()["results"]
-        assert alone == everyone[BASELINES.index(name)]
+        assert alone == everyone[list(BASELINES).index(name)]
     whole = run("eval", embedded_world, "--agent", "greedy", *options[2:], "--json", "-q").json()["results"]
     assert whole[0]["success"] != everyone[1]["success"], "a sentence is not the goal"
 
@@ -201,4 +201,4 @@ def test_a_policy_reads_with_its_own_target_encoder(run: Run, embedded_world: Pa
     plain, own = (
         run("walk", embedded_world, *towards, "--agent", tmp_path / name).json() for name in ("plain", "own")
     )
-    assert plain["best"]["score"] > 0 > own["steps"][0]["score"]
+    assert plain["closest"]["score"] > 0 > own["steps"][0]["score"]

@@ -14,7 +14,7 @@ import torch
 from linkwalk import demo
 from linkwalk.embed import Embeddings, embed
 from linkwalk.graph.store import LINK, Graph
-from linkwalk.navigate import BASELINES, unit_rows
+from linkwalk.navigate import BASELINES, Ways, unit_rows
 from linkwalk.policy.checkpoint import load_direction, save_policy
 from linkwalk.policy.heads import Compass, HeadConfig, build_head
 from linkwalk.wiki import Wiki
@@ -83,12 +83,12 @@ def test_walk_follows_it(run: Run, wiki: Path) -> None:
     found = run("walk", wiki, *ends(wiki), "--back", "--json").json()  # this part of a wiki has dead ends
     assert (found["agent"], found["success"]) == ("compass", True)
     found = run("walk", wiki, *ends(wiki), "--json").json()
-    assert (found["back"], found["sampled"], found["revisit"]) == (False, False, False)
-    assert all(0 < step["probability"] <= 1 for step in found["steps"])
+    assert [found["ways"][way] for way in ("back", "sampled", "revisit")] == [False, False, False]
+    assert all(0 < click["probability"] <= 1 for click in found["steps"])
     people = run("walk", wiki, *ends(wiki))
     assert ", by compass\n" in people.out
     assert "probability 0." in people.out
-    assert "score " in people.out
+    assert "worth " in people.out
     assert people.out.splitlines()[-1] == f"next: linkwalk eval {wiki} --agent compass"
     words = run("walk", wiki, "--from", ends(wiki)[1], "--sentence", "a river to the sea", "--budget", 5)
     assert ", by compass\n" in words.out
@@ -105,14 +105,15 @@ def test_scores_are_what_it_goes_by(run: Run, wiki: Path) -> None:
     vectors = unit_rows(table.vectors)
     goal = vectors[graph.find(ends(wiki)[3])]
     (direction,) = load_direction(demo.policy_path(), table.fingerprint).directions(goal[None])
-    found = 0
-    for step in run("walk", wiki, *ends(wiki), "--json").json()["steps"]:
-        others = [other["score"] for other in step["runners_up"]]
-        assert others == sorted(others, reverse=True)
-        for page in (step, *step["runners_up"]):
-            assert page["score"] == pytest.approx(float(vectors[page["node"]] @ direction), abs=1e-5)
-            found += abs(page["score"] - float(vectors[page["node"]] @ goal)) > 1e-3
-    assert found, "the direction is not the goal"
+    (click, *_) = run("walk", wiki, *ends(wiki), "--json").json()["steps"]
+    map_, here = Ways().map, vectors[click["at"]["node"]]
+    for choice in click["choices"]:  # at first nothing counts but the link, and how like the start it is
+        target = vectors[choice["node"]]
+        alike = max(0.0, float(target @ here) - map_.likeness) / (1 - map_.likeness)
+        worth = float(target @ direction) - map_.crowding * np.log1p(alike)
+        assert choice["score"] is None or choice["score"] == pytest.approx(worth, abs=1e-5)
+    assert click["choices"][0]["taken"]
+    assert abs(float(target @ direction) - float(target @ goal)) > 1e-3, "the direction is not the goal"
 
 
 def test_a_policy_of_that_name_in_the_workspace_comes_first(run: Run, wiki: Path) -> None:
@@ -224,7 +225,9 @@ def test_sampled_walks_follow_the_seed(run: Run, wiki: Path) -> None:
 
         def nodes(seed: int, agent: str = agent) -> tuple[int, ...]:
             options = ("--agent", agent, "--sampled", "--seed", seed, "--json")
-            return tuple(step["node"] for step in run("walk", wiki, *ends(wiki), *options).json()["steps"])
+            return tuple(
+                click["to"]["node"] for click in run("walk", wiki, *ends(wiki), *options).json()["steps"]
+            )
 
         assert nodes(3) == nodes(3)
         assert len({nodes(seed) for seed in range(8)}) > 1, agent
@@ -259,7 +262,7 @@ def test_revisiting_is_for_policies_without_a_map(run: Run, wiki: Path) -> None:
             "sampled changes nothing for greedy-dfs: it is for policies",
         ),
         (["--agent", "mine", "--sampled", "--back"], "mine with a back button takes the best unseen link"),
-        (["--agent", "mine", "--revisit", "--back"], "leave back away, or sampled and revisit"),
+        (["--agent", "mine", "--revisit", "--back"], "leave out back, or sampled and revisit"),
     ],
 )
 def test_options_that_would_do_nothing(run: Run, wiki: Path, options: list[str], message: str) -> None:
@@ -278,12 +281,12 @@ def test_a_walker_with_a_map_says_where_it_is_going(run: Run, tmp_path: Path) ->
     assert run("embed", tmp_path / "w", "--encoder", "random", "-q").status == 0
     options = ("--from", "Hub", "--to", "Goal", "--embeddings", "random", "--agent", "greedy-map")
     steps = run("walk", tmp_path / "w", *options, "--json").json()["steps"]
-    turns = [t for t, step in enumerate(steps) if step["title"] == "Hub"]
+    turns = [t for t, click in enumerate(steps) if click["to"]["title"] == "Hub"]
     assert turns, "the first guess was right: choose another seed"
-    assert [step["seen"] for step in steps] == [step["title"] == "Hub" for step in steps]
+    assert [click["seen"] for click in steps] == [click["to"]["title"] == "Hub" for click in steps]
     shown = run("walk", tmp_path / "w", *options).out
     for t in turns:
         assert f"{t + 1:>3}. Hub (0) " in shown
-        assert f"seen before, on the way to {steps[t + 1]['title']} (0)\n" in shown
+        assert f"seen before, on the way to {steps[t + 1]['to']['name']}\n" in shown
     assert shown.count("seen before") == len(turns)
     assert np.all([step["kind"] == "link" for step in steps])

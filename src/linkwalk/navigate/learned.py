@@ -46,7 +46,7 @@ class Learned:
         if ways.back and (ways.sampled or ways.revisit):
             raise InputError(
                 f"{name} with a back button takes the best unseen link of the last pages: "
-                "it neither draws links nor returns to pages it has seen"
+                "it neither draws links nor returns to pages it has seen; leave out back, or sampled and revisit"
             )
         self.name, self.head, self.graph, self.kinds, self.ways = name, head, graph, kinds, ways
         device = str(next(head.parameters()).device)

@@ -188,8 +188,8 @@ def make(folder: Path) -> None:
         ("index", other),
         ("train", wiki, "--name", "ours", *small),
         ("train", wiki, "--name", "paper", "--recipe", "paper", *small),
-        ("train", wiki, "--target", "ours", *small),
-        ("train", wiki, "--reranker", lists, "--name", "own", "--set", "updates=2", "--set", "negatives=2"),
+        ("train-reader", wiki, "ours", *small),
+        ("train-reranker", wiki, lists, "--name", "own", "--set", "updates=2", "--set", "negatives=2"),
     ):
         code, out = in_child(lambda words=words: run(words))  # type: ignore[misc]
         if code:

@@ -156,10 +156,10 @@ _random = "embed {wiki} --encoder random"
 _embed = "embed {wiki} --max-tokens 12 --device cpu"
 _dense = "index {wiki} --dense --embeddings random"
 _train = f"train {{wiki}} --name ours {LEARN}"
-_target = f"train {{wiki}} --target ours {READ}"
+_target = f"train-reader {{wiki}} ours {READ}"
 _ours, _own = "wiki/policies/ours", "wiki/rerankers/own"
 _halves = "halves/train/graph halves/eval/graph"
-_reranker = f"train {{wiki}} --reranker {{lists}} --name own {RANK}"
+_reranker = f"train-reranker {{wiki}} {{lists}} --name own {RANK}"
 
 WORKS = {
     work.name: work
@@ -177,10 +177,10 @@ WORKS = {
         Work("index --dense --force", INDEX, f"{_dense} --force", neighbours, "wiki/index/dense"),
         Work("train", TABLE, _train, weights, _ours),
         Work("train --force", POLICY, f"{_train} --set seed=1 --force", weights, _ours),
-        Work("train --target", POLICY, _target, weights, _ours),
-        Work("train --target --force", READER, f"{_target} --set seed=1 --force", weights, _ours),
-        Work("train --reranker", GRAPH, _reranker, weights, _own),
-        Work("train --reranker --force", RERANKER, f"{_reranker} --set seed=1 --force", weights, _own),
+        Work("train-reader", POLICY, _target, weights, _ours),
+        Work("train-reader --force", READER, f"{_target} --set seed=1 --force", weights, _ours),
+        Work("train-reranker", GRAPH, _reranker, weights, _own),
+        Work("train-reranker --force", RERANKER, f"{_reranker} --set seed=1 --force", weights, _own),
         Work("split", GRAPH, "split {wiki} -o {halves}", content, _halves),
         Work("split again", SPLIT, "split {wiki} -o {halves} --by node", content, _halves),
     )
@@ -203,8 +203,8 @@ def pairs() -> list[Pair]:
         "index --force": FIND,
         "index --dense --force": FIND,
         "train --force": (f"{WALK} ours",),
-        "train --target --force": (f"{WALK} ours",),
-        "train --reranker --force": (FIND[0], FIND[1].replace("tfidf", "{own}")),
+        "train-reader --force": (f"{WALK} ours",),
+        "train-reranker --force": (FIND[0], FIND[1].replace("tfidf", "{own}")),
         "split": tuple(words.replace("{wiki}", "{halves}/train") for words in FIND),
     }
     both = (

@@ -144,11 +144,12 @@ class Bench:
             head=self.head,
             sentences=self.sentences,
             device=self.device,
-            metrics=out / "target_metrics.jsonl" if out else None,
+            folder=out / "training" if out else None,
             progress=Progress(quiet=out is None),
         )
         seconds = time.monotonic() - before
         if out:
+            (out / "training" / "metrics.jsonl").replace(out / "target_metrics.jsonl")
             manifest = {
                 "config": config_to_json(config),
                 "encoder_name": self.table.manifest["encoder"],

@@ -30,6 +30,8 @@ def test_every_verb_and_option_is_explained(make_cli: ModuleType) -> None:
     found = 0
     for name, command, context in make_cli.verbs():
         for parameter in command.get_params(context):
+            if getattr(parameter, "hidden", False):  # of an earlier version: it says what to give instead
+                continue
             assert getattr(parameter, "help", None), f"{name}: {parameter.name} has no help"
             for option in parameter.opts if parameter.param_type_name == "option" else []:
                 assert option in sections[name], f"{name} {option} is not in docs/cli.md"

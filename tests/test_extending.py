@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -186,3 +187,30 @@ def test_what_is_no_data_set(
         main(["score", name, str(encyclopedia), str(folder / "missing.tsv")])
     err = capsys.readouterr().err
     assert (leave.value.code, message in err, len(err.splitlines())) == (2, True, 1), err
+
+
+def test_a_head_is_trained_and_measured(
+    folder: Path, embedded_world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from linkwalk.policy.own import OWN
+
+    def run(*words: object) -> tuple[object, str, str]:
+        return linkwalk(*map(str, words)), *capsys.readouterr()
+
+    wiki = Path(shutil.copytree(embedded_world, folder / "wiki"))
+    quick = ("--set", "updates=3", "--set", "batch=8", "--device", "cpu", "-q")
+    named = ("--head", "weighed:Weighed")
+    status, shown, _ = run("train", wiki, "--recipe", "residual", *named, "--name", "weighed", *quick)
+    assert status == 0
+    assert "weighed:Weighed, 390 parameters" in shown
+    manifest = json.loads((wiki / "policies" / "weighed" / "manifest.json").read_bytes())
+    assert manifest["head"]["head"] == "weighed:Weighed"
+    OWN.clear()
+    measure = ("eval", wiki, "--agent", "weighed", "--steps", "3", "--episodes", "20", "-q")
+    status, _, error = run(*measure)
+    assert status == 2
+    assert "the policy 'weighed' has a head of one's own, weighed:Weighed: name that head as well" in error
+    status, shown, _ = run(*measure, *named, "--json")
+    assert status == 0
+    assert json.loads(shown)["results"][0]["agent"] == "weighed"
+    OWN.clear()

@@ -97,7 +97,7 @@ def with_settings(config: Config, settings: Sequence[str]) -> Config:
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals:
-            raise InputError(f"--set {setting}: write it as key=value, e.g. updates=500")
+            raise InputError(f"{setting}: write it as key=value, e.g. updates=500")
         *groups, name = key.strip().split(".")
         place: Any = config
         among = changes
@@ -112,7 +112,7 @@ def _look_up(config: Any, name: str, setting: str, *, group: bool) -> Any:
     """What a configuration has under that name: a group of settings, or one."""
     fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
     if name not in fields or dataclasses.is_dataclass(fields[name]) != group:
-        raise InputError(f"--set {setting}: there is no such setting; there are {', '.join(fields)}")
+        raise InputError(f"{setting}: there is no such setting; there are {', '.join(fields)}")
     return fields[name]
 
 
@@ -120,7 +120,7 @@ def _value(text: str, kind: type, setting: str) -> Any:
     try:
         return {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
     except (KeyError, ValueError):
-        raise InputError(f"--set {setting}: {text!r} is no {kind.__name__}") from None
+        raise InputError(f"{setting}: {text!r} is no {kind.__name__}") from None
 
 
 def _replace(config: Any, changes: dict[str, Any]) -> Any:

@@ -21,7 +21,7 @@ from linkwalk.embed import Embeddings
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.state import FILE, read_state
 from linkwalk.policy.checkpoint import read_policy
-from linkwalk.policy.target import read_target
+from linkwalk.policy.target import AdapterConfig, read_target
 from tests.cli.conftest import Ran
 from tests.cli.test_train import READ
 from tests.cli.test_train_reranker import LIST, write
@@ -195,7 +195,7 @@ def test_what_a_stopped_training_left_is_damaged(run: Run, embedded: Path, damag
     ran = run("train", embedded, *ruin)
     assert ran.err.startswith(f"{partial / FILE} is damaged (")
     assert ran.err.splitlines()[0].endswith("): the training begins anew")
-    assert "the loss is no longer a number at update 50" in ran.err
+    assert "its loss or weights are no longer numbers at update 50" in ran.err
     assert read_state(partial) is not None
     assert "is damaged" not in run("train", embedded, *ruin, "-q", "--restart").err
 
@@ -219,25 +219,25 @@ def test_two_at_once(run: Run, embedded: Path) -> None:
 
 def test_whatever_is_being_written_is_left_alone(run: Run, readable: Path, tmp_path: Path) -> None:
     mine = ("--name", "mine", "-q")
-    assert run("train", readable, "--target", "compass", *READ, *mine).status == 0
+    assert run("train-reader", readable, "compass", *READ, *mine).status == 0
     before = files(readable / "policies" / "mine")
     tiny = f"model.encoder={tiny_bert(tmp_path / 'tiny')}"
     lists = write(tmp_path / "lists.jsonl", [LIST])
     with locked(readable / "policies" / "mine"), locked(readable / "rerankers" / "mine"):
-        for options in (
-            ("--force",),
-            ("--target", "compass", *READ, "--force"),
-            ("--target", "mine", *READ, "--force"),
-            ("--reranker", lists, "--set", tiny, "--device", "cpu"),
+        for verb, *options in (
+            ("train", "--force"),
+            ("train-reader", "compass", *READ, "--force"),
+            ("train-reader", "mine", *READ, "--force"),
+            ("train-reranker", lists, "--set", tiny, "--device", "cpu"),
         ):
-            refused(run("train", readable, *options, *mine), "error: another process is writing")
+            refused(run(verb, readable, *options, *mine), "error: another process is writing")
     assert files(readable / "policies" / "mine") == before
     assert names(readable / "policies") == ["mine"]
     assert not (readable / "rerankers").exists()
 
 
 def test_the_same_target_encoder_again_says_so(run: Run, readable: Path) -> None:
-    base = ("train", readable, "--target", "compass", "--name", "mine", *READ)
+    base = ("train-reader", readable, "compass", "--name", "mine", *READ)
     made = run(*base, "--json", "-q")
     folder = readable / "policies" / "mine"
     before = files(folder)
@@ -248,7 +248,7 @@ def test_the_same_target_encoder_again_says_so(run: Run, readable: Path) -> None
     assert (shown.status, shown.err) == (0, "")
     assert shown.out.startswith(f"{line} (--force trains it again)\n")
     assert run(*base, "--json").json() == made.json()
-    assert run("train", readable, "--target", "mine", *READ).out.startswith(line)
+    assert run("train-reader", readable, "mine", *READ).out.startswith(line)
     assert files(folder) == before
     # Of what cannot be known to be the same, it is as before.
     manifest = json.loads((folder / "target.json").read_bytes())
@@ -256,19 +256,19 @@ def test_the_same_target_encoder_again_says_so(run: Run, readable: Path) -> None
         unseal(unseal(folder), "target.json", **(manifest | changes))
         refused(run(*base), "has a policy named 'mine': add --force to replace it")
         refused(
-            run("train", readable, "--target", "mine", *READ),
+            run("train-reader", readable, "mine", *READ),
             "the policy 'mine' has a target encoder: add --force to replace it",
         )
 
 
 def test_a_damaged_target_encoder_is_trained_again_by_force(run: Run, readable: Path) -> None:
-    base = ("train", readable, "--target", "compass", "--name", "mine", *READ, "-q")
+    base = ("train-reader", readable, "compass", "--name", "mine", *READ, "-q")
     assert run(*base).status == 0
     folder = readable / "policies" / "mine"
     whole = (folder / "target.safetensors").read_bytes()
     (folder / "target.safetensors").unlink()
     (folder / "target.safetensors").mkdir()
-    again = ("train", readable, "--target", "mine")
+    again = ("train-reader", readable, "mine")
     refused(
         run(*again, *READ), "target.safetensors is damaged", f"`linkwalk {' '.join(map(str, again))} --force`"
     )
@@ -284,27 +284,27 @@ def test_killed_at_any_step_the_policy_is_whole(
     run: Run, readable: Path, tmp_path: Path, had_one: bool, older: bool
 ) -> None:
     """With the target encoder it had, or none, or the new one."""
-    from linkwalk.cli.train_place import METRICS, find_place
+    from linkwalk.cli.reader_place import METRICS, find_place
 
-    assert run("train", readable, "--target", "compass", "--name", "mine", *READ, "-q").status == 0
+    assert run("train-reader", readable, "compass", "--name", "mine", *READ, "-q").status == 0
     folder = readable / "policies" / "mine"
     (folder / "notes").mkdir()
     (folder / "notes" / "mine.txt").write_text("about it")
-    new = tmp_path / "new"
-    new.mkdir()
-    for name in ("target.json", "target.safetensors", METRICS):
-        shutil.copy(folder / name, new / name)
-        if not had_one:
-            (folder / name).unlink()
-    (new / METRICS).write_text('{"update": 99}\n')
+    found = read_target(folder)
+    assert found is not None
+    manifest, adapter = found
+    sizes = AdapterConfig(**manifest["adapter"])
     place = find_place(readable, "mine", None)
     assert place.in_place
-    if had_one:
-        place.partial.mkdir()
-        (place.partial / METRICS).write_text('{"update": 1}\n')
-        for name in ("target.json", "target.safetensors"):
-            shutil.copy(folder / name, place.partial / name)
-        place.put(place.partial)
+    for name in ("target.json", "target.safetensors", METRICS):
+        if not had_one:
+            (folder / name).unlink()
+    if not had_one:
+        shutil.rmtree(folder / "target", ignore_errors=True)
+
+    def put() -> None:
+        place.put(adapter, sizes, manifest["encoder"], manifest)
+
     if older or not had_one:
         unseal(folder)
     before = Path(shutil.copytree(folder, tmp_path / "before"))
@@ -315,8 +315,9 @@ def test_killed_at_any_step_the_policy_is_whole(
         for path in (place.partial, folder):
             shutil.rmtree(path, ignore_errors=True)
         shutil.copytree(before, folder)
-        shutil.copytree(new, place.partial)
-        killed = is_killed(step, folder.parent, lambda: place.put(place.partial))
+        place.partial.mkdir()
+        (place.partial / "metrics.jsonl").write_text('{"update": 99}\n')
+        killed = is_killed(step, folder.parent, put)
         assert list(faults(folder, "policy")) == []
         assert (folder / "weights.safetensors").read_bytes() == (before / "weights.safetensors").read_bytes()
         assert (folder / "notes" / "mine.txt").read_text() == "about it"
@@ -325,7 +326,7 @@ def test_killed_at_any_step_the_policy_is_whole(
             assert not had_one
         else:
             rows: Any = (folder / METRICS).read_text()
-            seen.add("new" if rows == (new / METRICS).read_text() else "old")
+            seen.add("new" if rows == '{"update": 99}\n' else "old")
         if "new" not in seen:
             assert files(folder) == files(before)
     assert seen == {"old" if had_one else "none", "new"}
@@ -339,7 +340,7 @@ def test_the_same_reranker_again_says_so(run: Run, wiki: Path, tmp_path: Path) -
     settings = (f"model.encoder={tiny}", "model.rank=2", "updates=2", "warmup=1", "lists=1")
     lists = write(tmp_path / "lists.jsonl", [LIST])
     quick = [part for one in settings for part in ("--set", one)]
-    base = ("train", wiki, "--reranker", lists, "--name", "mine", *quick, "--device", "cpu")
+    base = ("train-reranker", wiki, lists, "--name", "mine", *quick, "--device", "cpu")
     made = run(*base, "--json", "-q")
     folder = wiki / "rerankers" / "mine"
     before = files(folder)
@@ -363,7 +364,11 @@ def test_the_same_reranker_again_says_so(run: Run, wiki: Path, tmp_path: Path) -
     unseal(folder, "cross.json", made_from=None)
     refused(run(*base), f"{start}: add --force to replace it")
     (folder / "cross.safetensors").write_bytes(b"")
-    refused(run(*base), "cross.safetensors is damaged", "--reranker FILE --name mine --force`")
+    refused(
+        run(*base),
+        "cross.safetensors is damaged",
+        f"`linkwalk train-reranker {wiki} FILE --name mine --force`",
+    )
     assert run(*base, "--force", "-q").status == 0
     assert (folder / "cross.safetensors").read_bytes() == before["cross.safetensors"]
     assert list(faults(folder, "cross", name="cross.json")) == []

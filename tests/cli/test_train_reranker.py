@@ -1,4 +1,4 @@
-"""``linkwalk train --reranker`` and ``--target --queries``, as a user runs them."""
+"""``linkwalk train-reranker`` and ``linkwalk tune-reader``, as a user runs them."""
 
 import json
 import shutil
@@ -89,13 +89,13 @@ def test_a_reranker_is_trained_and_ranks(
         write(tmp_path / "nq.jsonl", QUESTIONS),
         write(tmp_path / "lists.jsonl", [LIST, LIST | {"negatives": LIST["negatives"][:3]}]),
     ]
-    options = [part for path in files for part in ("--reranker", path)]
-    ran = run("train", wiki, *options, "--name", "mine", *quick, "--json", "-q")
+    ran = run("train-reranker", wiki, *files, "--name", "mine", *quick, "--json", "-q")
     assert (ran.status, ran.err) == (0, "")
     found = ran.json()
     folder = wiki / "rerankers" / "mine"
     assert found["reranker"] == str(folder)
-    assert {path.name for path in folder.iterdir()} == {"cross.json", "cross.safetensors", "metrics.jsonl"}
+    there = {path.name for path in folder.iterdir() if not path.name.startswith("events.")}
+    assert there == {"cross.json", "cross.safetensors", "metrics.jsonl"}
     assert names(folder.parent) == ["mine"]
     manifest = json.loads((folder / "cross.json").read_bytes())
     assert manifest["data"] == found["data"]
@@ -117,7 +117,7 @@ def test_a_reranker_is_trained_and_ranks(
     answer = run(*asked, "--rerank", folder).json()
     assert answer["evidence"]
 
-    again = ("train", wiki, "--reranker", files[2], "--name", "mine", *quick)
+    again = ("train-reranker", wiki, files[2], "--name", "mine", *quick)
     refused(
         run(*again), "has a reranker named 'mine' of another training (made_from.files was ['claims.jsonl"
     )
@@ -132,10 +132,10 @@ def test_a_reranker_is_trained_and_ranks(
 
 def test_lists_alone_need_no_index(run: Run, wiki: Path, quick: tuple[str, ...], tmp_path: Path) -> None:
     shutil.rmtree(wiki / "index")
-    ran = run("train", wiki, "--reranker", write(tmp_path / "l.jsonl", [LIST]), *quick, "-q")
+    ran = run("train-reranker", wiki, write(tmp_path / "l.jsonl", [LIST]), *quick, "-q")
     assert ran.status == 0, ran.err
     assert (wiki / "rerankers" / "ours" / "cross.safetensors").is_file()
-    ran = run("train", wiki, "--reranker", claims(tmp_path / "c.jsonl", 5), "--name", "b", *quick, "-q")
+    ran = run("train-reranker", wiki, claims(tmp_path / "c.jsonl", 5), "--name", "b", *quick, "-q")
     refused(ran, f"no index in {wiki}: run `linkwalk index {wiki}` first")
 
 
@@ -143,14 +143,14 @@ def test_all_claims_are_more_than_the_tuned(
     run: Run, wiki: Path, quick: tuple[str, ...], tmp_path: Path
 ) -> None:
     path = claims(tmp_path / "claims.jsonl", 20)
-    ran = run("train", wiki, "--reranker", path, "--part", "all", *quick, "--json", "-q").json()
+    ran = run("train-reranker", wiki, path, "--part", "all", *quick, "--json", "-q").json()
     assert (ran["data"][0]["part"], ran["data"][0]["lists"]) == ("all", 20)
 
 
 def test_the_best_weights_are_kept(run: Run, wiki: Path, quick: tuple[str, ...], tmp_path: Path) -> None:
     path = write(tmp_path / "lists.jsonl", [LIST | {"query": f"hearts {i}"} for i in range(6)])
-    held_out = ("--set", "held_out=2", "--set", "every=1", "--set", "learning_rate=0.1")
-    made = run("train", wiki, "--reranker", path, *quick, *held_out, "-q")
+    held_out = ("--set", "held_out=2", "--set", "evaluate_every=1", "--set", "learning_rate=0.1")
+    made = run("train-reranker", wiki, path, *quick, *held_out, "-q")
     assert made.status == 0, made.err
     rows = [json.loads(line) for line in (wiki / "rerankers/ours/metrics.jsonl").read_text().splitlines()]
     best = min(rows, key=lambda row: float(row["held_out_loss"]))["update"]
@@ -158,10 +158,21 @@ def test_the_best_weights_are_kept(run: Run, wiki: Path, quick: tuple[str, ...],
     assert f"the weights of update {best} were best and are kept" in made.out
 
 
+def test_a_stopped_one_goes_on(run: Run, wiki: Path, quick: tuple[str, ...], tmp_path: Path) -> None:
+    path = write(tmp_path / "lists.jsonl", [LIST])
+    base = ("train-reranker", wiki, path, *quick, "--set", "learning_rate=1e30", "--checkpoint-every", "1")
+    refused(run(*base, "-q"), "the training has run away")
+    assert run(*base).err.startswith("goes on after update ")
+    write(path, [LIST, LIST | {"query": "another"}])
+    assert run(*base).err.startswith("begins anew: the training in ")
+    assert run(*base, "--set", "learning_rate=1e-3", "-q").status == 0
+    assert names(wiki / "rerankers") == ["ours"]
+
+
 def test_damaged_lines_are_named(run: Run, wiki: Path, quick: tuple[str, ...], tmp_path: Path) -> None:
     path = claims(tmp_path / "claims.jsonl", 20)
     path.write_text(path.read_text() + "{\n")
-    ran = run("train", wiki, "--reranker", path, *quick, "--json", "-q")
+    ran = run("train-reranker", wiki, path, *quick, "--json", "-q")
     assert ran.status == 0
     assert ran.err.startswith(f"warning: {path}: damaged lines left out: 1, the first is line 21 (no JSON")
     assert ran.json()["data"][0]["damaged lines"] == 1
@@ -170,46 +181,28 @@ def test_damaged_lines_are_named(run: Run, wiki: Path, quick: tuple[str, ...], t
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        (["LIST", "--name", "../x"], "'../x' cannot name a reranker"),
+        (["LIST", "--part", "all"], "lists are taken whole"),
+        (["LIST", "--threshold", "70"], "--threshold and --wiki-pages belong to FEVER claims"),
         (
-            ["--reranker", "LIST", "--target", "compass"],
-            "--reranker trains a reranker, --target a target encoder",
-        ),
-        (
-            ["--reranker", "LIST", "--queries", "LIST"],
-            "--reranker trains a reranker, --queries a target encoder",
-        ),
-        (
-            ["--queries", "LIST"],
-            "--queries tunes the target encoder of a policy: name that policy with --target",
-        ),
-        (["--reranker", "LIST", "--recipe", "paper"], "--recipe is not for rerankers"),
-        (["--reranker", "LIST", "--restart"], "--restart is not for rerankers"),
-        (["--reranker", "LIST", "--embeddings", "x"], "--embeddings is not for rerankers"),
-        (["--part", "all"], "--part is for benchmarks: give one with --queries or --reranker"),
-        (["--target", "compass", "--threshold", "70"], "--threshold is for benchmarks"),
-        (["--target", "compass", "--queries", "LIST", "--restart"], "--restart is for training a policy"),
-        (["--reranker", "LIST", "--name", "../x"], "'../x' cannot name a reranker"),
-        (["--reranker", "LIST", "--part", "all"], "lists are taken whole"),
-        (["--reranker", "LIST", "--threshold", "70"], "--threshold and --wiki-pages belong to FEVER claims"),
-        (
-            ["--reranker", "NQ", "--part", "kept"],
+            ["NQ", "--part", "kept"],
             "no part named 'kept' to learn from: choose one of all, tuned",
         ),
-        (["--reranker", "nowhere.jsonl"], "cannot read nowhere.jsonl"),
-        (["--reranker", "OTHER"], "holds neither lists (query, positives, negatives) nor claims"),
-        (["--reranker", "HOPS"], "holds multi-hop questions: lists are made of FEVER claims and"),
-        (["--reranker", "BROKEN"], "line 1: no query with positives and negatives as [title, text]"),
-        (["--reranker", "FEW"], "no list can be used: FEW: 0 of 2 (1 without evidence, 1 too few negatives)"),
+        (["nowhere.jsonl"], "cannot read nowhere.jsonl"),
+        (["OTHER"], "holds neither lists (query, positives, negatives) nor claims"),
+        (["HOPS"], "holds multi-hop questions: lists are made of FEVER claims and"),
+        (["BROKEN"], "line 1: no query with positives and negatives as [title, text]"),
+        (["FEW"], "no list can be used: FEW: 0 of 2 (1 without evidence, 1 too few negatives)"),
         (
-            ["--reranker", "LIST", "--set", "rank=3"],
-            "--set rank=3: there is no such setting; there are updates,",
+            ["LIST", "--set", "rank=3"],
+            "rank=3: there is no such setting; there are updates,",
         ),
-        (["--reranker", "LIST", "--set", "model.rank=0"], "model.rank=0: choose 1 or more"),
-        (["--reranker", "LIST", "--set", "seed=-1"], "seed=-1: choose 0 or more"),
-        (["--reranker", "LIST", "--set", "held_out=2"], "held_out=2: there are 1 queries"),
-        (["--reranker", "LIST", "--set", "mine.depth=0"], "depth=0: choose 1 or more"),
-        (["--reranker", "LIST", "--set", "model.encoder=no-such-folder"], "no-such-folder"),
-        (["--reranker", "LIST", "--set", "learning_rate=1e30"], "the training has run away"),
+        (["LIST", "--set", "model.rank=0"], "model.rank=0: choose 1 or more"),
+        (["LIST", "--set", "seed=-1"], "seed=-1: choose 0 or more"),
+        (["LIST", "--set", "held_out=2"], "held_out=2: there are 1 queries"),
+        (["LIST", "--set", "mine.depth=0"], "depth=0: choose 1 or more"),
+        (["LIST", "--set", "model.encoder=no-such-folder"], "no-such-folder"),
+        (["LIST", "--set", "learning_rate=1e30"], "the training has run away"),
     ],
 )
 def test_a_reranker_that_cannot_be(
@@ -226,7 +219,7 @@ def test_a_reranker_that_cannot_be(
     for name, records in files.items():
         write(tmp_path / name, records)
     given = [str(tmp_path / one) if one in files else one for one in options]
-    ran = run("train", wiki, *quick, *given, "-q")
+    ran = run("train-reranker", wiki, *quick, *given, "-q")
     refused(ran, message)
     assert not list((wiki / "rerankers").glob("*")), "nothing is left behind"
 
@@ -259,7 +252,7 @@ def asked(wiki: Path, path: Path) -> Path:
 @pytest.mark.slow
 def test_a_target_encoder_is_tuned(run: Run, world: Path, tmp_path: Path) -> None:
     path = asked(world, tmp_path / "claims.jsonl")
-    base = ("train", world, "--target", "compass", "--queries", path, "--part", "all")
+    base = ("tune-reader", world, "compass", path, "--part", "all")
     made = run(*base, "--name", "asked", *TUNE, "--json", "-q")
     assert (made.status, made.err) == (0, "")
     found, folder = made.json(), world / "policies" / "asked"
@@ -282,13 +275,16 @@ def test_a_target_encoder_is_tuned(run: Run, world: Path, tmp_path: Path) -> Non
 
     options = ("--agent", "asked", "--threshold", "80", "--rerank", "tfidf", "--json", "-q")
     assert run("score", "fever", world, path, *options).status == 0
-    refused(run(*base, "--target", "asked", *TUNE), "the policy 'asked' has a target encoder: add --force")
+    refused(
+        run("tune-reader", world, "asked", path, *TUNE),
+        "the policy 'asked' has a target encoder: add --force",
+    )
     paper = run(
-        *("train", world, "--target", "asked", "--queries", path, "--recipe", "paper", "--force"),
+        *("tune-reader", world, "asked", path, "--recipe", "paper", "--force"),
         *("--set", "updates=1", "--set", "batch=4", "--device", "cpu"),
     )
     assert paper.status == 0, paper.err
-    assert "tune: 1 updates" in paper.err
+    assert "train: 1 updates" in paper.err
     assert "claims.jsonl, part tuned:" in paper.out
     expected = f"next: linkwalk score fever {world} {path} --agent asked --part kept --threshold 80\n"
     assert paper.out.endswith(expected)
@@ -300,18 +296,18 @@ def test_a_target_encoder_is_tuned(run: Run, world: Path, tmp_path: Path) -> Non
     ("options", "message"),
     [
         (
-            ["--target", "plain"],
+            ["plain"],
             "the policy 'plain' has no target encoder to tune: train one first with `linkwalk",
         ),
-        (["--target", "nobody"], "no policy named 'nobody'"),
-        (["--recipe", "residual"], "no recipe named 'residual' for --queries: choose one of ours, paper"),
-        (["--set", "warmup=3"], "--set warmup=3: there is no such setting"),
+        (["nobody"], "no policy named 'nobody'"),
+        (["--recipe", "residual"], "no recipe named 'residual': choose one of ours, paper"),
+        (["--set", "trust=1"], "trust=1: there is no such setting"),
         (["--set", "temperature=0"], "temperature=0: choose more than 0"),
         (["--set", "max_tokens=1"], "max_tokens=1: choose 3 or more"),
         (["--part", "kept"], "no part named 'kept' to learn from"),
         (["--set", "learning_rate=1e30"], "the training has run away"),
-        (["--queries", "LIST"], "holds lists for a reranker"),
-        (["--queries", "FAR"], "nothing of"),
+        (["LIST"], "holds lists for a reranker"),
+        (["FAR"], "nothing of"),
     ],
 )
 def test_a_target_encoder_that_cannot_be_tuned(
@@ -325,9 +321,11 @@ def test_a_target_encoder_that_cannot_be_tuned(
         "LIST": write(tmp_path / "LIST", [LIST]),
         "FAR": write(tmp_path / "FAR", [{"claim": "c", "label": "SUPPORTS", "evidence": [[["Nowhere", 0]]]}]),
     }
-    given = [str(files[one]) if one in files else one for one in options]
-    path = asked(world, tmp_path / "claims.jsonl")
-    ran = run("train", world, "--target", "compass", "--queries", path, *TUNE, *given, "-q")
+    policy = options.pop(0) if options[0] in ("plain", "nobody") else "compass"
+    path = (
+        files[options.pop(0)] if options and options[0] in files else asked(world, tmp_path / "claims.jsonl")
+    )
+    ran = run("tune-reader", world, policy, path, *TUNE, *options, "-q")
     refused(ran, message)
     assert names(world / "policies") == ["plain"]
 
@@ -335,4 +333,4 @@ def test_a_target_encoder_that_cannot_be_tuned(
 def test_tuning_needs_an_index(run: Run, world: Path, tmp_path: Path) -> None:
     shutil.rmtree(world / "index")
     path = asked(world, tmp_path / "claims.jsonl")
-    refused(run("train", world, "--target", "compass", "--queries", path, *TUNE, "-q"), "no index in")
+    refused(run("tune-reader", world, "compass", path, *TUNE, "-q"), "no index in")

@@ -18,6 +18,7 @@ from linkwalk.retrieve.cross import CrossConfig, CrossEncoder
 from linkwalk.retrieve.cross_model import CrossModel
 from tests.conftest import WORDS
 from tests.embed.conftest import tiny_bert
+from tests.learn.stopping import same_when_stopped
 
 MARK = "vellum"
 
@@ -53,7 +54,7 @@ QUICK = CrossTraining(updates=60, lists=8, negatives=4, learning_rate=0.03, warm
 
 
 def test_evidence_comes_first_after_training(config: CrossConfig, tmp_path: Path) -> None:
-    weights = train_cross(lists(48, 0), config, QUICK, metrics=tmp_path / "metrics.jsonl")
+    weights = train_cross(lists(48, 0), config, QUICK, folder=tmp_path / "log")
     assert all(torch.isfinite(value).all() for value in weights.values())
     untrained = CrossModel(open_transformer(config.encoder, device="cpu").model, config.rank).weights()
     assert weights.keys() == untrained.keys()
@@ -61,8 +62,8 @@ def test_evidence_comes_first_after_training(config: CrossConfig, tmp_path: Path
     before, after = first(untrained, config, unseen), first(weights, config, unseen)
     assert before < 0.5
     assert after > 0.9
-    rows = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
-    assert [row["update"] for row in rows] == [25, 50, 60]
+    rows = [json.loads(line) for line in (tmp_path / "log" / "metrics.jsonl").read_text().splitlines()]
+    assert [row["update"] for row in rows] == [1, 25, 50, 60]
     assert rows[-1]["loss"] < rows[0]["loss"]
     assert rows[-1]["first"] > rows[-1]["first_by_cosine"]
     assert all(0 <= row["first"] <= 1 and row["seconds"] >= 0 and len(row["scales"]) == 2 for row in rows)
@@ -76,6 +77,18 @@ def test_the_same_seed_gives_the_same_weights(config: CrossConfig) -> None:
     one, again, other = train(1), train(1), train(2)
     assert all(torch.equal(one[name], again[name]) for name in one)
     assert not any(torch.equal(one[name], other[name]) for name in one if name.endswith((".up", "weight")))
+
+
+@pytest.mark.parametrize("held_out", [0, 3])
+def test_stopped_it_goes_on_to_the_same_weights(held_out: int, config: CrossConfig, tmp_path: Path) -> None:
+    training = CrossTraining(
+        updates=20, lists=3, negatives=2, warmup=4, held_out=held_out, evaluate_every=8, learning_rate=0.01
+    )
+
+    def train(**kept: Any) -> dict[str, torch.Tensor]:
+        return train_cross(lists(8, 0), config, training, **kept)
+
+    same_when_stopped(train, tmp_path, 3, 11)
 
 
 def test_the_encoder_itself_stays_as_it_is(config: CrossConfig) -> None:

@@ -1,12 +1,8 @@
 """A training that is stopped and goes on is the same as one that was not."""
 
 import json
-import os
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,32 +14,12 @@ from linkwalk.learn.clone import CloneConfig, clone
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.state import FILE, differences, read_state
 from linkwalk.policy.heads import HeadConfig
-from linkwalk.progress import Progress, Stage
 from linkwalk.recipes import RECIPES, with_settings
 from tests.learn.conftest import WIDTH, World
+from tests.learn.stopping import CtrlC, without_clock
 
 QUICK = ("updates=120", "batch=8", "steps=6", "head.hidden=8", "evaluate_every=20", "patience=0")
 HELD_OUT = np.arange(60) < 20
-
-
-class CtrlC(Progress):
-    """Somebody presses Ctrl-C while some update is under way."""
-
-    def __init__(self, at: int) -> None:
-        super().__init__(quiet=True)
-        self.at = at
-
-    @contextmanager
-    def stage(self, name: str, total: float, unit: str) -> Iterator[Stage]:
-        def press(stage: Stage) -> None:
-            if stage.done == self.at:
-                os.kill(os.getpid(), signal.SIGINT)
-
-        yield Stage(name, total, unit, press)
-
-
-def without_clock(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{k: v for k, v in row.items() if k not in ("seconds", "updates_per_second")} for row in rows]
 
 
 @pytest.mark.slow
@@ -97,7 +73,7 @@ def test_a_killed_training_goes_on_from_its_last_save(world: World, tmp_path: Pa
     with (tmp_path / "killed" / "metrics.jsonl").open("a") as log:
         log.write('{"update": 99, "loss": 1.0}\n{"upd')
     again = clone(*world, config, folder=tmp_path / "killed", resume=read_state(tmp_path / "killed"))
-    assert [row["update"] for row in read_rows(tmp_path / "killed")] == [50, 80, 100, 120]
+    assert [row["update"] for row in read_rows(tmp_path / "killed")] == [1, 50, 80, 100, 120]
     for name, value in whole.state_dict().items():
         assert torch.equal(value, again.state_dict()[name])
 

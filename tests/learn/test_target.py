@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from linkwalk.embed import Embeddings
+from linkwalk.embed import Embeddings, embed
 from linkwalk.embed.text import goal_sentences
 from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import InputError
@@ -20,7 +20,10 @@ from linkwalk.policy import from_walks
 from linkwalk.policy.heads import Compass, HeadConfig, Table
 from linkwalk.policy.low_rank import scaled
 from linkwalk.policy.target import AdapterConfig, TargetEncoder
+from linkwalk.sources.build import BuildConfig, build
 from linkwalk.walks import ShortcutWalks
+from tests.conftest import P, prose, write_dump
+from tests.learn.stopping import same_when_stopped
 
 QUICK = TargetConfig(
     adapter=AdapterConfig(rank=4),
@@ -129,7 +132,7 @@ def test_goals_come_from_both_ends(graph: Graph) -> None:
 
 
 def logged(path: Path) -> list[dict[str, float]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
 
 
 def measure(
@@ -160,7 +163,7 @@ def test_training_lowers_the_loss(
     graph: Graph, table: Embeddings, encoder: TransformerEncoder, tmp_path: Path
 ) -> None:
     untrained = measure(graph, table)
-    adapter = train_target(graph, table.vectors, encoder, QUICK, metrics=tmp_path / "log")
+    adapter = train_target(graph, table.vectors, encoder, QUICK, folder=tmp_path / "log")
     trained = measure(graph, table, adapter)
     assert trained["contrastive"] < 0.9 * untrained["contrastive"]
     assert trained["cloning"] < 0.9 * untrained["cloning"]
@@ -176,9 +179,39 @@ def test_training_repeats(graph: Graph, table: Embeddings, tmp_path: Path) -> No
     short = replace(QUICK, updates=2, batch=4)
     runs = []
     for config in (short, short, replace(short, seed=1)):
-        train_target(graph, table.vectors, table.transformer("cpu"), config, metrics=tmp_path / "log")
+        train_target(graph, table.vectors, table.transformer("cpu"), config, folder=tmp_path / "log")
         runs.append([row["loss"] for row in logged(tmp_path / "log")])
     assert runs[0] == runs[1] != runs[2]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"dropout": True}, {"walks": "shortcut", "uniform": 0.5}, {"trust": 0.5}]
+)
+def test_stopped_it_goes_on_to_the_same_weights(
+    changes: dict[str, Any], graph: Graph, table: Embeddings, encoder: TransformerEncoder, tmp_path: Path
+) -> None:
+    config = replace(QUICK, updates=6, batch=8, **changes)
+    sentences = Sentences.read(graph, encoder, config.max_tokens)
+
+    def train(**kept: Any) -> dict[str, torch.Tensor]:
+        encoder = table.transformer("cpu")
+        return train_target(graph, table.vectors, encoder, config, sentences=sentences, **kept)
+
+    same_when_stopped(train, tmp_path, 2, 3)
+
+
+def test_a_batch_with_nothing_to_decide_is_drawn_again(tmp_path: Path) -> None:
+    """In a row of blocks there is a choice at the start alone, and from either end of the row there is none."""
+    row = P("Row", "\n\n".join(prose(90, seed=i) for i in range(4)))
+    build([write_dump(tmp_path / "dump.xml", [row])], tmp_path / "wiki", BuildConfig())
+    embed(tmp_path / "wiki", device="cpu")
+    graph, table = Graph.open(tmp_path / "wiki"), Embeddings.open(tmp_path / "wiki")
+    assert graph.nodes > 2
+    config = replace(QUICK, updates=6, batch=1, negatives=1)
+    target = table.transformer("cpu")
+    adapter = train_target(graph, table.vectors, target, config, folder=tmp_path / "log")
+    assert logged(tmp_path / "log")[-1]["update"] == 6
+    assert all(torch.isfinite(value).all() for value in adapter.values())
 
 
 def test_a_head_that_is_given_stays_as_it_is(graph: Graph, table: Embeddings) -> None:

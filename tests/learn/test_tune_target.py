@@ -24,6 +24,7 @@ from linkwalk.policy.target import AdapterConfig, TargetEncoder
 from linkwalk.sources.build import BuildConfig, build
 from tests.conftest import world, write_dump
 from tests.embed.conftest import tiny_bert
+from tests.learn.stopping import same_when_stopped
 
 SIZES = AdapterConfig(rank=2)
 QUICK = TuneConfig(updates=3, batch=8, learning_rate=0.01, negatives=10)
@@ -86,7 +87,7 @@ def tune(
 
 
 def rows(path: Path) -> list[dict[str, float]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
 
 
 def test_experts_take_shortest_paths(graph: Graph, pairs: list[Pair]) -> None:
@@ -138,8 +139,8 @@ def test_the_cloning_loss_falls(
     graph: Graph, vectors: Any, base: str, pairs: list[Pair], tmp_path: Path
 ) -> None:
     config = TuneConfig(updates=60, batch=32, learning_rate=0.02, contrastive=0, distance=0, negatives=5)
-    adapter = tune(graph, vectors, base, pairs, config, metrics=tmp_path / "metrics.jsonl")
-    found = rows(tmp_path / "metrics.jsonl")
+    adapter = tune(graph, vectors, base, pairs, config, folder=tmp_path)
+    found = rows(tmp_path)
     assert [row["update"] for row in found] == [1, 10, 20, 30, 40, 50, 60]
     first, last = (np.mean([row["cloning"] for row in part]) for part in (found[:1], found[-3:]))
     assert last < 0.9 * first
@@ -153,17 +154,17 @@ def test_it_goes_on_from_the_adapter_that_is_there(
     earlier = fresh(base, shaken=True)
     # With a rate of nothing, what comes back is what the first update began with.
     still = replace(QUICK, updates=1, learning_rate=0.0, weight_decay=0.0)
-    metrics = tmp_path / "metrics.jsonl"
-    same = tune(graph, vectors, base, pairs, still, adapter=earlier, metrics=metrics)
+    folder = tmp_path / "log"
+    same = tune(graph, vectors, base, pairs, still, adapter=earlier, folder=folder)
     assert all(torch.equal(same[name], earlier[name]) for name in earlier)
     texts = [pair.text for pair in pairs[:5]]
     before = TargetEncoder(open_transformer(base, device="cpu"), earlier).encode(texts)
     again = TargetEncoder(open_transformer(base, device="cpu"), same).encode(texts)
     np.testing.assert_array_equal(again, before)
     assert np.abs(before - encoder.encode(texts)).max() > 0.01, "it is not the encoder itself"
-    began = rows(metrics)[0]["cloning"]
-    tune(graph, vectors, base, pairs, still, metrics=metrics)
-    assert rows(metrics)[0]["cloning"] != pytest.approx(began, rel=1e-4)
+    began = rows(folder)[0]["cloning"]
+    tune(graph, vectors, base, pairs, still, folder=folder)
+    assert rows(folder)[0]["cloning"] != pytest.approx(began, rel=1e-4)
 
 
 def test_an_adapter_of_another_size_is_refused(
@@ -182,6 +183,17 @@ def test_the_same_seed_gives_the_same_weights(
     assert not any(torch.equal(one[name], other[name]) for name in one if name.endswith(".up"))
 
 
+def test_stopped_it_goes_on_to_the_same_weights(
+    graph: Graph, vectors: Any, base: str, pairs: list[Pair], tmp_path: Path
+) -> None:
+    config, earlier = replace(QUICK, updates=12), fresh(base, shaken=True)
+
+    def train(**kept: Any) -> dict[str, Tensor]:
+        return tune(graph, vectors, base, pairs, config, adapter=earlier, **kept)
+
+    same_when_stopped(train, tmp_path, 4, 7)
+
+
 def test_the_policy_stays_as_it_is(graph: Graph, vectors: Any, base: str, pairs: list[Pair]) -> None:
     head = compass()
     before = {name: value.clone() for name, value in head.state_dict().items()}
@@ -195,10 +207,10 @@ def test_the_papers_settings(
 ) -> None:
     assert (PAPER.batch, PAPER.learning_rate, PAPER.epsilon) == (512, 1e-6, 1e-6)
     assert (PAPER.cloning, PAPER.distance, PAPER.contrastive) == (1, 0.1, 0)
-    metrics = tmp_path / "metrics.jsonl"
+    folder = tmp_path / "log"
     earlier = fresh(base, shaken=True)
-    adapter = tune(graph, vectors, base, pairs, replace(PAPER, updates=2), adapter=earlier, metrics=metrics)
-    for row in rows(metrics):
+    adapter = tune(graph, vectors, base, pairs, replace(PAPER, updates=2), adapter=earlier, folder=folder)
+    for row in rows(folder):
         assert row["loss"] == pytest.approx(row["cloning"] + 0.1 * row["distance"], rel=1e-5)
     moved = max(float((adapter[name] - earlier[name]).abs().max()) for name in earlier)
     assert 0 < moved < 1e-5

@@ -175,10 +175,13 @@ def test_damage_to_what_is_not_opened_is_none_to_the_policy(folder: Path) -> Non
 
 def test_what_mends_it(folder: Path) -> None:
     wiki = folder.parents[1]
-    assert command_for(demo.policy_path()) == "pip install --force-reinstall linkwalk"
-    assert command_for(demo.reranker_path()) == "pip install --force-reinstall linkwalk"
-    assert command_for(wiki / "policies" / "x", "--name", "x") == f"linkwalk train {wiki} --name x --force"
-    assert command_for(wiki / "x", "--name", "a b") == "linkwalk train WIKI --name 'a b' --force"
+    assert command_for(demo.policy_path(), "train") == "pip install --force-reinstall linkwalk"
+    assert command_for(demo.reranker_path(), "train-reranker") == "pip install --force-reinstall linkwalk"
+    assert (
+        command_for(wiki / "policies" / "x", "train", "--name", "x")
+        == f"linkwalk train {wiki} --name x --force"
+    )
+    assert command_for(wiki / "x", "train", "--name", "a b") == "linkwalk train WIKI --name 'a b' --force"
     seal(folder, read_policy(folder) | {"recipe": "paper", "embeddings": "random"})
     (folder / WEIGHTS).unlink()
     with pytest.raises(DamagedError, match="--embeddings random --recipe paper --name mine --force`"):

@@ -172,7 +172,7 @@ def test_damage_is_one_line_that_names_the_file(
             load_target(folder, table, device="cpu")
         line = str(refused.value)
         assert line.startswith(f"{folder / name} is damaged ("), number
-        assert line.endswith(f"run `linkwalk train {tmp_path / 'wiki'} --target p{number} --force`")
+        assert line.endswith(f"run `linkwalk train-reader {tmp_path / 'wiki'} p{number} --force`")
         assert "\n" not in line
 
 

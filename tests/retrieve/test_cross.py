@@ -280,7 +280,7 @@ def test_damaged_folders_are_refused(what: str, saved: Path) -> None:
     line = str(refused.value)
     assert line.startswith(f"{saved / name} is damaged (")
     assert words in line
-    assert "run `linkwalk train WIKI --reranker FILE --name cross --force`" in line
+    assert "run `linkwalk train-reranker WIKI FILE --name cross --force`" in line
     assert "\n" not in line
 
 

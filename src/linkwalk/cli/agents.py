@@ -51,3 +51,28 @@ EmbeddingsName = Annotated[
 def given(ways: Ways) -> str:
     """Ways of moving as they are given here."""
     return "".join(f" --{name}" for name in ways.chosen)
+
+
+def _use_heads(names: list[str] | None) -> list[str] | None:
+    """Make them known; nothing else has to be done with them."""
+    from linkwalk.errors import InputError
+    from linkwalk.parts import is_part
+    from linkwalk.policy.own import use_head
+
+    for name in names or []:
+        if not is_part(name):
+            raise InputError(f"--head {name}: write a head of your own as package.module:Name")
+        use_head(name)
+    return names
+
+
+Heads = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--head",
+        metavar="HEAD",
+        callback=_use_heads,
+        help="A head of your own that a policy was trained with, as package.module:Name: naming it runs its code, so a "
+        "policy alone never does. May be repeated.",
+    ),
+]

@@ -18,6 +18,9 @@ from linkwalk.cli.serve import serve
 from linkwalk.cli.split import split
 from linkwalk.cli.stats import stats
 from linkwalk.cli.train import train
+from linkwalk.cli.train_reader import train_reader
+from linkwalk.cli.train_reranker import train_reranker
+from linkwalk.cli.tune_reader import tune_reader
 from linkwalk.cli.walk import walk
 
 app = typer.Typer(
@@ -53,6 +56,9 @@ app.command()(split)
 app.command()(diff)
 app.command()(embed)
 app.command()(train)
+app.command("train-reader")(train_reader)
+app.command("tune-reader")(tune_reader)
+app.command("train-reranker")(train_reranker)
 app.command("eval")(evaluate)
 app.command()(walk)
 app.command()(index)

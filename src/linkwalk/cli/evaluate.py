@@ -14,6 +14,7 @@ from linkwalk.cli.agents import (
     Back,
     Budget,
     EmbeddingsName,
+    Heads,
     Revisit,
     Sampled,
     Seed,
@@ -72,6 +73,7 @@ def evaluate(
     revisit: Revisit = False,
     seed: Seed = 0,
     embeddings: EmbeddingsName = None,
+    head: Heads = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -1,19 +1,50 @@
-"""``linkwalk train``: a policy is cloned from random walks on a wiki, or, with ``--target``, learns to read.
-
-With ``--queries`` what reads for it is tuned on what people ask; with ``--reranker`` a cross-encoder is trained.
-"""
+"""``linkwalk train``: a policy is cloned from random walks, from where it was stopped (sec. 3)."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from linkwalk.cli.agents import EmbeddingsName
-from linkwalk.cli.output import Json, Quiet
+from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
+from linkwalk.cli.training import (
+    CheckpointEvery,
+    Device,
+    Force,
+    Restart,
+    Settings,
+    in_short,
+    new_folder,
+    stopped,
+    trained_on,
+    up_to_date,
+)
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from linkwalk.embed import Embeddings
+    from linkwalk.graph.store import Graph
+    from linkwalk.learn.clone import CloneConfig
+
+_TOLD = ("recipe", "config", "encoder", "encoder_name", "embeddings", "trained_on", "updates", "kept_update")
+"""What ``--json`` tells of a policy's manifest."""
+
+
+class _Trained(NamedTuple):
+    """A policy in its place, trained now or before."""
+
+    head: "nn.Module"
+    manifest: dict[str, Any]
+    last: dict[str, Any]
+    """The row that the training reported at last."""
+    kept: dict[str, Any]
+    """The row of the weights that were kept."""
+    resumed_at: int | None = None
+    fresh: bool = True
 
 
 def train(
-    context: typer.Context,
     wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace with a graph and embeddings.")],
     recipe: Annotated[
         str,
@@ -21,96 +52,31 @@ def train(
             metavar="NAME",
             help="ours (a compass, on its own walks), residual (starts as the cosine, shortcut walks), paper (app. "
             "B.2; one policy per T, e.g. --set steps=5), paper-multistep, paper-reverse, paper-shortest or paper-mlp "
-            "(app. B.1). With --queries: ours, or paper (app. C.1).",
+            "(app. B.1).",
         ),
     ] = "ours",
-    target: Annotated[
-        str | None,
-        typer.Option(
-            "--target",
-            metavar="POLICY",
-            help="Train no policy but the target encoder of one, which reads sentences for it: its name in the "
-            "workspace, its path, or compass (the policy that ships). It must be a compass, and stays as it is.",
-        ),
-    ] = None,
-    queries: Annotated[
-        Path | None,
-        typer.Option(
-            "--queries",
-            metavar="FILE",
-            help="With --target: tune the target encoder that the policy has, on FEVER claims, Natural Questions or "
-            "multi-hop questions and their evidence in WIKI, which must be indexed.",
-        ),
-    ] = None,
-    reranker: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--reranker",
-            metavar="FILE",
-            help="Train no policy but a cross-encoder that ranks sentences, on lists (a query, positives, negatives a "
-            "line) or on lists mined in WIKI, which must be indexed, from FEVER claims or Natural Questions; may be "
-            "repeated.",
-        ),
-    ] = None,
-    part: Annotated[
-        str | None,
-        typer.Option(
-            "--part",
-            metavar="P",
-            help="What of a benchmark is learnt from: all, or tuned, which leaves the half that `score --part kept` "
-            "reports out. [default: tuned for FEVER, all for questions]",
-        ),
-    ] = None,
-    threshold: Annotated[
-        float,
-        typer.Option(
-            "--threshold",
-            min=1,
-            max=100,
-            metavar="N",
-            help="FEVER claims: token-set ratio from which a block holds a sentence.",
-        ),
-    ] = 80,
-    wiki_pages: Annotated[
-        Path | None,
-        typer.Option(
-            "--wiki-pages",
-            metavar="DIR",
-            help="FEVER claims that name sentences by number: FEVER's own Wikipedia, which has their text.",
-        ),
-    ] = None,
     name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the policy. [default: the recipe's]")
+    ] = None,
+    head: Annotated[
         str | None,
         typer.Option(
-            "--name",
-            metavar="NAME",
-            help="Name of the policy or reranker; with --target, of the copy that the target encoder goes to. "
-            "[default: the recipe's, or that of the policy]",
+            metavar="HEAD",
+            help="Another head than the recipe's: feedforward, mlp, residual, compass, or your own as "
+            "package.module:Name.",
         ),
     ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Change one setting of the recipe, e.g. updates=500, head.hidden=128 or validation=0.1, or of the "
-            "target encoder, e.g. updates=500 or adapter.rank=8, or of the reranker, e.g. updates=500, model.rank=8 or "
-            "mine.depth=50; may be repeated. A wrong key lists all of them.",
-        ),
-    ] = None,
+    settings: Settings = None,
     embeddings: EmbeddingsName = None,
-    device: Annotated[str, typer.Option(metavar="D", help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
-    checkpoint_every: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Updates between two saves of the training.")
-    ] = 1000,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Begin anew, even if there is a stopped training to go on with.")
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a policy or reranker of that name, or a target encoder.")
-    ] = False,
+    device: Device = "auto",
+    checkpoint_every: CheckpointEvery = 1000,
+    restart: Restart = False,
+    force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
+    target: Annotated[str | None, typer.Option(hidden=True)] = None,
+    queries: Annotated[str | None, typer.Option(hidden=True)] = None,
+    reranker: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Clone a policy from random walks on a wiki, without a single label: at every step, towards the walk's end.
 
@@ -121,142 +87,175 @@ def train(
     --set validation=0.1 a tenth of the articles is held out: training stops when it no longer gets better there, and
     the best weights are kept.
 
-    With --target a policy that is there learns to read: its target encoder, a small change of the encoder that made the
-    embeddings, is trained so that one sentence of a goal leads the policy where the goal itself would. It goes into
-    WIKI/policies/NAME, with a copy of the policy if that is elsewhere, and `eval --task sentence` and `walk --sentence`
-    read with it. Minutes on a GPU, a day or more on a few CPU cores (to try it there: --set batch=32 --set updates=50).
-    If it is stopped, it begins anew.
-
-    With --target and --queries that target encoder is tuned on what people ask: for each claim or question an expert
-    takes a shortest path from one of BM25's first ten blocks to the evidence (app. C.1). Of files with answers alone,
-    blocks among BM25's first twenty that have the answer string stand for the evidence.
-
-    With --reranker a cross-encoder learns which sentences bear on a query, for `find --rerank` and `score --rerank`. It
-    goes into WIKI/rerankers/NAME. If it is stopped, it begins anew. Lists with fewer negatives than it wants
-    (--set negatives=7) are left out, and counted.
-
     Example: linkwalk train WIKI --set updates=500
 
     Example: linkwalk train WIKI --recipe paper --set steps=5 --name paper-5
 
-    Example: linkwalk train WIKI --target compass --name mine
-
-    Example: linkwalk train WIKI --target compass --queries claims.jsonl --name asked
-
-    Example: linkwalk train WIKI --reranker claims.jsonl --reranker questions.jsonl --name mine
+    Example: linkwalk train WIKI --recipe residual --head mine:Head --name mine
     """
     from linkwalk.device import choose_device
 
-    _check_options(context, target=target, queries=queries, reranker=reranker)
+    _moved(wiki, target, queries, reranker)
     # Before anything that needs torch: without it, this says what to install.
     chosen = str(choose_device(device))
-    if reranker:
-        from linkwalk.cli.train_reranker import Choice, train_reranker
+    from linkwalk.artifact import locked
+    from linkwalk.embed import Embeddings
+    from linkwalk.errors import InputError
+    from linkwalk.graph.store import Graph
+    from linkwalk.policy.own import use_head
+    from linkwalk.recipes import RECIPES, with_settings
 
-        given = threshold if _given(context, "threshold") else None
-        train_reranker(
-            wiki,
-            reranker,
-            choice=Choice(part=part, threshold=given, wiki_pages=wiki_pages),
-            name=name,
-            settings=settings or [],
-            device=chosen,
-            force=force,
-            as_json=json,
-            quiet=quiet,
-        )
+    if recipe not in RECIPES:
+        raise InputError(f"no recipe named {recipe!r}: choose one of {', '.join(RECIPES)}")
+    name = name or recipe
+    final = new_folder(wiki, name)
+    graph = Graph.open(wiki)
+    table = Embeddings.open(wiki, embeddings or "minilm", graph)
+    own = [f"head.head={use_head(head)}"] if head else []
+    config = with_settings(RECIPES[recipe](table.width), [*own, *(settings or [])])
+    training = _Training(final, recipe, config, graph, table)
+    with locked(final):
+        trained = None if force else training.made()
+        if trained is None:
+            trained = training.run(chosen, checkpoint_every=checkpoint_every, restart=restart, quiet=quiet)
+    if json:
+        told = {key: trained.manifest[key] for key in _TOLD if key in trained.manifest}
+        rows = {"resumed_at": trained.resumed_at, "last": trained.last, "kept": trained.kept}
+        print_json({"policy": str(final), **told, **rows})
         return
-    if target is not None and queries is not None:
-        from linkwalk.cli.train_queries import tune_target
-
-        tune_target(
-            wiki,
-            target,
-            queries,
-            recipe=recipe,
-            part=part,
-            threshold=threshold,
-            wiki_pages=wiki_pages,
-            name=name,
-            settings=settings or [],
-            embeddings=embeddings,
-            device=chosen,
-            force=force,
-            as_json=json,
-            quiet=quiet,
-        )
-        return
-    if target is not None:
-        from linkwalk.cli.train_target import train_target
-
-        train_target(
-            wiki,
-            target,
-            name=name,
-            settings=settings or [],
-            embeddings=embeddings,
-            device=chosen,
-            force=force,
-            as_json=json,
-            quiet=quiet,
-        )
-        return
-
-    from linkwalk.cli.train_policy import train_policy
-
-    train_policy(
-        wiki,
-        recipe=recipe,
-        name=name,
-        settings=settings or [],
-        embeddings=embeddings,
-        device=chosen,
-        checkpoint_every=checkpoint_every,
-        restart=restart,
-        force=force,
-        as_json=json,
-        quiet=quiet,
-    )
+    if not trained.fresh:
+        print(up_to_date(name, "graph, embeddings and settings"))
+    _show(final, trained, config)
+    named = f" --head {config.head.head}" if ":" in config.head.head else ""
+    print_next(f"linkwalk eval {wiki} --agent {name} --agent greedy-unvisited{named}")
 
 
-_POLICY_ONLY = ("recipe", "checkpoint_every", "restart")
-_BENCHMARK_ONLY = ("part", "threshold", "wiki_pages")
-
-
-def _check_options(
-    context: typer.Context, *, target: str | None, queries: Path | None, reranker: list[Path] | None
-) -> None:
-    """Refuse options that would change nothing for what is trained."""
+def _moved(wiki: Path, target: str | None, queries: str | None, reranker: list[str] | None) -> None:
+    """Say where the jobs are that were options of this verb."""
     from linkwalk.errors import InputError
 
-    if reranker and (target is not None or queries is not None):
-        other = "--target" if target is not None else "--queries"
-        raise InputError(f"--reranker trains a reranker, {other} a target encoder: leave one of the two away")
-    if queries is not None and target is None:
-        raise InputError("--queries tunes the target encoder of a policy: name that policy with --target")
-    useless: tuple[str, ...] = ()
-    why = ""
     if reranker:
-        useless, why = (*_POLICY_ONLY, "embeddings"), "is not for rerankers: leave it away"
-    elif queries is not None:
-        useless, why = _POLICY_ONLY[1:], "is for training a policy, --queries for tuning: leave it away"
-    elif target is not None:
-        useless = _POLICY_ONLY
-        why = "is for training a policy, --target for a target encoder: leave one of the two away"
-    if not reranker and queries is None:
-        for name in _BENCHMARK_ONLY:
-            if _given(context, name):
-                raise InputError(f"{_option(name)} is for benchmarks: give one with --queries or --reranker")
-    for name in useless:
-        if _given(context, name):
-            raise InputError(f"{_option(name)} {why}")
+        raise InputError(
+            f"rerankers have a verb of their own: run `linkwalk train-reranker {wiki} {' '.join(reranker)}`"
+        )
+    if queries is not None:
+        raise InputError(
+            f"readers have verbs of their own: run `linkwalk tune-reader {wiki} {target or 'POLICY'} {queries}`"
+        )
+    if target is not None:
+        raise InputError(f"readers have verbs of their own: run `linkwalk train-reader {wiki} {target}`")
 
 
-def _given(context: typer.Context, name: str) -> bool:
-    """Whether an option was named on the command line."""
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+class _Training:
+    """What is to be trained, and where it goes."""
+
+    def __init__(
+        self, final: Path, recipe: str, config: "CloneConfig", graph: "Graph", table: "Embeddings"
+    ) -> None:
+        from linkwalk.learn.clone import config_to_json
+
+        self.final, self.recipe, self.config, self.graph, self.table = final, recipe, config, graph, table
+        self.partial = final.with_name(final.name + ".partial")
+        self.job = {
+            "config": config_to_json(config),
+            "graph": graph.fingerprint,
+            "encoder": table.fingerprint,
+        }
+
+    def made(self) -> _Trained | None:
+        """The policy that is there, if the same training made it; another one is an error."""
+        from linkwalk.artifact import clear
+        from linkwalk.errors import InputError
+        from linkwalk.learn.metrics import read_rows
+        from linkwalk.learn.state import differences, read_state
+        from linkwalk.policy.checkpoint import load_policy, read_policy
+
+        if not self.final.exists():
+            return None
+        manifest = read_policy(self.final)
+        was = {
+            "config": manifest.get("config"),
+            "graph": trained_on(manifest).get("graph"),
+            "encoder": manifest["encoder"],
+        }
+        if changed := differences(was, self.job):
+            raise InputError(
+                f"{self.final.parent.parent} has a policy named {self.final.name!r} of another training "
+                f"({in_short(changed)}): add --force to replace it, or name another with --name"
+            )
+        head, manifest = load_policy(self.final, self.table.fingerprint)
+        # What a training left that was killed just after it had put its policy here; not what another one left.
+        saved = read_state(self.partial)
+        if saved is None or saved.job == self.job:
+            clear(self.partial)
+        rows = read_rows(self.final)
+        kept = [row for row in rows if row["update"] == manifest.get("kept_update")]
+        return _Trained(head, manifest, (rows or [{}])[-1], (kept or [{}])[-1], fresh=False)
+
+    def run(self, device: str, *, checkpoint_every: int, restart: bool, quiet: bool) -> _Trained:
+        """Train the policy, from where it was stopped, and put it in its place."""
+        from linkwalk.learn.clone import clone
+        from linkwalk.learn.metrics import read_rows
+        from linkwalk.learn.state import FILE
+        from linkwalk.learn.validation import held_out_nodes
+        from linkwalk.policy.checkpoint import put_policy
+        from linkwalk.progress import Progress
+
+        config, graph, table = self.config, self.graph, self.table
+        resume = stopped(self.partial, self.job, config.updates, restart=restart, quiet=quiet)
+        head = clone(
+            graph.forward,
+            graph.reverse,
+            graph.out_kinds,
+            table.vectors,
+            config,
+            held_out=held_out_nodes(graph, config.validation) if config.validation else None,
+            device=device,
+            folder=self.partial,
+            job=self.job,
+            resume=resume,
+            checkpoint_every=checkpoint_every,
+            progress=Progress(quiet=quiet),
+        )
+        # A training that was over already has no row but those on the disk, and these may have been damaged.
+        rows = read_rows(self.partial) or [{"update": config.updates}]
+        kept = _kept(rows)
+        manifest = {
+            "recipe": self.recipe,
+            "config": self.job["config"],
+            "encoder": table.fingerprint,
+            "encoder_name": table.manifest["encoder"],
+            "embeddings": table.name,
+            "trained_on": {"snapshot": graph.snapshot, "graph": graph.fingerprint},
+            "updates": rows[-1]["update"],
+            "kept_update": kept["update"],
+        }
+        sealed = put_policy(self.partial, self.final, head, config.head, manifest, leave=(FILE,))
+        return _Trained(head, sealed, rows[-1], kept, resume.update if resume else None)
 
 
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
+def _kept(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The row of the weights that are kept: the best on held-out articles, or the last."""
+    best = rows[-1].get("best", rows[-1]["update"])
+    return next((row for row in rows if row["update"] == best), rows[-1])
+
+
+def _show(final: Path, trained: _Trained, config: "CloneConfig") -> None:
+    """Tell people what came of it."""
+    parameters, last, kept = sum(p.numel() for p in trained.head.parameters()), trained.last, trained.kept
+    rows = [("policy", str(final)), ("head", f"{config.head.head}, {parameters:,} parameters")]
+    if {"seconds", "loss", "accuracy"} <= last.keys():
+        early = f", stopped early (of {config.updates:,})" if last["update"] < config.updates else ""
+        rows += [
+            ("trained", f"{last['update']:,} updates in {last['seconds']:,.0f} s{early}"),
+            ("at last", f"loss {last['loss']:.3f}, same step as the walk {100 * last['accuracy']:.1f} %"),
+        ]
+    if {"validation_loss", "validation_accuracy", "success"} <= kept.keys():
+        rows.append(
+            (
+                "kept",
+                f"update {kept['update']:,}: on held-out articles loss {kept['validation_loss']:.3f}, same step "
+                f"{100 * kept['validation_accuracy']:.1f} %, goals reached {100 * kept['success']:.1f} %",
+            )
+        )
+    print_table(rows)

@@ -1,18 +1,60 @@
-"""What the trainings of ``linkwalk train`` share: names, a folder to work in, and what is told at the end."""
+"""What the verbs that train share: their options, a training to go on with, and how what was made takes its place."""
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 if TYPE_CHECKING:
-    from torch import Tensor
-
     from linkwalk.downstream.lines import BadLine
+    from linkwalk.learn.state import Saved
     from linkwalk.progress import Progress
 
-LOWER = "the training has run away, its weights are no longer numbers: lower it with --set learning_rate=..."
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Change one setting; may be repeated. A wrong key lists all of them.",
+    ),
+]
+Device = Annotated[str, typer.Option(metavar="D", help="auto, cpu, cuda, cuda:N or mps.")]
+CheckpointEvery = Annotated[
+    int, typer.Option(min=1, metavar="N", help="Updates between two saves of the training.")
+]
+Restart = Annotated[
+    bool, typer.Option("--restart", help="Begin anew, even if there is a stopped training to go on with.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Replace what has that name.")]
+Part = Annotated[
+    str | None,
+    typer.Option(
+        metavar="P",
+        help="What of a benchmark is learnt from: all, or tuned, which leaves the half that `score --part kept` "
+        "reports out. [default: tuned for FEVER, all for questions]",
+    ),
+]
+Threshold = Annotated[
+    float | None,
+    typer.Option(
+        min=1,
+        max=100,
+        metavar="N",
+        help="FEVER claims: token-set ratio from which a block holds a sentence. [default: 80]",
+    ),
+]
+WikiPages = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR",
+        help="FEVER claims that name sentences by number: FEVER's own Wikipedia, which has their text.",
+    ),
+]
+WHOLE = "whole"
 
 
 def check_name(name: str, what: str) -> None:
@@ -34,25 +76,42 @@ def new_folder(wiki: Path, name: str) -> Path:
     return wiki / "policies" / name
 
 
+def stopped(
+    partial: Path, job: dict[str, Any], updates: int, *, restart: bool, quiet: bool
+) -> "Saved | None":
+    """The training to go on with, if there is one of the same job; says in a line what happens."""
+    from linkwalk.learn.state import differences, read_state
+
+    def say(line: str) -> None:
+        if not quiet:
+            print(line, file=sys.stderr)
+
+    saved = None if restart else read_state(partial, say)
+    if saved is None:
+        return None
+    if changed := differences(saved.job, job):
+        say(f"begins anew: the training in {partial} is another ({in_short(changed)})")
+        return None
+    say(f"goes on after update {saved.update:,} of {updates:,}, from {partial} (--restart begins anew)")
+    return saved
+
+
 @contextmanager
-def scratch(partial: Path) -> Iterator[Path]:
-    """An empty folder to train in, for trainings that begin anew: nothing goes on from what a stopped one leaves."""
-    from linkwalk.artifact import clear
+def in_one_step(partial: Path, final: Path) -> Iterator[Path]:
+    """A folder to put together what a training in ``partial`` made; then it takes its place in one step.
 
-    clear(partial)
-    partial.mkdir(parents=True)
-    try:
-        yield partial
-    finally:
-        clear(partial)
+    Until it has, the training to go on with stays as it is: whenever this is killed, nothing is lost.
+    """
+    from linkwalk.artifact import clear, publish
+    from linkwalk.learn.state import FILE
 
-
-def check_numbers(weights: "dict[str, Tensor]") -> None:
-    """Refuse weights that are not all numbers, in the half precision that they are kept in, too."""
-    from linkwalk.errors import InputError
-
-    if not all(bool(value.half().isfinite().all()) for value in weights.values()):
-        raise InputError(LOWER)
+    whole = partial / WHOLE
+    clear(whole)
+    whole.mkdir(parents=True)
+    yield whole
+    publish(whole, final)
+    for path in (partial / FILE, partial):  # never a state without its metrics
+        clear(path)
 
 
 def last_row(metrics: Path) -> dict[str, Any]:

@@ -5,13 +5,11 @@ visit one piece of evidence stands against ``negatives`` others, and the loss is
 Shapes: Q lists of a batch, K sentences each.
 """
 
-import json
-import math
-import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import torch
@@ -22,12 +20,9 @@ from linkwalk.embed.pairs import Pairs
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import InputError
 from linkwalk.learn.limits import at_least
-from linkwalk.learn.optimise import rise_and_fall
-from linkwalk.progress import Progress
+from linkwalk.learn.loop import JudgedConfig, Kept, Look, Training, seeded, train
 from linkwalk.retrieve.cross import CrossConfig, cosines, passage
 from linkwalk.retrieve.cross_model import CrossModel
-
-_LOG_EVERY = 25
 
 
 class Ranked(NamedTuple):
@@ -39,30 +34,25 @@ class Ranked(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrossTraining:
+class CrossTraining(JudgedConfig):
     """How a cross-encoder is trained."""
 
-    updates: int = 1000
     lists: int = 4
     """Q: queries of a batch."""
     negatives: int = 7
     """K - 1: what each piece of evidence stands against."""
-    learning_rate: float = 1e-3
-    """At its highest, after the warm-up; then along a cosine to zero."""
     warmup: int = 50
-    weight_decay: float = 0.01
     max_tokens: int = 96
     """Of a pair, while training."""
     held_out: int = 0
     """Queries that are not trained on: by the loss on their lists the best weights are kept."""
-    every: int = 50
-    """Updates between two looks at them."""
-    seed: int = 0
+    evaluate_every: int = 50
+    patience: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        at_least(self, updates=1, lists=1, negatives=1, every=1)
-        at_least(self, learning_rate=0, warmup=0, weight_decay=0, max_tokens=8, held_out=0, seed=0)
+        super().__post_init__()
+        at_least(self, lists=1, negatives=1, max_tokens=8, held_out=0)
 
 
 def read_lists(path: Path) -> list[Ranked]:
@@ -94,64 +84,108 @@ def _sentences(value: Any) -> list[tuple[str, str]]:
     return found
 
 
+Seen = tuple[float, float, float]
+"""Of some lists: the loss, how often the evidence is first, and by the cosine alone."""
+
+
+class Ranking(Training):
+    """A cross-encoder that learns to put evidence first."""
+
+    log_every = 25
+
+    def __init__(
+        self, lists: Sequence[Ranked], config: CrossConfig, training: CrossTraining, device: str
+    ) -> None:
+        super().__init__(training)
+        self.evaluate_every, self.patience = training.evaluate_every, training.patience
+        self.settings = training
+        self.lists, self.held_out = _hold_out(list(lists), training.held_out, self.rng)
+        self.plain = open_transformer(config.encoder, device=device)
+        other = open_transformer(config.encoder, device=device)
+        # What learns is in float32 on a GPU, too, and there only the products are rounded (see ``_score``).
+        self.model = CrossModel(other.model.float(), config.rank).to(self.plain.device)
+        self.model.eval()  # no dropout: what is trained is small
+        self.pairs = Pairs(other.tokenizer, training.max_tokens)
+        self.order: list[int] = []
+        """The lists to come."""
+        self.recent: deque[Seen] = deque(maxlen=self.log_every)
+
+    def loss(self, update: int) -> Tensor:
+        """Of the next lists."""
+        while len(self.order) < self.settings.lists:
+            self.order += self.rng.permutation(len(self.lists)).tolist()
+        chosen = [self.lists[i] for i in self.order[: self.settings.lists]]
+        self.order = self.order[self.settings.lists :]
+        loss, seen = self._score(chosen, self.rng)
+        self.recent.append(seen)
+        return loss
+
+    def row(self) -> dict[str, Any]:
+        """The mean of the last updates, and what the two cosines weigh."""
+        return _mean(self.recent) | {"scales": self.model.scales.tolist()}
+
+    @torch.no_grad()
+    def validate(self) -> Look | None:
+        """The lists held out, always against the same negatives."""
+        if not self.held_out:
+            return None
+        rng, count = np.random.default_rng(self.settings.seed), self.settings.lists
+        batches = [self.held_out[at : at + count] for at in range(0, len(self.held_out), count)]
+        mean = _mean([seen for some in batches for seen in [self._score(some, rng)[1]] * len(some)])
+        return Look(-mean["loss"], {f"held_out_{name}": value for name, value in mean.items()})
+
+    def _score(self, lists: Sequence[Ranked], rng: np.random.Generator) -> tuple[Tensor, Seen]:
+        """The loss of some lists, and what is seen of them."""
+        queries, texts = _draw(lists, self.settings.negatives, rng)
+        ids, types = self.pairs.tokenize(queries, texts)
+        each, device = list(dict.fromkeys(queries)), self.plain.device
+        owner = np.array([each.index(query) for query in queries])
+        cosine_P = torch.from_numpy(cosines(self.plain, each, texts, owner)).to(device)
+        # bfloat16 on a GPU alone: on some CPUs it ends the process.
+        with torch.autocast("cuda", torch.bfloat16, enabled=device.type == "cuda"):
+            score_P = self.model(*self.pairs.tensors(ids, types, device), cosine_P)
+        score_QK = score_P.float().view(len(lists), -1)
+        right = torch.zeros(len(lists), dtype=torch.long, device=device)
+        loss = nn.functional.cross_entropy(score_QK, right)
+        first, plainly = (
+            x.argmax(1).eq(0).float().mean().item() for x in (score_QK, cosine_P.view(len(lists), -1))
+        )
+        return loss, (loss.item(), first, plainly)
+
+    def parameters(self) -> list[nn.Parameter]:
+        """The adapter's, and the scales."""
+        return [p for p in self.model.parameters() if p.requires_grad]
+
+    def weights(self) -> dict[str, Tensor]:
+        """The same, by name."""
+        return self.model.weights()
+
+    def memory(self) -> dict[str, Any]:
+        """The lists to come, and what the next row tells of."""
+        return {"order": self.order, "recent": list(self.recent)}
+
+    def remember(self, memory: dict[str, Any]) -> None:
+        """Go on with them."""
+        self.order = [int(number) for number in memory["order"]]
+        self.recent.extend((float(a), float(b), float(c)) for a, b, c in memory["recent"])
+
+
 def train_cross(
     lists: Sequence[Ranked],
     config: CrossConfig,
     training: CrossTraining,
     *,
     device: str = "cpu",
-    metrics: Path | None = None,
-    progress: Progress | None = None,
+    **kept: Unpack[Kept],
 ) -> dict[str, Tensor]:
-    """Train on lists and return the weights, the best on those held out; losses go to ``metrics`` as JSON lines."""
-    progress = progress or Progress(quiet=True)
+    """Train on lists and return the weights, the best on those held out."""
     lists = [x for x in lists if x.positives and len(x.negatives) >= training.negatives]
     if not lists:
         raise InputError(f"no list has evidence and {training.negatives} negatives: give more of either")
-    torch.manual_seed(training.seed)
-    rng = np.random.default_rng(training.seed)
-    lists, held_out = _hold_out(lists, training.held_out, rng)
-    plain = open_transformer(config.encoder, device=device)
-    other = open_transformer(config.encoder, device=device)
-    # What learns is in float32 on a GPU, too, and there only the products are rounded (see ``_loss``).
-    model = CrossModel(other.model.float(), config.rank).to(plain.device)
-    model.eval()  # no dropout: what is trained is small
-    pairs = Pairs(other.tokenizer, training.max_tokens)
-    weights = [p for p in model.parameters() if p.requires_grad]
-    optimiser = torch.optim.AdamW(weights, lr=training.learning_rate, weight_decay=training.weight_decay)
-    judge = _Judge(model, plain, pairs, held_out, training)
-    order: list[int] = []
-    began = time.monotonic()
-    recent: list[tuple[float, float, float]] = []
-    log = metrics.open("w", encoding="utf-8") if metrics else None
-    try:
-        with progress.stage("train", training.updates, "updates") as stage:
-            for update in range(1, training.updates + 1):
-                while len(order) < training.lists:
-                    order += rng.permutation(len(lists)).tolist()
-                chosen, order = [lists[i] for i in order[: training.lists]], order[training.lists :]
-                queries, texts = _draw(chosen, training.negatives, rng)
-                loss, seen = _loss(model, plain, pairs, queries, texts, len(chosen))
-                for group in optimiser.param_groups:
-                    group["lr"] = rise_and_fall(training, update)
-                optimiser.zero_grad(set_to_none=True)
-                loss.backward()  # type: ignore[no-untyped-call]
-                nn.utils.clip_grad_norm_(weights, 1.0)
-                optimiser.step()
-                recent.append(seen)
-                last = update == training.updates
-                held = judge(update) if update % training.every == 0 or last else {}
-                if log and (update % _LOG_EVERY == 0 or held or last):
-                    row = {"update": update, **_row(recent), **held, "scales": model.scales.tolist()}
-                    row["seconds"] = round(time.monotonic() - began, 1)
-                    log.write(json.dumps(row) + "\n")
-                    log.flush()
-                    recent = []
-                stage.advance()
-    finally:
-        if log:
-            log.close()
-    return judge.best or model.weights()
+    with seeded(training.seed, device):
+        ranking = Ranking(lists, config, training, device)
+        train(ranking, **kept)
+    return ranking.weights()
 
 
 def _hold_out(lists: list[Ranked], count: int, rng: np.random.Generator) -> tuple[list[Ranked], list[Ranked]]:
@@ -163,57 +197,8 @@ def _hold_out(lists: list[Ranked], count: int, rng: np.random.Generator) -> tupl
     return [x for x in lists if x.query not in apart], [x for x in lists if x.query in apart]
 
 
-def _loss(
-    model: CrossModel, plain: Any, pairs: Pairs, queries: list[str], texts: list[str], count: int
-) -> tuple[Tensor, tuple[float, float, float]]:
-    """The loss of ``count`` lists, and for people: its value, how often the evidence is first, and by cosine alone."""
-    ids, types = pairs.tokenize(queries, texts)
-    each = list(dict.fromkeys(queries))
-    owner = np.array([each.index(query) for query in queries])
-    cosine_P = torch.from_numpy(cosines(plain, each, texts, owner)).to(plain.device)
-    # bfloat16 on a GPU alone: on some CPUs it ends the process.
-    half = torch.autocast("cuda", torch.bfloat16, enabled=plain.device.type == "cuda")
-    with half:
-        score_QK = model(*pairs.tensors(ids, types, plain.device), cosine_P).float().view(count, -1)
-    loss = nn.functional.cross_entropy(score_QK, torch.zeros(count, dtype=torch.long, device=plain.device))
-    first, plainly = (x.argmax(1).eq(0).float().mean().item() for x in (score_QK, cosine_P.view(count, -1)))
-    return loss, (loss.item(), first, plainly)
-
-
-def _row(seen: list[tuple[float, float, float]]) -> dict[str, float]:
-    """The mean of what was seen."""
-    return dict(zip(("loss", "first", "first_by_cosine"), np.mean(seen, 0).tolist(), strict=True))
-
-
-class _Judge:
-    """Looks at the lists held out, always against the same negatives, and keeps the best weights."""
-
-    def __init__(
-        self, model: CrossModel, plain: Any, pairs: Pairs, lists: list[Ranked], training: CrossTraining
-    ) -> None:
-        self.model, self.plain, self.pairs, self.lists, self.training = model, plain, pairs, lists, training
-        self.best: dict[str, Tensor] = {}
-        self.least = math.inf
-        if lists:
-            self(0)
-
-    @torch.no_grad()
-    def __call__(self, update: int) -> dict[str, float]:
-        """Figures of the lists held out, as the metrics have them."""
-        if not self.lists:
-            return {}
-        rng = np.random.default_rng(self.training.seed)
-        seen = []
-        for at in range(0, len(self.lists), self.training.lists):
-            some = self.lists[at : at + self.training.lists]
-            queries, texts = _draw(some, self.training.negatives, rng)
-            seen += [_loss(self.model, self.plain, self.pairs, queries, texts, len(some))[1]] * len(some)
-        row = _row(seen)
-        if row["loss"] < self.least:
-            self.least = row["loss"]
-            self.best = {name: value.clone() for name, value in self.model.weights().items()}
-            self.best_update = update
-        return {f"held_out_{name}": value for name, value in row.items()} | {"best": self.best_update}
+def _mean(seen: Iterable[Seen]) -> dict[str, float]:
+    return dict(zip(("loss", "first", "first_by_cosine"), np.mean(list(seen), 0).tolist(), strict=True))
 
 
 def _draw(chosen: Sequence[Ranked], negatives: int, rng: np.random.Generator) -> tuple[list[str], list[str]]:

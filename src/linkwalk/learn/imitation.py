@@ -54,7 +54,7 @@ class Batches:
         self.own: OwnWalks | None = None
         if config.walks == "own":
             if units is None:
-                raise InputError("only a compass walks by itself in training: choose --set head.head=compass")
+                raise InputError("only a compass walks by itself in training: choose head.head=compass")
             steps, multistep = config.steps, config.multistep
             self.own = OwnWalks(forward, reverse, kinds, units, steps=steps, multistep=multistep)
         else:

@@ -1,5 +1,7 @@
 """Limits of settings. What is beyond them is refused in one line that says what to choose instead."""
 
+from collections.abc import Iterable
+
 from linkwalk.errors import InputError
 
 
@@ -15,6 +17,13 @@ def above_zero(settings: object, *names: str) -> None:
     for name in names:
         if not getattr(settings, name) > 0:
             raise InputError(f"{name}={getattr(settings, name):g}: choose more than 0")
+
+
+def one_of(settings: object, **choices: Iterable[str]) -> None:
+    """Refuse what is none of the choices."""
+    for name, among in choices.items():
+        if getattr(settings, name) not in among:
+            raise InputError(f"{name}={getattr(settings, name)}: choose one of {', '.join(among)}")
 
 
 def shares(settings: object, *names: str) -> None:

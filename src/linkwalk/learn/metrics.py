@@ -37,8 +37,12 @@ class Metrics:
             self._log.flush()
         if self._board is not None:
             for name, value in row.items():
-                if name != "update":
-                    self._board.add_scalar(name, value, row["update"])
+                if name == "update":
+                    continue
+                parts = value if isinstance(value, list) else [value]
+                for number, part in enumerate(parts):
+                    tag = f"{name}/{number}" if isinstance(value, list) else name
+                    self._board.add_scalar(tag, part, row["update"])
 
     def sync(self) -> None:
         """Wait until all rows are on the disk, so that a state that is saved now has its rows."""

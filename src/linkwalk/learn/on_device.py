@@ -77,9 +77,9 @@ class CloneOnDevice:
             self.update += 1
 
     def rows(self, *, every: int = 50) -> Iterator[dict[str, float]]:
-        """Every so many updates and at the last one done: update, loss, accuracy. Waits for the device."""
+        """Of the first, every so many and the last update done: update, loss, accuracy. Waits for the device."""
         for update, (loss, accuracy) in enumerate(self.metrics[: self.update].tolist(), 1):
-            if update % every == 0 or update == self.update:
+            if update % every == 0 or update in (1, self.update):
                 yield {"update": update, "loss": loss, "accuracy": accuracy}
 
     def _next(self) -> None:

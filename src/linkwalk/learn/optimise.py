@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -11,6 +11,7 @@ from linkwalk.errors import InputError
 
 if TYPE_CHECKING:
     from linkwalk.learn.clone import CloneConfig
+    from linkwalk.learn.loop import LoopConfig
 
 OPTIMISERS = ("adamw", "rmsprop")
 SCHEDULES = ("constant", "cosine")
@@ -75,32 +76,11 @@ def build_optimiser(config: "CloneConfig", head: nn.Module) -> torch.optim.Optim
     raise InputError(f"no optimiser named {config.optimiser!r}: choose one of {', '.join(OPTIMISERS)}")
 
 
-def rate_at(config: "CloneConfig", update: int) -> float:
+def rate_at(config: "LoopConfig", update: int) -> float:
     """The learning rate of an update, counted from 1: a linear warm-up, then constant or half a cosine down to 0."""
-    if config.schedule == "constant" and update > config.warmup:
+    if update <= config.warmup:
+        return config.learning_rate * update / config.warmup
+    if config.schedule == "constant":
         return config.learning_rate
-    return rise_and_fall(config, update)
-
-
-class Falling(Protocol):
-    """A training whose rate rises and falls."""
-
-    @property
-    def learning_rate(self) -> float:
-        """At its highest."""
-
-    @property
-    def warmup(self) -> int:
-        """Updates of the rise."""
-
-    @property
-    def updates(self) -> int:
-        """Of the whole training."""
-
-
-def rise_and_fall(training: Falling, update: int) -> float:
-    """The learning rate of an update, counted from 1: up in a line, down along half a cosine."""
-    if update <= training.warmup:
-        return training.learning_rate * update / training.warmup
-    share = (update - training.warmup - 1) / max(1, training.updates - training.warmup)
-    return training.learning_rate * 0.5 * (1 + math.cos(math.pi * share))
+    share = (update - config.warmup - 1) / max(1, config.updates - config.warmup)
+    return config.learning_rate * 0.5 * (1 + math.cos(math.pi * share))

@@ -13,14 +13,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from linkwalk.artifact import parsing, replacing
 from linkwalk.errors import DamagedError
+
+if TYPE_CHECKING:
+    from linkwalk.learn.loop import Training
 
 FILE = "state.safetensors"
 FORMAT = 2
@@ -46,9 +49,8 @@ class Saved(NamedTuple):
 class State:
     """All that the next update depends on."""
 
-    head: nn.Module
+    training: "Training"
     optimiser: torch.optim.Optimizer
-    rng: np.random.Generator
     update: int = 0
     seconds: float = 0.0
     best_update: int = 0
@@ -59,32 +61,47 @@ class State:
     waited: int = 0
     """Evaluations since the best."""
 
-    def judge(self, score: float) -> None:
-        """Keep the weights if they are better than the best before."""
+    def judge(self, score: float) -> int:
+        """Keep the weights if they are better than the best before; of which update the best are."""
         self.waited += 1
         if score > self.best_score:
             self.best_update, self.best_score, self.waited = self.update, score, 0
-            self.best = {name: value.detach().clone() for name, value in self.head.state_dict().items()}
+            self.best = {name: value.detach().clone() for name, value in self.training.weights().items()}
+        return self.best_update
+
+    @torch.no_grad()
+    def put(self, weights: dict[str, Tensor]) -> None:
+        """Give the training those weights."""
+        own = self.training.weights()
+        if {name: value.shape for name, value in own.items()} != {n: v.shape for n, v in weights.items()}:
+            raise ValueError("its weights are those of another training")
+        for name, value in own.items():
+            value.copy_(weights[name])
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(iter(self.training.weights().values())).device
 
     def save(self, folder: Path, job: dict[str, Any]) -> None:
         """Write the state in one step; it is on the disk then."""
         from safetensors.torch import save
 
-        device = next(self.head.parameters()).device
-        tensors = {f"head.{name}": value for name, value in self.head.state_dict().items()}
+        tensors = {f"head.{name}": value for name, value in self.training.weights().items()}
         tensors |= {f"best.{name}": value for name, value in self.best.items()}
         for number, values in self.optimiser.state_dict()["state"].items():
             tensors |= {f"optimiser.{number}.{name}": value for name, value in values.items()}
         tensors["chance.cpu"] = torch.get_rng_state()
-        if device.type == "cuda":
-            tensors["chance.cuda"] = torch.cuda.get_rng_state(device)
+        if self.device.type == "cuda":
+            tensors["chance.cuda"] = torch.cuda.get_rng_state(self.device)
         counters = {
             "update": self.update,
             "seconds": self.seconds,
             "best_update": self.best_update,
             "best_score": None if np.isinf(self.best_score) else self.best_score,
             "waited": self.waited,
-            "rng": self.rng.bit_generator.state,
+            "rng": self.training.rng.bit_generator.state,
+            "memory": self.training.memory(),
         }
         header = json.dumps({"format": FORMAT, "job": job, "counters": counters})
         whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
@@ -94,8 +111,8 @@ class State:
     def restore(self, saved: Saved) -> None:
         """Take everything from what was saved."""
         counters, tensors = saved.counters, saved.tensors
-        device = next(self.head.parameters()).device
-        self.head.load_state_dict(_part(tensors, "head."))
+        device = self.device
+        self.put(_part(tensors, "head."))
         moments: dict[int, dict[str, Tensor]] = {}
         for name, value in _part(tensors, "optimiser.").items():
             number, _, moment = name.partition(".")
@@ -105,7 +122,8 @@ class State:
         torch.set_rng_state(tensors["chance.cpu"])
         if device.type == "cuda" and "chance.cuda" in tensors:
             torch.cuda.set_rng_state(tensors["chance.cuda"], device)
-        self.rng.bit_generator.state = counters["rng"]
+        self.training.rng.bit_generator.state = counters["rng"]
+        self.training.remember(counters.get("memory", {}))  # which states of version 0.1 do not have
         self.update, self.seconds = counters["update"], counters["seconds"]
         self.best_update, self.waited = counters["best_update"], counters["waited"]
         self.best_score = -np.inf if counters["best_score"] is None else counters["best_score"]

@@ -13,13 +13,10 @@ The policy is a compass: untrained, the cosine itself, or a trained one, which s
 stay fixed. Shapes: B goals, L tokens padded, D the embeddings' width, S decisions, A actions.
 """
 
-import json
-import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import torch
@@ -32,8 +29,8 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s, Int64s, gather_rows
 from linkwalk.graph.store import Graph
 from linkwalk.learn.limits import above_zero, at_least, shares
-from linkwalk.learn.optimise import rise_and_fall
-from linkwalk.learn.own_walks import BUDGET, OwnWalks
+from linkwalk.learn.loop import Kept, LoopConfig, RanAway, Training, seeded, train
+from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, NothingToDecide, OwnWalks
 from linkwalk.navigate import Episodes, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.policy.decisions import Decisions, from_walks
@@ -48,32 +45,15 @@ WALKS = ("forward", "shortcut", "own")
 SHORTEST = 3
 """Tokens of a text: its first, one word, its last."""
 _TOKENIZE_BLOCKS = 4096
-_LOG_EVERY = 50
 _NEVER = -1e4
 
 
 @dataclass(frozen=True, kw_only=True)
-class TargetConfig:
-    """How a target encoder is trained."""
+class ReaderConfig(LoopConfig):
+    """What all trainings of a target encoder have in common."""
 
-    adapter: AdapterConfig = field(default_factory=AdapterConfig)
-    walks: str = "own"
-    """What is imitated: ``forward`` or ``shortcut`` walks, or what is right on the policy's ``own``."""
-    steps: int = 40
-    """T of the walks whose ends are start and goal; Uniform(1, T) steps each."""
-    uniform: float = 0.25
-    """Share of the walks that go back from a uniform goal, for the sake of more texts; the others go forward."""
     batch: int = 512
-    """Walks in a batch, a sentence each."""
-    updates: int = 1500
-    learning_rate: float = 5e-4
-    """At its highest, after the warm-up; then along a cosine to zero. The paper: 1e-4, of all weights."""
-    warmup: int = 100
-    weight_decay: float = 0.01
-    trust: float = 1.0
-    """How far the adapter that is kept lies from the encoder itself (0) to the trained one (1)."""
-    dropout: bool = True
-    """Whether the transformer's own dropout is at work while training."""
+    """Sentences in a batch, each with a walk."""
     cloning: float = 1.0
     """Weight of the cloning loss."""
     distance: float = 0.1
@@ -83,19 +63,43 @@ class TargetConfig:
     temperature: float = 0.05
     """By which the contrastive term divides cosines."""
     negatives: int = 8192
-    """Random blocks beside the batch's goals."""
+    """Random blocks that goals are told from."""
     max_tokens: int = 96
     """Of a sentence, while training."""
-    seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
+        super().__post_init__()
+        at_least(self, batch=1, negatives=0, max_tokens=SHORTEST)
+        above_zero(self, "temperature")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TargetConfig(ReaderConfig):
+    """How a target encoder is trained. The paper's learning rate: 1e-4, of all weights."""
+
+    adapter: AdapterConfig = field(default_factory=AdapterConfig)
+    walks: str = "own"
+    """What is imitated: ``forward`` or ``shortcut`` walks, or what is right on the policy's ``own``."""
+    steps: int = 40
+    """T of the walks whose ends are start and goal; Uniform(1, T) steps each."""
+    uniform: float = 0.25
+    """Share of the walks that go back from a uniform goal, for the sake of more texts; the others go forward."""
+    updates: int = 1500
+    learning_rate: float = 5e-4
+    warmup: int = 100
+    trust: float = 1.0
+    """How far the adapter that is kept lies from the encoder itself (0) to the trained one (1)."""
+    dropout: bool = True
+    """Whether the transformer's own dropout is at work while training."""
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        super().__post_init__()
         if self.walks not in WALKS:
             raise InputError(f"no walks named {self.walks!r}: choose one of {', '.join(WALKS)}")
-        at_least(self, updates=1, batch=1, steps=1)
+        at_least(self, steps=1)
         shares(self, "uniform", "trust")
-        at_least(self, learning_rate=0, warmup=0, weight_decay=0, negatives=0, max_tokens=SHORTEST, seed=0)
-        above_zero(self, "temperature")
         if self.adapter.rank < 1:
             raise InputError(f"adapter.rank={self.adapter.rank}: choose 1 or more")
 
@@ -225,6 +229,99 @@ def losses(
     )
 
 
+class Reading(Training):
+    """A target encoder that learns to read for a policy, which is shown what it makes of a text."""
+
+    def __init__(
+        self, config: ReaderConfig, target: TargetModel, policy: Pointing, graph: Graph, table: Table
+    ) -> None:
+        super().__init__(config)
+        self.settings, self.target, self.policy, self.graph, self.table = config, target, policy, graph, table
+        self.kinds = np.array(graph.out_kinds)
+
+    def read(self, tokens: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Tensor:
+        """Q [B, D] of tokenised texts."""
+        device = self.table.vectors.device
+        q: Tensor = self.target(*(torch.from_numpy(x).to(device) for x in tokens)).float()
+        return q
+
+    def total(self, q: Tensor, decisions: Decisions, walk: Int64s, goals: Int32s, others: Int32s) -> Tensor:
+        """The three terms, weighted."""
+        config = self.settings
+        found = losses(self.policy, self.table, q, decisions, walk, goals, others, config.temperature)
+        self.found = found
+        return (
+            config.cloning * found.cloning
+            + config.distance * found.distance
+            + config.contrastive * found.contrastive
+        )
+
+    def row(self) -> dict[str, float]:
+        """The terms, and the two rates."""
+        return {name: value.item() for name, value in self.found._asdict().items()}
+
+    def parameters(self) -> list[nn.Parameter]:
+        """The adapter's, and those of a policy that learns along."""
+        return [p for p in (*self.target.parameters(), *self.policy.parameters()) if p.requires_grad]
+
+    def weights(self) -> dict[str, Tensor]:
+        """The same, by name."""
+        own = {n: p.detach() for n, p in self.policy.named_parameters() if p.requires_grad}
+        return self.target.adapter() | {f"policy.{name}": value for name, value in own.items()}
+
+
+class WikisSentences(Reading):
+    """Texts are sentences of a wiki's own blocks."""
+
+    def __init__(
+        self,
+        config: TargetConfig,
+        target: TargetModel,
+        policy: Pointing,
+        graph: Graph,
+        vectors: NDArray[Any],
+        sentences: Sentences,
+        device: str,
+    ) -> None:
+        super().__init__(config, target, policy, graph, Table.of(vectors, device))
+        self.sentences, self.goals, self.own = sentences, Goals(graph, config), None
+        if config.walks == "own":
+            units, steps = unit_rows(vectors), config.steps
+            self.own = OwnWalks(graph.forward, graph.reverse, self.kinds, units, steps=steps, multistep=True)
+            self.walker = Guided("policy", policy, graph.forward, units, workers=self.own.workers)
+
+    def loss(self, update: int) -> Tensor:
+        """Of a batch that has anything to decide."""
+        for _ in range(ATTEMPTS):
+            with suppress(NothingToDecide):
+                return self._loss(update)
+        raise NothingToDecide
+
+    def _loss(self, update: int) -> Tensor:
+        walks = self.goals.draw(self.rng)
+        tokens = self.sentences.draw(walks.goals, self.rng)
+        others = self.rng.integers(self.graph.nodes, size=self.settings.negatives, dtype=np.int32)
+        # bfloat16 on a GPU alone: on some CPUs it ends the process.
+        with torch.autocast("cuda", torch.bfloat16, enabled=self.table.vectors.is_cuda):
+            q = self.read(tokens)
+        if self.own is None:
+            decisions = from_walks(walks, self.graph.forward, self.kinds)
+            walk = np.repeat(np.arange(self.settings.batch), walks.lengths)
+            return self.total(q, decisions, walk, walks.goals, others)
+        shown = q.detach().cpu().numpy()
+        if not np.isfinite(shown).all():  # nobody walks by it
+            raise RanAway(update)
+        episodes = Episodes.of(walks.starts, walks.goals)._replace(queries=unit_rows(shown))
+        journeys = self.walker.run(episodes, budget=BUDGET)
+        self.success = float(journeys.success.mean())
+        decisions, walk = self.own.label(walks.goals, journeys, self.rng)
+        return self.total(q, decisions, walk, walks.goals, others)
+
+    def row(self) -> dict[str, float]:
+        """How often the policy arrives, too, where it walks."""
+        return super().row() | ({} if self.own is None else {"success": self.success})
+
+
 def train_target(
     graph: Graph,
     vectors: NDArray[Any],
@@ -234,76 +331,22 @@ def train_target(
     head: Pointing | None = None,
     sentences: Sentences | None = None,
     device: str = "cpu",
-    metrics: Path | None = None,
-    progress: Progress | None = None,
+    **kept: Unpack[Kept],
 ) -> dict[str, Tensor]:
-    """Train an adapter of ``encoder`` on one graph and return it; losses go to ``metrics`` as JSON lines.
+    """Train an adapter of ``encoder`` on one graph and return it.
 
     ``head`` is a trained policy, which stays as it is; without one, queries are trained for the cosine. ``encoder`` is
     changed: open another one for other work. It must be in float32, as a CPU's is.
     """
-    progress = progress or Progress(quiet=True)
-    torch.manual_seed(config.seed)
-    rng = np.random.default_rng(config.seed)
     if sentences is None:
+        progress = kept.get("progress") or Progress(quiet=True)
         with progress.stage("tokenise", graph.nodes, "blocks") as stage:
             sentences = Sentences.read(graph, encoder, config.max_tokens, stage.advance)
-    target = TargetModel(encoder.model.to(device), config.adapter, tanh=encoder.tanh).to(device)
-    target.train(config.dropout)
-    policy = _policy(head, vectors.shape[1]).to(device)
-    table, kinds = Table.of(vectors, device), np.array(graph.out_kinds)
-    goals = Goals(graph, config)
-    own = None
-    if config.walks == "own":
-        units = unit_rows(vectors)
-        own = OwnWalks(graph.forward, graph.reverse, kinds, units, steps=config.steps, multistep=True)
-        walker = Guided("policy", policy, graph.forward, units, workers=own.workers)
-    weights = [p for p in (*target.parameters(), *policy.parameters()) if p.requires_grad]
-    optimiser = torch.optim.AdamW(weights, lr=config.learning_rate, weight_decay=config.weight_decay)
-    # bfloat16 on a GPU alone: on some CPUs it ends the process.
-    half = torch.autocast("cuda", torch.bfloat16) if device.startswith("cuda") else nullcontext()
-    started = time.monotonic()
-    log = metrics.open("w") if metrics else None
-    try:
-        with progress.stage("train", config.updates, "updates") as stage:
-            for update in range(1, config.updates + 1):
-                walks = goals.draw(rng)
-                tokens = sentences.draw(walks.goals, rng)
-                others = rng.integers(graph.nodes, size=config.negatives, dtype=np.int32)
-                with half:
-                    q = target(*(torch.from_numpy(x).to(device) for x in tokens)).float()
-                if own is None:
-                    decisions = from_walks(walks, graph.forward, kinds)
-                    walk = np.repeat(np.arange(config.batch), walks.lengths)
-                else:
-                    episodes = Episodes.of(walks.starts, walks.goals)
-                    episodes = episodes._replace(queries=unit_rows(q.detach().cpu().numpy()))
-                    journeys = walker.run(episodes, budget=BUDGET)
-                    decisions, walk = own.label(walks.goals, journeys, rng)
-                found = losses(policy, table, q, decisions, walk, walks.goals, others, config.temperature)
-                loss = (
-                    config.cloning * found.cloning
-                    + config.distance * found.distance
-                    + config.contrastive * found.contrastive
-                )
-                for group in optimiser.param_groups:
-                    group["lr"] = rise_and_fall(config, update)
-                optimiser.zero_grad(set_to_none=True)
-                loss.backward()  # type: ignore[no-untyped-call]
-                nn.utils.clip_grad_norm_(weights, 1.0)
-                optimiser.step()
-                if log and (update % _LOG_EVERY == 0 or update in (1, config.updates)):
-                    row = {"update": update, "loss": loss.item()}
-                    row |= {name: value.item() for name, value in found._asdict().items()}
-                    if own is not None:
-                        row["success"] = float(journeys.success.mean())
-                    row["seconds"] = round(time.monotonic() - started, 3)
-                    log.write(json.dumps(row) + "\n")
-                    log.flush()
-                stage.advance()
-    finally:
-        if log:
-            log.close()
+    with seeded(config.seed, device):
+        target = TargetModel(encoder.model.to(device), config.adapter, tanh=encoder.tanh).to(device)
+        target.train(config.dropout)
+        policy = _policy(head, vectors.shape[1]).to(device)
+        train(WikisSentences(config, target, policy, graph, vectors, sentences, device), **kept)
     return scaled(target.adapter(), config.trust)
 
 

@@ -6,17 +6,14 @@ evidence's embedding, and, ours, a contrastive term in which the starts that hol
 told from. No edges are dropped. Shapes: B pairs of a batch, M paths in all, D the embeddings' width.
 """
 
-import json
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from linkwalk.embed.batches import pad
 from linkwalk.embed.bert import Weights
@@ -25,45 +22,34 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
-from linkwalk.learn.limits import above_zero, at_least
-from linkwalk.learn.target import SHORTEST, losses
+from linkwalk.learn.limits import at_least
+from linkwalk.learn.loop import Kept, seeded, train
+from linkwalk.learn.target import ReaderConfig, Reading
 from linkwalk.policy.decisions import from_walks
 from linkwalk.policy.heads import Pointing, Table
 from linkwalk.policy.low_rank import TargetModel, restore
 from linkwalk.policy.target import AdapterConfig
-from linkwalk.progress import Progress
 from linkwalk.walks import Walks
-
-_LOG_EVERY = 10
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuneConfig:
-    """How a target encoder is tuned; ``PAPER`` holds the paper's settings."""
+class TuneConfig(ReaderConfig):
+    """How a target encoder is tuned; ``PAPER`` holds the paper's settings, which have no contrastive term."""
 
     updates: int = 150
     batch: int = 128
     learning_rate: float = 2e-4
-    """Constant."""
+    schedule: str = "constant"
     epsilon: float = 1e-6
-    weight_decay: float = 0.01
-    cloning: float = 1.0
-    distance: float = 0.1
-    contrastive: float = 0.3
-    """Weight of the contrastive term; the paper has none."""
-    temperature: float = 0.05
     negatives: int = 2048
-    """Random blocks beside the starts that hold no evidence."""
     longest: int = 20
     """Paths of more links are left out: no walk is that long."""
     max_tokens: int = 64
-    seed: int = 0
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        at_least(self, updates=1, batch=1, longest=1)
-        at_least(self, learning_rate=0, weight_decay=0, negatives=0, max_tokens=SHORTEST, seed=0)
-        above_zero(self, "temperature")
+        super().__post_init__()
+        at_least(self, longest=1, epsilon=0)
 
 
 PAPER = TuneConfig(batch=512, learning_rate=1e-6, contrastive=0.0)
@@ -104,6 +90,49 @@ class Experts(NamedTuple):
         return pairs, Walks(*(x[which] for x in self.walks))
 
 
+class Asked(Reading):
+    """Texts are what people ask, and an expert walks from where search begins to the evidence."""
+
+    log_every = 10
+
+    def __init__(
+        self,
+        config: TuneConfig,
+        target: TargetModel,
+        policy: Pointing,
+        graph: Graph,
+        table: Table,
+        pairs: Sequence[Pair],
+        encoder: TransformerEncoder,
+    ) -> None:
+        super().__init__(config, target, policy, graph, table)
+        self.pairs, self.epsilon = pairs, config.epsilon
+        self.experts = Experts.of(graph, pairs, config.longest)
+        if not len(self.experts.walks.nodes):
+            raise InputError(
+                "no start of any query has a path to its evidence: there is nothing to learn from"
+            )
+        most = config.max_tokens
+        tokens_of = encoder.tokenize([pair.text for pair in pairs])
+        self.rows = [x if len(x) <= most else [*x[: most - 1], x[-1]] for x in tokens_of]
+        self.padding = encoder.tokenizer.pad_token_id or 0
+
+    def loss(self, update: int) -> Tensor:
+        """Of some pairs and an expert's path for each."""
+        which, walks = self.experts.draw(self.settings.batch, self.rng)
+        chosen = which.tolist()
+        q = self.read(pad([self.rows[i] for i in chosen], self.padding))
+        decisions = from_walks(walks, self.graph.forward, self.kinds)
+        walk = np.repeat(np.arange(self.settings.batch), walks.lengths)
+        others = _others(self.graph, [self.pairs[i] for i in chosen], self.settings.negatives, self.rng)
+        return self.total(q, decisions, walk, walks.goals, others)
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """AdamW with the paper's epsilon."""
+        rate, decay = self.config.learning_rate, self.config.weight_decay
+        return torch.optim.AdamW(self.parameters(), lr=rate, eps=self.epsilon, weight_decay=decay)
+
+
 def tune_target(
     graph: Graph,
     vectors: NDArray[Any],
@@ -115,65 +144,15 @@ def tune_target(
     config: TuneConfig,
     *,
     device: str = "cpu",
-    metrics: Path | None = None,
-    progress: Progress | None = None,
+    **kept: Unpack[Kept],
 ) -> dict[str, Tensor]:
     """Go on training ``adapter`` on pairs and return it; ``encoder`` is changed, open another for other work."""
-    progress = progress or Progress(quiet=True)
-    torch.manual_seed(config.seed)
-    rng = np.random.default_rng(config.seed)
-    experts = Experts.of(graph, pairs, config.longest)
-    if not len(experts.walks.nodes):
-        raise InputError("no start of any query has a path to its evidence: there is nothing to learn from")
-    target = TargetModel(encoder.model.to(device), adapter_config, tanh=encoder.tanh).to(device)
-    restore(target, adapter)
-    target.eval()  # as in the paper, nothing is dropped
-    policy = head.to(device).requires_grad_(False).eval()
-    table, kinds = Table.of(vectors, device), np.array(graph.out_kinds)
-    tokens_of = encoder.tokenize([pair.text for pair in pairs])
-    rows = [x if len(x) <= config.max_tokens else [*x[: config.max_tokens - 1], x[-1]] for x in tokens_of]
-    padding = encoder.tokenizer.pad_token_id or 0
-    weights = [p for p in target.parameters() if p.requires_grad]
-    optimiser = torch.optim.AdamW(
-        weights, lr=config.learning_rate, eps=config.epsilon, weight_decay=config.weight_decay
-    )
-    began = time.monotonic()
-    log = metrics.open("w", encoding="utf-8") if metrics else None
-    try:
-        with progress.stage("tune", config.updates, "updates") as stage:
-            for update in range(1, config.updates + 1):
-                which, walks = experts.draw(config.batch, rng)
-                tokens = pad([rows[i] for i in which.tolist()], padding)
-                q = target(*(torch.from_numpy(x).to(device) for x in tokens)).float()
-                found = losses(
-                    policy,
-                    table,
-                    q,
-                    from_walks(walks, graph.forward, kinds),
-                    np.repeat(np.arange(config.batch), walks.lengths),
-                    walks.goals,
-                    _others(graph, [pairs[i] for i in which.tolist()], config.negatives, rng),
-                    config.temperature,
-                )
-                loss = (
-                    config.cloning * found.cloning
-                    + config.distance * found.distance
-                    + config.contrastive * found.contrastive
-                )
-                optimiser.zero_grad(set_to_none=True)
-                loss.backward()  # type: ignore[no-untyped-call]
-                nn.utils.clip_grad_norm_(weights, 1.0)
-                optimiser.step()
-                if log and (update % _LOG_EVERY == 0 or update in (1, config.updates)):
-                    row = {"update": update, "loss": loss.item()}
-                    row |= {name: value.item() for name, value in found._asdict().items()}
-                    row["seconds"] = round(time.monotonic() - began, 3)
-                    log.write(json.dumps(row) + "\n")
-                    log.flush()
-                stage.advance()
-    finally:
-        if log:
-            log.close()
+    with seeded(config.seed, device):
+        target = TargetModel(encoder.model.to(device), adapter_config, tanh=encoder.tanh).to(device)
+        restore(target, adapter)
+        target.eval()  # as in the paper, nothing is dropped
+        policy = head.to(device).requires_grad_(False).eval()
+        train(Asked(config, target, policy, graph, Table.of(vectors, device), pairs, encoder), **kept)
     return target.adapter()
 
 

@@ -70,7 +70,7 @@ class Validation:
         except InputError:
             raise InputError(
                 f"the held-out articles ({config.validation:g} of all) have too few links among themselves: "
-                "hold out more, or none with --set validation=0"
+                "hold out more, or none with validation=0"
             ) from None
         self.episodes = Episodes.of(walks.starts, walks.goals)
         self.forward, self.kinds, self.table, self.units = forward, kinds, table, units

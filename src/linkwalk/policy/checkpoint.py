@@ -84,7 +84,7 @@ def _link(source: str, new: str) -> None:
 
 def read_policy(folder: Path, encoder: str | None = None) -> dict[str, Any]:
     """A policy's manifest; one for embeddings with another encoder fingerprint is an error."""
-    manifest = read_manifest(folder, KIND, command_for(folder, "--name", folder.name), _FIELDS)
+    manifest = read_manifest(folder, KIND, command_for(folder, "train", "--name", folder.name), _FIELDS)
     if encoder is not None and manifest.get("encoder") != encoder:
         raise ArtifactError(
             f"the policy {folder.name!r} was trained on embeddings of another encoder: "
@@ -206,20 +206,20 @@ def _remedy(folder: Path, manifest: dict[str, Any]) -> str:
         if manifest.get(name, plain) != plain:
             options = [f"--{name}", str(manifest[name]), *options]
     more = "" if _ships(folder) else ", with the other options it was made with"
-    return f"run `{command_for(folder, *options)}`{more}"
+    return f"run `{command_for(folder, 'train', *options)}`{more}"
 
 
 def target_remedy(folder: Path) -> str:
     """What mends the target encoder of the policy in a folder."""
-    return f"run `{command_for(folder, '--target', folder.name)}`"
+    return f"run `{command_for(folder, 'train-reader', folder.name)}`"
 
 
-def command_for(folder: Path, *options: str) -> str:
+def command_for(folder: Path, verb: str, *options: str) -> str:
     """What makes the policy or reranker in a folder anew: a training, or, of one that ships, an installation."""
     if _ships(folder):
         return "pip install --force-reinstall linkwalk"
     workspace = str(folder.parent.parent) if folder.parent.name in ("policies", "rerankers") else "WIKI"
-    return shlex.join(["linkwalk", "train", workspace, *options, "--force"])
+    return shlex.join(["linkwalk", verb, workspace, *options, "--force"])
 
 
 def _ships(folder: Path) -> bool:

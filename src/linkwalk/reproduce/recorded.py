@@ -13,7 +13,7 @@ from torch import nn
 
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.clone import LOG_EVERY, CloneConfig
+from linkwalk.learn.clone import CloneConfig, Cloning
 from linkwalk.learn.metrics import Metrics
 from linkwalk.learn.on_device import CloneOnDevice, DeviceCloneConfig
 from linkwalk.learn.optimise import build_optimiser
@@ -76,7 +76,7 @@ def clone_recorded(
             stage.update(trainer.update)
     seconds = time.monotonic() - started
     with Metrics(folder) as metrics:
-        for row in trainer.rows(every=LOG_EVERY):
+        for row in trainer.rows(every=Cloning.log_every):
             share = row["update"] / config.updates
             metrics.write({**row, "update": int(row["update"]), "seconds": round(seconds * share, 3)})
     if not torch.isfinite(trainer.metrics[-1]).all():

@@ -145,4 +145,4 @@ def load_cross(folder: Path, *, device: str = "cpu") -> "CrossEncoder | Classifi
 
 
 def _command(folder: Path) -> str:
-    return command_for(folder, "--reranker", "FILE", "--name", folder.name)
+    return command_for(folder, "train-reranker", "FILE", "--name", folder.name)

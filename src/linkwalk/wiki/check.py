@@ -107,7 +107,7 @@ def _places(workspace: Path) -> Iterator[Artefact]:
         again = f"run `linkwalk train {workspace} --name {folder.name} --force`, with the options it was made with"
         yield Artefact(folder, "policy", again)
     for folder in _folders(workspace / "rerankers"):
-        again = f"run `linkwalk train {workspace} --reranker FILE --name {folder.name} --force`"
+        again = f"run `linkwalk train-reranker {workspace} FILE --name {folder.name} --force`"
         yield Artefact(folder, "cross", again, "cross.json")
     if (workspace / "titles").is_dir():
         yield Artefact(

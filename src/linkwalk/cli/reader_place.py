@@ -1,18 +1,42 @@
-"""A policy whose target encoder is trained or tuned: where it is, what it is, and where it goes with the new one."""
+"""A policy whose reader, its target encoder, is trained or tuned: where it is, and where it goes with the new one."""
 
 import shutil
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from linkwalk.cli.training import in_short, new_folder, trained_on
+import typer
+
+from linkwalk.cli.training import in_one_step, in_short, new_folder, trained_on
 from linkwalk.demo import POLICY, policy_path
 from linkwalk.wiki.agents import fitting, policy_folder, policy_names
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from linkwalk.embed import Embeddings
     from linkwalk.policy.heads import Pointing
+    from linkwalk.policy.target import AdapterConfig
 
 METRICS = "target_metrics.jsonl"
+PolicyName = Annotated[
+    str,
+    typer.Argument(
+        metavar="POLICY",
+        help="Whose target encoder: the policy's name in the workspace, its path, or compass (the policy that ships). "
+        "It must say where to look, as a compass does.",
+    ),
+]
+CopyName = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        help="Name of a copy of the policy that the target encoder goes to. [default: that of the policy]",
+    ),
+]
+BOARD = "target"
+"""Where TensorBoard finds the curves of the target encoder's training, beside those of the policy's."""
 
 
 class Place(NamedTuple):
@@ -77,6 +101,7 @@ class Place(NamedTuple):
         """The manifest of the target encoder that is there, if the same training made it; another one is an error."""
         from linkwalk.artifact import checksum
         from linkwalk.learn.state import differences
+        from linkwalk.learn.target import TargetConfig
         from linkwalk.policy import checkpoint
         from linkwalk.policy.target import read_target
 
@@ -85,8 +110,11 @@ class Place(NamedTuple):
             return None
         manifest = found[0]
         on = trained_on(manifest)
+        config = manifest.get("config")
         was = {
-            **{key: manifest.get(key) for key in ("config", "encoder")},
+            # A setting that an earlier version did not have was as it is by default.
+            "config": asdict(TargetConfig()) | config if isinstance(config, dict) else config,
+            "encoder": manifest.get("encoder"),
             **{key: on.get(key) for key in _ON},
         }
         # Nothing can be known of one that was tuned since, or trained for a policy that nobody noted.
@@ -97,34 +125,38 @@ class Place(NamedTuple):
             self.refuse_another(f" of another training ({in_short(changed)})")
         return manifest
 
-    def copy(self, partial: Path) -> None:
-        """Copy the policy to where its target encoder is trained, unless it stays where it is.
+    def put(
+        self, adapter: "dict[str, Tensor]", sizes: "AdapterConfig", encoder: str, manifest: dict[str, Any]
+    ) -> None:
+        """Let the policy with its new target encoder take its place in one step, with all else in its folder.
 
-        Not its card, which is about the target encoder that it had.
+        Of a policy elsewhere a copy does; not of its card, which is about the target encoder that it had.
         """
-        from linkwalk.artifact import MANIFEST
+        from linkwalk.artifact import MANIFEST as OF_POLICY
+        from linkwalk.artifact import seal
         from linkwalk.artifact.places import steady
         from linkwalk.learn.metrics import FILE
-        from linkwalk.policy.checkpoint import WEIGHTS
-
-        def copy() -> None:
-            for name in (WEIGHTS, FILE, MANIFEST):
-                if (self.source / name).is_file():
-                    shutil.copyfile(self.source / name, partial / name)
-
-        if not self.in_place:
-            steady(self.source, copy)
-
-    def put(self, partial: Path) -> None:
-        """Let the policy with its new target encoder take its place in one step, with all else in its folder."""
-        from linkwalk.artifact import publish, seal
-        from linkwalk.policy.checkpoint import link_files, read_policy
+        from linkwalk.policy import checkpoint
+        from linkwalk.policy.low_rank import save_target
         from linkwalk.policy.target import MANIFEST, WEIGHTS
 
-        if self.in_place:
-            link_files(self.home, partial, leave=(WEIGHTS, METRICS, MANIFEST))
-        seal(partial, read_policy(partial))
-        publish(partial, self.home)
+        with in_one_step(self.partial, self.home) as whole:
+
+            def copy() -> None:
+                for name in (checkpoint.WEIGHTS, FILE, OF_POLICY):
+                    if (self.source / name).is_file():
+                        shutil.copyfile(self.source / name, whole / name)
+
+            if self.in_place:
+                checkpoint.link_files(self.home, whole, leave=(WEIGHTS, METRICS, MANIFEST, BOARD))
+            else:
+                steady(self.source, copy)
+            for events in self.partial.glob("events.*"):
+                (whole / BOARD).mkdir(exist_ok=True)
+                shutil.copyfile(events, whole / BOARD / events.name)
+            shutil.copyfile(self.partial / FILE, whole / METRICS)
+            save_target(whole, adapter, sizes, encoder, manifest)
+            seal(whole, checkpoint.read_policy(whole))
 
 
 _ON = ("graph", "policy")

@@ -1,0 +1,221 @@
+"""The training loop, one for all: loss, gradient, step; now and then a row, a look at what is held out, a save.
+
+What is trained is a ``Training``: policies (``clone``), target encoders (``target``, ``tune_target``) and rerankers
+(``downstream.train_cross``). One that is stopped goes on to the same weights, to the last bit, on a CPU.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypedDict, Unpack
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from linkwalk.artifact import clear, parsing
+from linkwalk.errors import InputError
+from linkwalk.learn.limits import at_least, one_of
+from linkwalk.learn.metrics import Metrics
+from linkwalk.learn.optimise import SCHEDULES, rate_at
+from linkwalk.learn.state import FILE, Interrupt, Saved, State
+from linkwalk.progress import Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoopConfig:
+    """What the loop has to know; what there is to learn from, and how, each training adds."""
+
+    updates: int = 1000
+    learning_rate: float = 1e-3
+    """At its highest, after the warm-up."""
+    schedule: str = "cosine"
+    """``constant``, or ``cosine``: down to 0 at the last update."""
+    warmup: int = 0
+    """Updates in which the learning rate rises from 0."""
+    weight_decay: float = 0.01
+    """By which share, times the learning rate, every weight shrinks at every update."""
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        at_least(self, updates=1, learning_rate=0, warmup=0, weight_decay=0, seed=0)
+        one_of(self, schedule=SCHEDULES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedConfig(LoopConfig):
+    """The same for a training that looks at what it holds out, and keeps the weights that are best there."""
+
+    evaluate_every: int = 250
+    """Updates between two looks."""
+    patience: int = 8
+    """Stop after that many looks without a better one; 0: never."""
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        super().__post_init__()
+        at_least(self, evaluate_every=1, patience=0)
+
+
+class Look(NamedTuple):
+    """What was seen on what is held out."""
+
+    score: float
+    """More is better."""
+    row: dict[str, float]
+
+
+class Training:
+    """Something to train: its weights, the loss of one update, and what there is to say about it."""
+
+    log_every = 50
+    """Updates between two rows."""
+    clip = 1.0
+    """How long a gradient may be; 0: as long as it is."""
+    evaluate_every = patience = 0
+
+    def __init__(self, config: LoopConfig) -> None:
+        self.config = config
+        self.rng = np.random.default_rng(config.seed)
+        """All chance but torch's."""
+
+    def loss(self, update: int) -> Tensor:
+        """The loss of an update, counted from 1."""
+        raise NotImplementedError
+
+    def parameters(self) -> list[nn.Parameter]:
+        """What follows the gradient."""
+        raise NotImplementedError
+
+    def weights(self) -> dict[str, Tensor]:
+        """What is saved, and kept where it is best: the tensors themselves, by name."""
+        raise NotImplementedError
+
+    def optimiser(self) -> torch.optim.Optimizer:
+        """AdamW, unless a training has its own."""
+        config = self.config
+        return torch.optim.AdamW(self.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+
+    def row(self) -> dict[str, Any]:
+        """What there is to tell of the last update beside its loss."""
+        return {}
+
+    def validate(self) -> Look | None:
+        """A look at what is held out; None where nothing is."""
+        return None
+
+    def memory(self) -> dict[str, Any]:
+        """What the next update depends on beside weights and chance, for JSON."""
+        return {}
+
+    def remember(self, memory: dict[str, Any]) -> None:
+        """Take that from where it was saved."""
+
+
+class Kept(TypedDict, total=False):
+    """Where a training is kept while it runs."""
+
+    folder: Path | None
+    """For its metrics and its state; none: nothing is written."""
+    job: dict[str, Any]
+    """What it follows from, for who may want to go on with it."""
+    resume: Saved | None
+    """What to go on from, of the same job."""
+    checkpoint_every: int
+    """Updates between two saves."""
+    progress: Progress | None
+
+
+def train(training: Training, **kept: Unpack[Kept]) -> None:
+    """Train to the last update, or until it no longer gets better; its weights are then the last ones, or the best.
+
+    One that fails before it was ever saved leaves nothing in its folder.
+    """
+    try:
+        _train(training, **kept)
+    except BaseException:
+        if (folder := kept.get("folder")) is not None and not (folder / FILE).exists():
+            clear(folder)
+        raise
+
+
+def _train(training: Training, **kept: Unpack[Kept]) -> None:
+    config, folder, resume = training.config, kept.get("folder"), kept.get("resume")
+    progress, save_every = kept.get("progress") or Progress(quiet=True), kept.get("checkpoint_every", 1000)
+    optimiser, weights = training.optimiser(), training.parameters()
+    state = State(training, optimiser)
+    if resume is not None:
+        with parsing((folder or Path()) / FILE, "remove it, and the training begins anew"):
+            state.restore(resume)
+    elif folder is not None:
+        clear(folder)
+        folder.mkdir(parents=True)
+    with (
+        Interrupt() as interrupt,
+        Metrics(folder, after=state.update) as metrics,
+        progress.stage("train", config.updates - state.update, "updates") as stage,
+    ):
+        if not state.update and (look := training.validate()):  # untrained weights are the first to be beaten
+            metrics.write({"update": 0, **look.row, "best": state.judge(look.score)})
+        clock, done = time.monotonic(), state.update
+        while state.update < config.updates and not 0 < training.patience <= state.waited:
+            state.update += 1
+            rate = rate_at(config, state.update)
+            loss = training.loss(state.update)
+            for group in optimiser.param_groups:
+                group["lr"] = rate
+            optimiser.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            if training.clip:
+                nn.utils.clip_grad_norm_(weights, training.clip)
+            optimiser.step()
+            stage.advance()
+
+            last, stopped = state.update == config.updates, interrupt.asked
+            tells = last or state.update == 1 or state.update % training.log_every == 0
+            looks = last or (training.evaluate_every and state.update % training.evaluate_every == 0)
+            saves = stopped or state.update % save_every == 0
+            if (tells or looks) and not np.isfinite(loss.item()):
+                raise RanAway(state.update)
+            now = time.monotonic()
+            look = training.validate() if looks else None
+            if tells or look:
+                state.seconds += now - clock
+                row = {"update": state.update, "loss": loss.item(), **training.row(), "learning_rate": rate}
+                row["seconds"] = round(state.seconds, 3)
+                row["updates_per_second"] = round((state.update - done) / max(now - clock, 1e-9), 2)
+                if look:
+                    row |= {**look.row, "best": state.judge(look.score)}
+                metrics.write(row)
+                clock, done = time.monotonic(), state.update
+            if folder is not None and saves:
+                metrics.sync()
+                state.save(folder, kept.get("job", {}))
+            if stopped:
+                raise KeyboardInterrupt
+    if state.best:
+        state.put(state.best)
+    # In half precision, too, in which some weights are kept.
+    if not all(bool(value.half().isfinite().all()) for value in training.weights().values()):
+        raise RanAway(state.update)
+
+
+class RanAway(InputError):
+    """A training whose loss or weights are no longer numbers."""
+
+    def __init__(self, update: int) -> None:
+        super().__init__(
+            f"the training has run away, its loss or weights are no longer numbers at update {update}: lower its "
+            "learning_rate"
+        )
+
+
+@contextmanager
+def seeded(seed: int, device: str) -> Iterator[None]:
+    """Torch's chance begins anew from a seed; afterwards it is the caller's again."""
+    with torch.random.fork_rng([device] if device.startswith("cuda") else []):
+        torch.manual_seed(seed)
+        yield

@@ -151,7 +151,7 @@ def _weighed(
     nodes, edges, towards = merged.nodes[shown], merged.edges[shown], merged.towards[shown]
     back = edges == BACK
     kinds = np.where(back, LINK - 1, graph.out_kinds[edges]).tolist()
-    heads = graph.titles.take(graph.node_article[towards]), graph.node_block[towards].tolist()
+    further = {NOWHERE: None, **{node: graph.name(node) for node in set(towards.tolist()) - {NOWHERE}}}
     choices = zip(
         nodes.tolist(),
         graph.titles.take(graph.node_article[nodes]),
@@ -162,8 +162,7 @@ def _weighed(
         merged.worth[shown].tolist(),
         merged.probability[shown].tolist(),
         merged.taken[shown].tolist(),
-        towards.tolist(),
-        *heads,
+        map(further.__getitem__, towards.tolist()),
         strict=True,
     )
     counts = np.bincount(merged.click[shown], minlength=len(pages)).tolist()
@@ -181,9 +180,9 @@ def _weighed(
                 probability,
                 first.get(node, step + 1) <= step,
                 taken,
-                None if to == NOWHERE else f"{head} ({head_block})",
+                head,
             )
-            for node, title, block, is_back, kind, a, b, worth, probability, taken, to, head, head_block in islice(
+            for node, title, block, is_back, kind, a, b, worth, probability, taken, head in islice(
                 choices, count
             )
         ]

@@ -78,7 +78,7 @@ def test_a_build_leaves_it_alone(wiki: Path, capsys: pytest.CaptureFixture[str])
     words = ("build", wiki.parent / "little.xml", "-o", wiki, "--workers", 1, "--quiet")
     status, _, err = run(capsys, *words)
     assert status == 2
-    assert "made by another version: build it anew by force" in err
+    assert f"made by another version: `linkwalk build DUMP -o {wiki} --force` builds it anew" in err
     assert run(capsys, *words, "--force")[0] == 0
     assert read_manifest(wiki / "graph", "graph", "")["format"] == 2
 

@@ -179,18 +179,19 @@ def _present(workspace: Path, plan: dict[str, Any], *, force: bool, strict: bool
         raise InputError(f"{workspace} holds something else: name an empty or a new folder")
     if force:
         return None
-    unreadable = InputError(f"{workspace} holds a graph this version cannot read: replace it by force")
+    again = f"`linkwalk build DUMP -o {workspace} --force`"
+    unreadable = InputError(f"{workspace} holds a graph this version cannot read: {again} replaces it")
     try:
         manifest = read_manifest(workspace / "graph", "graph", "linkwalk build")
     except ArtifactError:
         raise unreadable from None
     if (manifest["format"], manifest.get("linkwalk")) != (plan["format"], plan["linkwalk"]):
         raise InputError(
-            f"{workspace} holds a graph made by another version: build it anew by force, or leave it as it is"
+            f"{workspace} holds a graph made by another version: {again} builds it anew, or leave it as it is"
         )
     if {key: manifest.get(key) for key in plan} != plan:
         raise InputError(
-            f"{workspace} holds a graph of other input or options: replace it by force, or name another folder"
+            f"{workspace} holds a graph of other input or options: {again} replaces it, or name another folder"
         )
     try:
         Graph.open(workspace)

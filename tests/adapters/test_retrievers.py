@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,16 @@ def test_paragraphs_come_once(ask: Any, known: Wiki) -> None:
         assert metadata["sentence"] in " ".join(text.split())
     scores = [metadata["score"] for _, _, metadata in found]
     assert scores == sorted(scores, reverse=True)
+
+
+@BOTH
+def test_a_reranker_of_ones_own(ask: Any, known: Wiki) -> None:
+    def longest(query: str, titles: Sequence[str], sentences: Sequence[str]) -> list[float]:
+        return [float(len(sentence)) for sentence in sentences]
+
+    found: Got = ask(known, QUESTION, count=4, navigation="none", rerank=longest)
+    assert [metadata["score"] for _, _, metadata in found] == [len(text) for _, text, _ in found]
+    assert len(found) == 4
 
 
 @pytest.mark.slow

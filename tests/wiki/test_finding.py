@@ -1,6 +1,8 @@
 """Evidence by parts of one's own: objects that rank, walk, or say where to look."""
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,7 +49,7 @@ def test_an_agent_of_ones_own_walks(walked: Wiki, query: str) -> None:
     """An object finds what the agent of that name finds."""
     vectors = open_units(walked.folder, walked.graph, DEFAULT, Shelf())
     greedy = open_baseline("greedy-unvisited", walked.graph.forward, vectors, Ways())
-    options = {"navigation": "walks", "rerank": "tfidf", "starts": 2, "steps": 4}
+    options: dict[str, Any] = {"navigation": "walks", "rerank": "tfidf", "starts": 2, "steps": 4}
     assert walked.find(query, 50, agent=greedy, **options) == walked.find(
         query, 50, agent="greedy-unvisited", **options
     )
@@ -72,6 +74,21 @@ def test_who_says_where_to_look(way: str, walked: Wiki, query: str) -> None:
 
     again = walked.find(query, 1000, agent=Straight(), navigation=way, rerank="none", candidates=6)
     assert again == straight
+
+
+def test_one_by_its_name(walked: Wiki, query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "looks_away.py").write_text(
+        "class Away:\n"
+        "    def __init__(self, graph, vectors):\n        assert len(vectors) == graph.nodes\n"
+        "    def directions(self, goals):\n        return -goals\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    options: dict[str, Any] = {"navigation": "tabs", "rerank": "none", "candidates": 6}
+    named = walked.find(query, 1000, agent="looks_away:Away", **options)
+    assert named.agent == "looks_away:Away"
+    assert named.evidence == walked.find(query, 1000, agent=Away(), **options).evidence
+    with pytest.raises(InputError, match="is no agent"):
+        walked.find(query, agent="looks_away:Away", **options | {"navigation": "walks"})
 
 
 def test_an_agent_that_says_nothing_of_where_to_look(walked: Wiki, query: str) -> None:

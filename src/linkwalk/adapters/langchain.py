@@ -30,8 +30,8 @@ class WikiRetriever(BaseRetriever):
     count: int = 5
     candidates: int = 20
     navigation: str = "tabs"
-    rerank: str | None = None
-    agent: str = POLICY
+    rerank: Any = None
+    agent: Any = POLICY
     paragraph: bool = False
     _passages: Passages = PrivateAttr()
 

@@ -7,6 +7,8 @@ from typing import Any
 
 from linkwalk.demo import POLICY
 from linkwalk.errors import InputError
+from linkwalk.navigate import Agent
+from linkwalk.retrieve import Reranker
 from linkwalk.wiki import Evidence, Wiki
 from linkwalk.wiki.plain import plain
 
@@ -29,9 +31,9 @@ class Passages:
     """Blocks to read for them."""
     navigation: str = "tabs"
     """tabs, or none for search results alone, and what else ``Wiki.find`` knows."""
-    rerank: str | None = None
-    """cross, tfidf, none, or a reranker's folder; None: the wiki's own, or the best there is."""
-    agent: str = POLICY
+    rerank: str | Reranker | None = None
+    """cross, tfidf, none, a reranker's folder, or one of your own; None: the wiki's own, or the best there is."""
+    agent: str | Agent = POLICY
     """Who navigates."""
     paragraph: bool = False
     """Whether a passage is the whole block that the sentence stands in; each block comes once then."""

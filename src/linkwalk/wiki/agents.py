@@ -114,12 +114,17 @@ def open_agent(
     return Learned(name, policy, graph.forward, graph.out_kinds, table.vectors, ways)
 
 
+def own_part(name: str, graph: "Graph", vectors: "Units | None") -> Any:
+    """What a name stands for where an agent is wanted; a class is made with the graph and its embeddings."""
+    found = import_part(name, "agent")
+    return found(graph, vectors) if isinstance(found, type) else found
+
+
 def own_agent(name: str, graph: "Graph", vectors: "Units | None") -> "Agent":
-    """An agent of one's own, ``package.module:Name``: a class is made with the graph and its embeddings."""
+    """An agent of one's own."""
     from linkwalk.errors import InputError
 
-    found = import_part(name, "agent")
-    agent: Agent = found(graph, vectors) if isinstance(found, type) else found
+    agent: Agent = own_part(name, graph, vectors)
     if not callable(getattr(agent, "run", None)) or not isinstance(getattr(agent, "name", None), str):
         raise InputError(f"{name} is no agent: it needs a `name` and `run(episodes, budget=..., seed=...)`")
     return agent

@@ -13,7 +13,7 @@ from linkwalk.wiki.agents import (
     open_encoder,
     open_table,
     open_units,
-    own_agent,
+    own_part,
     policy_folder,
     threads,
 )
@@ -270,7 +270,7 @@ def _open_guide(name: str, wiki: Path, graph: "Graph", vectors: "Units", table: 
     folder = policy_folder(wiki, name)
     if folder is not None:
         return open_policy(folder, table.fingerprint) if gives_directions(read_policy(folder)) else None
-    return own_agent(name, graph, vectors) if is_part(name) else None
+    return own_part(name, graph, vectors) if is_part(name) else None
 
 
 def _near(wiki: Path, graph: "Graph", table: "Embeddings") -> Any:

@@ -156,8 +156,9 @@ def test_a_client_that_leaves_ends_its_events() -> None:
 
         response = stream(lane, begin)
         await asyncio.wait_for(response({"type": "http"}, receive, send), 20)
-        assert sent[1]["body"] == b"event: click\ndata: 0\n\n"
-        assert sent[2]["body"] == b"event: click\ndata: 1\n\n"
+        assert sent[1]["body"].startswith(b": app;dur=")
+        assert sent[2]["body"] == b"event: click\ndata: 0\n\n"
+        assert sent[3]["body"] == b"event: click\ndata: 1\n\n"
 
     asyncio.run(main())
     lane.close()

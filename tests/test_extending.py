@@ -14,10 +14,12 @@ import pytest
 from linkwalk import Wiki
 from linkwalk.cli import main
 from linkwalk.downstream.benchmark import read_benchmark
+from linkwalk.downstream.measure import judge
 from linkwalk.embed import Embeddings
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import unit_rows
 from linkwalk.parts import import_part
+from linkwalk.retrieve import FindConfig
 from linkwalk.wiki.plain import plain
 from tests.conftest import graph_files, prose
 
@@ -163,9 +165,12 @@ def test_a_data_set(folder: Path, encyclopedia: Path, capsys: pytest.CaptureFixt
     code, out, _ = score("-q")
     assert (code, "the quiz: quiz.tsv" in out, "passages matched  2 of 4 (50.0 %)" in out) == (0, True, True)
 
-    graph = Graph.open(encyclopedia)
-    asked = read_benchmark(sys.modules["quiz"].Quiz(), quiz, graph).judged
-    for one, answer in zip(asked, ("three", "copper"), strict=True):
+    wiki = Wiki.open(encyclopedia)
+    graph, asked = wiki.graph, read_benchmark(sys.modules["quiz"].Quiz(), quiz, wiki.graph)
+    same = wiki.finder(FindConfig(navigation="none", rerank="tfidf")).find(asked.texts, 0)
+    recall = judge(graph, asked.judged, same).to_json()["all"]["recall"]
+    assert recall == found["results"][0]["metrics"]["recall"] != [0] * 5
+    for one, answer in zip(asked.judged, ("three", "copper"), strict=True):
         blocks = graph.article_blocks(graph.article("Octopus") or 0).tolist()
         assert {frozenset((n,)) for n in blocks if answer in graph.texts[n].lower().split()} <= set(one.gold)
         assert set(one.gold) <= {frozenset((n,)) for n in blocks if answer in graph.texts[n].lower()}

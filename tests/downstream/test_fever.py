@@ -25,7 +25,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import open_baseline
 from linkwalk.retrieve import Bm25, FindConfig, Finder, index
-from linkwalk.retrieve.finder import NAVIGATION
+from linkwalk.retrieve.config import NAVIGATION
 from tests.downstream.reading import read_claim_file, read_claims
 
 HERE = Path(__file__).parent / "fixtures" / "fever"

@@ -70,7 +70,7 @@ def alignment(questions: "Questions") -> list[tuple[str, str]]:
             lines.append((name, _matched(own)))
     if "sentences" in report:
         lines.append(("threshold", f"{report['sentences']['threshold']:g}"))
-    if lost := report.get("left out") or report.get("unmatched"):
+    if lost := {**report.get("left out", {}), **report.get("unmatched", {})}:
         lines.append(("left out", ", ".join(f"{count:,} {name}" for name, count in lost.items())))
     if cut := report.get("more_alternatives_than_kept"):
         lines.append(("cut", f"{cut:,} with more alternatives than are kept: their recall is at least this"))

@@ -238,7 +238,7 @@ def _nothing(path: Path, graph: Graph, found: Aligned, part: str, limit: int | N
     if found.asked:
         what = f"part {part!r}" if part != "all" else "what is asked"
         return f"nothing of {path} is left in {what}{f' within the first {limit}' if limit else ''}: take more of it"
-    reasons = found.report.get("left out") or found.report.get("unmatched") or {}
+    reasons = {**found.report.get("left out", {}), **found.report.get("unmatched", {})}
     why = ", ".join(f"{name} ({count:,})" for name, count in sorted(reasons.items(), key=lambda x: -x[1]))
     return (
         f"nothing of {path} can be asked of {graph.snapshot or 'this wiki'}"

@@ -55,14 +55,15 @@ class _Found:
         self, questions: Iterable[Question], kind: type, place: Callable[[Any, Sequence[str]], Placed]
     ) -> None:
         self.kind = kind
-        self.questions = self.left_out = self.cut = 0
+        self.questions = self.cut = 0
+        self.left_out: Counter[str] = Counter()
         self.asked: list[Asked] = []
         self.pieces: list[Placed] = []
         self.examples: list[dict[str, Any]] = []
         for question in questions:
             self.questions += 1
             if question.left_out:
-                self.left_out += 1
+                self.left_out[question.left_out] += 1
                 continue
             gold: dict[frozenset[int], None] = {}
             for group in filter(None, question.evidence):
@@ -88,13 +89,15 @@ class _Found:
             self.examples.append({**own, "answers": list(question.answers), "reason": placed.reason})
         return placed
 
-    def report(self, name: str, left_out: str, damage: list[BadLine], **more: Any) -> dict[str, Any]:
-        """What every report says, and ``more``."""
+    def report(self, name: str, usual: str, damage: list[BadLine], **more: Any) -> dict[str, Any]:
+        """What every report says, and ``more``; the ``usual`` reason to be left out is always told."""
+        others = {reason: count for reason, count in self.left_out.items() if reason != usual}
         return {
             "benchmark": name,
             "measure": "gold passage",
             "questions": self.questions,
-            left_out: self.left_out,
+            usual.replace(" ", "_"): self.left_out[usual],
+            **({"left out": others} if others else {}),
             "asked": len(self.asked),
             **more,
             "more_alternatives_than_kept": self.cut,
@@ -111,7 +114,7 @@ def align_passages(name: str, questions: Iterable[Question], graph: Graph, damag
     every, located = len(found.pieces), len(found.pieces) - found.lost[NO_TITLE]
     report = found.report(
         name,
-        "without_passage",
+        "without passage",
         damage,
         articles={"matched": located, "of": every, "rate": _percent(located, every)},
         passages={"matched": found.matched, "of": every, "rate": _percent(found.matched, every)},
@@ -160,15 +163,18 @@ def align_answers(
     Answers are looked for in the whole wiki, to tell the questions that it can answer (``group``); that is one pass
     over all blocks, which ``scan=False`` leaves out.
     """
-    kept = [one for one in questions if not one.left_out]
+    every = list(questions)
+    kept = [one for one in every if not one.left_out]
     groups = [one.group for one in kept]
     report: dict[str, Any] = {
         "benchmark": name,
         "measure": "answer string",
         "weaker": "a block may have the answer string and not answer the question (sec. 5.5)",
-        "questions": len(kept),
+        "questions": len(every),
         "asked": len(kept),
     }
+    if left_out := Counter(one.left_out for one in every if one.left_out):
+        report["left out"] = dict(left_out)
     if scan:
         found = answerable(graph, [one.answers for one in kept])
         groups = [ANSWERABLE if hit else UNANSWERABLE for hit in found]

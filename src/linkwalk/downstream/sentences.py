@@ -30,7 +30,7 @@ _REASONS = (
 """How far a claim's evidence may come; the farthest of its alternatives counts."""
 
 
-class Match(NamedTuple):
+class SentenceMatch(NamedTuple):
     """Where in its article a sentence may stand."""
 
     blocks: tuple[tuple[int, float], ...]
@@ -43,15 +43,15 @@ class Match(NamedTuple):
         return [block for block, score in self.blocks if score >= threshold]
 
 
-class _Places(NamedTuple):
+class _Standing(NamedTuple):
     """Where the sentences of some claims stand."""
 
     graph: Graph
     pages: dict[str, tuple[int, str] | None]
     """Every page named: its article and how it was matched."""
-    matches: dict[tuple[int, str], Match]
+    matches: dict[tuple[int, str], SentenceMatch]
 
-    def match(self, one: GoldSentence) -> Match | None:
+    def match(self, one: GoldSentence) -> SentenceMatch | None:
         """Where a sentence stands; None if its page or its text is not known."""
         found = self.pages[one.title]
         return self.matches[found[0], one.text] if found and one.text else None
@@ -77,7 +77,7 @@ def align_sentences(
         )
     named = dict.fromkeys(_gold(one) for claim in claims for group in claim.evidence for one in group)
     pages = {page: match_title(graph, page) for page in dict.fromkeys(one.title for one in named)}
-    places = _Places(graph, pages, {})
+    places = _Standing(graph, pages, {})
     if level == "block":
         if any(pages.values()) and not any(one.text for one in named):
             raise InputError(
@@ -85,7 +85,7 @@ def align_sentences(
                 "or count pages instead of blocks (level page)"
             )
         wanted = [(found[0], one.text) for one in named if (found := pages[one.title]) and one.text]
-        places = _Places(graph, pages, match_blocks(graph, wanted, threshold))
+        places = _Standing(graph, pages, match_blocks(graph, wanted, threshold))
     asked, left_out, cut = [], Counter[str](), 0
     for claim in claims:
         if claim.left_out:
@@ -125,7 +125,7 @@ def _gold(one: Any) -> GoldSentence:
 
 
 def _alternatives(
-    places: _Places, claim: Question, threshold: float, level: str
+    places: _Standing, claim: Question, threshold: float, level: str
 ) -> tuple[tuple[frozenset[int], ...], str, bool]:
     """A claim's alternatives, or how far its evidence came; and whether some alternatives were given up."""
     gold: list[frozenset[int]] = []
@@ -164,7 +164,7 @@ def _articles(pages: dict[str, tuple[int, str] | None]) -> dict[str, Any]:
     }
 
 
-def _sentences(sentences: dict[GoldSentence, Match | None], threshold: float) -> dict[str, Any]:
+def _sentences(sentences: dict[GoldSentence, SentenceMatch | None], threshold: float) -> dict[str, Any]:
     """How many of the sentences named stand in a block."""
     above = {one: match.above(threshold) for one, match in sentences.items() if match}
     counts = [len(blocks) for blocks in above.values() if blocks]
@@ -207,7 +207,7 @@ def comparable(text: str) -> str:
 
 def match_blocks(
     graph: Graph, wanted: Iterable[tuple[int, str]], floor: float = THRESHOLD
-) -> dict[tuple[int, str], Match]:
+) -> dict[tuple[int, str], SentenceMatch]:
     """For each (article, sentence), the blocks of that article by token-set ratio, down to ``floor``."""
     from rapidfuzz import fuzz, process
 
@@ -223,7 +223,7 @@ def match_blocks(
             order = (-scores_B).argsort(kind="stable")
             order = order[scores_B[order] >= floor]
             blocks = zip(nodes[order].tolist(), scores_B[order].tolist(), strict=True)
-            matches[article, sentence] = Match(tuple(blocks), float(scores_B.max()))
+            matches[article, sentence] = SentenceMatch(tuple(blocks), float(scores_B.max()))
     return matches
 
 

@@ -18,7 +18,7 @@ MULTISTEP = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class TableRow:
     """One line of a table."""
 
     label: str
@@ -53,7 +53,7 @@ class Table:
 
     name: str
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     columns: tuple[Column, ...]
     figures: dict[str, paper.Figures]
 
@@ -79,9 +79,9 @@ QUICK = Size(episodes=500, updates=200, batch=64)
 
 def _cloned(
     label: str, walks: str, *, random_features: bool = False, sentence: bool = False
-) -> tuple[Row, Row]:
+) -> tuple[TableRow, TableRow]:
     """The paper's row by the plain argmax, and the same policy where it never goes to a page twice."""
-    row = Row(
+    row = TableRow(
         label=label,
         paper=label,
         walks=walks,
@@ -96,7 +96,7 @@ def _columns(kinds: Sequence[tuple[str, TaskConfig]]) -> tuple[Column, ...]:
     return tuple(Column(label=label, place=i, task=task) for i, (label, task) in enumerate(kinds))
 
 
-_HONEST = Row(label=REFERENCE, baseline=REFERENCE, sentence=True)
+_HONEST = TableRow(label=REFERENCE, baseline=REFERENCE, sentence=True)
 _NAVIGATION = [(str(t), TaskConfig(task="navigation", steps=t)) for t in (5, 10, 20)]
 
 TABLE1 = Table(
@@ -120,14 +120,14 @@ TABLE2 = Table(
     title="Navigation and sentence search: success % on the unseen half",
     rows=(
         *_cloned("RFBC", "forward", sentence=True),
-        Row(label="RL", paper="RL"),
-        Row(label="RFBC + RL", paper="RFBC + RL"),
+        TableRow(label="RL", paper="RL"),
+        TableRow(label="RFBC + RL", paper="RFBC + RL"),
         *_cloned("RFBC + RF", "forward", random_features=True),
-        Row(label="RL + RF", paper="RL + RF"),
-        Row(label="Random", paper="Random", baseline="random"),
-        Row(label="Greedy", paper="Greedy", baseline="greedy"),
-        Row(label="Random DFS", paper="Random DFS", baseline="random-dfs"),
-        Row(label="Greedy DFS", paper="Greedy DFS", baseline="greedy-dfs"),
+        TableRow(label="RL + RF", paper="RL + RF"),
+        TableRow(label="Random", paper="Random", baseline="random"),
+        TableRow(label="Greedy", paper="Greedy", baseline="greedy"),
+        TableRow(label="Random DFS", paper="Random DFS", baseline="random-dfs"),
+        TableRow(label="Greedy DFS", paper="Greedy DFS", baseline="greedy-dfs"),
         _HONEST,
     ),
     columns=_columns(
@@ -144,11 +144,11 @@ TABLE7 = Table(
         *_cloned("RFBC", "forward"),
         *_cloned("Backwards BC", "reverse"),
         *_cloned("Shortest path BC", "shortest"),
-        Row(label="RL", paper="RL"),
-        Row(label="Random", paper="Random", baseline="random"),
-        Row(label="Greedy", paper="Greedy", baseline="greedy"),
-        Row(label="Random DFS", paper="Random DFS", baseline="random-dfs"),
-        Row(label="Greedy DFS", paper="Greedy DFS", baseline="greedy-dfs"),
+        TableRow(label="RL", paper="RL"),
+        TableRow(label="Random", paper="Random", baseline="random"),
+        TableRow(label="Greedy", paper="Greedy", baseline="greedy"),
+        TableRow(label="Random DFS", paper="Random DFS", baseline="random-dfs"),
+        TableRow(label="Greedy DFS", paper="Greedy DFS", baseline="greedy-dfs"),
         _HONEST,
     ),
     columns=_columns(_NAVIGATION[:1]),
@@ -162,7 +162,7 @@ def choose_rows(table: Table, names: Sequence[str]) -> Table:
     """The table with some of its rows; "forward" takes "Forward" and "Forward (never revisit)"."""
     wanted = [name.strip().lower() for name in names]
 
-    def takes(name: str, row: Row) -> bool:
+    def takes(name: str, row: TableRow) -> bool:
         return row.label.lower() == name or row.label.lower().startswith(f"{name} (")
 
     for name in wanted:
@@ -173,7 +173,7 @@ def choose_rows(table: Table, names: Sequence[str]) -> Table:
     return replace(table, rows=rows)
 
 
-def contender(row: Row, column: Column, size: Size) -> Contender:
+def contender(row: TableRow, column: Column, size: Size) -> Contender:
     """Who walks a cell."""
     if row.baseline is not None:
         return Contender(baseline=row.baseline)
@@ -191,7 +191,7 @@ def contender(row: Row, column: Column, size: Size) -> Contender:
 class Cell:
     """The paper's figure and ours."""
 
-    row: Row
+    row: TableRow
     column: Column
     paper: float | None
     """In percent."""
@@ -216,7 +216,7 @@ class Cell:
 
 def run_table(runner: Runner, table: Table, size: Size) -> list[list[Cell]]:
     """Run a table column by column, what is known coming from the journal; returns its rows."""
-    ours: dict[tuple[Row, Column], dict[str, Any]] = {}
+    ours: dict[tuple[TableRow, Column], dict[str, Any]] = {}
     for column in table.columns:
         search = column.task.task == "sentence"
         if search and not runner.reads:

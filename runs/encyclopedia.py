@@ -17,7 +17,8 @@ from linkwalk.downstream.measure import compare, judge
 from linkwalk.downstream.rows import ROWS
 from linkwalk.graph.store import Graph
 from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines
-from linkwalk.wiki.retrieval import Retrieval, open_finder, open_rows
+from linkwalk.retrieve import FindConfig
+from linkwalk.wiki.retrieval import open_finder, open_rows
 
 
 def asked(graph: Graph) -> list[Asked]:
@@ -56,12 +57,14 @@ def main() -> None:
     graph = Graph.open(arguments.wiki)
     wanted = asked(graph)
     if arguments.traces:
-        opened = open_finder(arguments.wiki, graph, Retrieval(candidates=arguments.candidates, rerank="none"))
+        opened = open_finder(
+            arguments.wiki, graph, FindConfig(candidates=arguments.candidates, rerank="none")
+        )
         meanings = opened.meanings([one.text for one in wanted])
         shown = asked_gallery(graph, opened.finder, wanted, meanings, count=6)
         print("\n".join(asked_lines(graph, shown, "compass", arguments.candidates)))
         return
-    retrieval = Retrieval(candidates=arguments.candidates, rerank=arguments.rerank, top=arguments.top)
+    retrieval = FindConfig(candidates=arguments.candidates, rerank=arguments.rerank, top=arguments.top)
     answers = open_rows(arguments.wiki, graph, retrieval, ROWS).find([one.text for one in wanted], 0)
     measured = {name: judge(graph, wanted, found) for name, found in answers.items()}
     results = []

@@ -9,19 +9,26 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from linkwalk import Wiki
 from linkwalk.cli import main
 from linkwalk.downstream.benchmark import read_benchmark
 from linkwalk.downstream.measure import judge
-from linkwalk.embed import Embeddings
+from linkwalk.embed import Embeddings, embed
+from linkwalk.embed.own import OWN
+from linkwalk.embed.text import node_texts
+from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import unit_rows
 from linkwalk.parts import import_part
 from linkwalk.retrieve import FindConfig
 from linkwalk.wiki.plain import plain
 from tests.conftest import graph_files, prose
+from tests.embed.conftest import pages
+from tests.graph.conftest import write_graph
 
 PAGE = Path(__file__).parents[1] / "docs" / "extending.md"
 LONGEST = 40
@@ -81,6 +88,82 @@ def test_an_agent(folder: Path, embedded_world: Path, capsys: pytest.CaptureFixt
     assert "my_agent has no Nobody" in capsys.readouterr().err
     assert linkwalk("walk", str(embedded_world), *ends, "--agent", "my_agent:np") == 2
     assert "is no agent: it needs" in capsys.readouterr().err
+
+
+def test_an_encoder(folder: Path, encyclopedia: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Trigrams = import_part("my_encoder:Trigrams", "encoder")
+    shutil.copytree(encyclopedia, "wiki")
+    name = "my_encoder:Trigrams"
+    assert linkwalk("embed", "wiki", "--encoder", name, "--quiet") == 0
+    graph = Graph.open("wiki")
+    table = Embeddings.open("wiki", "Trigrams", graph)
+    assert table.manifest["encoder"] == name
+    assert np.array_equal(table.vectors[3:9], Trigrams().encode(node_texts(graph, 3, 9)).astype(np.float16))
+    assert linkwalk("embed", "wiki", "--encoder", name, "--quiet") == 0
+    assert "up to date" in capsys.readouterr().out
+
+    evaluate = ("eval", "wiki", "--embeddings", "Trigrams", "--agent", "greedy-map", "--agent", "random")
+    options = ("--steps", "5", "--episodes", "200", "--budget", "20", "--json", "--quiet")
+    assert linkwalk(*evaluate, *options) == 0, "from block to block nothing is read"
+    told = json.loads(capsys.readouterr().out)["results"]
+    assert told[0]["success"] > told[1]["success"], "better than chance"
+
+    OWN.clear()  # as in another process
+    assert linkwalk(*evaluate, "--task", "sentence", *options) == 2
+    said = capsys.readouterr().err
+    assert name in said
+    assert said.count("\n") == 1
+    assert linkwalk(*evaluate, "--task", "sentence", "--encoder", name, *options) == 0
+    told = json.loads(capsys.readouterr().out)["results"]
+    assert told[0]["success"] > told[1]["success"]
+
+    OWN.clear()
+    opened = Wiki.open("wiki", embeddings="Trigrams", encoder=Trigrams())
+    block = graph.block(5)
+    walk = opened.walk(5, sentence=block.text, agent="greedy-map", budget=3)
+    assert walk.closest is not None
+    assert walk.closest.place.node == 5
+    assert walk.closest.score > 0.8
+
+
+class Odd:
+    """An encoder that does not keep its word."""
+
+    width = 8
+
+    def __init__(self, rows: object) -> None:
+        self.rows = rows
+
+    def encode(self, texts: list[str]) -> object:
+        return self.rows
+
+
+@pytest.mark.parametrize("rows", [np.zeros((1, 3)), np.full((20, 8), np.nan), np.zeros(8)])
+def test_an_encoder_that_does_not_keep_its_word(rows: NDArray[np.float64], tmp_path: Path) -> None:
+    write_graph(tmp_path / "wiki", pages())
+    with pytest.raises(
+        InputError, match=r"test_extending:Odd gave (an array of|values that are not numbers)"
+    ):
+        embed(tmp_path / "wiki", encoder=Odd(rows))
+
+
+def test_what_is_no_encoder(folder: Path, encyclopedia: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("my_encoder:crc32", "my_encoder:nobody", "nowhere:Trigrams"):
+        assert linkwalk("embed", str(encyclopedia), "--encoder", name) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_an_encoder_that_has_changed(tmp_path: Path) -> None:
+    write_graph(tmp_path / "wiki", pages())
+    odd = Odd(np.ones((20, 8)))
+    embed(tmp_path / "wiki", encoder=odd)
+    table = Embeddings.open(tmp_path / "wiki", "Odd")
+    assert np.array_equal(table.encoder().encode(["text"] * 20), odd.rows)
+    odd.version = "2"  # type: ignore[attr-defined]
+    with pytest.raises(ArtifactError, match="not as it was"):
+        table.encoder()
+    with pytest.raises(InputError, match="another encoder"):
+        embed(tmp_path / "wiki", encoder=odd)
 
 
 def test_a_source(folder: Path) -> None:

@@ -76,3 +76,27 @@ Heads = Annotated[
         "policy alone never does. May be repeated.",
     ),
 ]
+
+
+def _use_encoder(name: str | None) -> str | None:
+    """Make it known; nothing else has to be done with it."""
+    if name is not None:
+        from linkwalk.embed import use_encoder
+        from linkwalk.errors import InputError
+        from linkwalk.parts import is_part
+
+        if not is_part(name):
+            raise InputError(f"--encoder {name}: write an encoder of your own as package.module:Name")
+        use_encoder(name)
+    return name
+
+
+EncoderName = Annotated[
+    str | None,
+    typer.Option(
+        "--encoder",
+        metavar="PART",
+        callback=_use_encoder,
+        help="The encoder of your own that made the embeddings, package.module:Name: sentences are read with it.",
+    ),
+]

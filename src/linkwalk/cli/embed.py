@@ -17,9 +17,9 @@ def embed(
     encoder: Annotated[
         str,
         typer.Option(
-            metavar="minilm|random|NAME|PATH",
+            metavar="minilm|random|NAME|PATH|PART",
             help="all-MiniLM-L6-v2 from its package, random unit vectors that know nothing of the text, "
-            "or any Hugging Face model by name or folder.",
+            "any Hugging Face model by name or folder, or an encoder of your own, package.module:Name.",
         ),
     ] = "minilm",
     device: Annotated[
@@ -42,7 +42,7 @@ def embed(
     batch_tokens: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="Tokens computed at once. [default: 4096 on a CPU, 131072 on a GPU]"
+            min=1, metavar="N", help="Tokens computed at once. [default: 512 on a CPU, 131072 on a GPU]"
         ),
     ] = None,
     only_shards: Annotated[

@@ -14,6 +14,7 @@ from linkwalk.cli.agents import (
     Back,
     Budget,
     EmbeddingsName,
+    EncoderName,
     Heads,
     Revisit,
     Sampled,
@@ -74,6 +75,7 @@ def evaluate(
     seed: Seed = 0,
     embeddings: EmbeddingsName = None,
     head: Heads = None,
+    encoder: EncoderName = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

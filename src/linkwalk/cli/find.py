@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from linkwalk.cli import retrieval
-from linkwalk.cli.agents import EmbeddingsName
+from linkwalk.cli.agents import EmbeddingsName, EncoderName
 from linkwalk.cli.output import Json, print_json, print_next
 from linkwalk.demo import POLICY
 
@@ -26,6 +26,7 @@ def find(
     top: retrieval.Top = 20,
     agent: retrieval.AgentName = POLICY,
     embeddings: EmbeddingsName = None,
+    encoder: EncoderName = None,
     json: Json = False,
 ) -> None:
     """Find the sentences that answer a question or bear on a claim, each with the click path that led to it.

@@ -45,7 +45,7 @@ Rerank = Annotated[
         help="Who ranks the sentences: cross (TF-IDF, then the cross-encoder that ships on the best 20), tfidf, none "
         "(as they were read), the folder of a reranker (one that `linkwalk train-reranker` made, or any sequence "
         "classifier in Hugging Face's form), or one of your own, as package.module:Name. [default: cross, or tfidf "
-        "without torch]",
+        "without the encoder's package]",
     ),
 ]
 Top = Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linkwalk.cli.agents import NAMES, Back, EmbeddingsName, Heads, Revisit, Sampled, Seed, given
+from linkwalk.cli.agents import NAMES, Back, EmbeddingsName, EncoderName, Heads, Revisit, Sampled, Seed, given
 from linkwalk.cli.output import Json, print_json, print_next
 from linkwalk.demo import POLICY
 from linkwalk.navigate.ways import Ways
@@ -62,6 +62,7 @@ def walk(
     seed: Seed = 0,
     embeddings: EmbeddingsName = None,
     head: Heads = None,
+    encoder: EncoderName = None,
     json: Json = False,
 ) -> None:
     """Walk from one block to another by clicking links, and show every click beside the shortest path.

@@ -2,6 +2,7 @@
 
 from linkwalk.embed.encoder import Encoder, open_encoder
 from linkwalk.embed.job import EmbedConfig, embed
+from linkwalk.embed.own import use_encoder
 from linkwalk.embed.store import Embeddings
 
-__all__ = ["EmbedConfig", "Embeddings", "Encoder", "embed", "open_encoder"]
+__all__ = ["EmbedConfig", "Embeddings", "Encoder", "embed", "open_encoder", "use_encoder"]

@@ -26,7 +26,7 @@ BATCH_TOKENS = 512
 Advance = Callable[[float], None]
 
 
-def _unheard(_: float) -> None:
+def unheard(_: float) -> None:
     """Hear of no progress."""
 
 
@@ -35,12 +35,20 @@ class Encoder(Protocol):
 
     width: int
 
-    def encode(self, texts: list[str], advance: Advance = _unheard) -> Float32s:
+    def encode(self, texts: list[str]) -> Float32s:
+        """One row per text, in order."""
+        ...
+
+
+class TellingEncoder(Encoder, Protocol):
+    """An encoder that tells how far it is."""
+
+    def encode(self, texts: list[str], advance: Advance = unheard) -> Float32s:
         """One row per text, in order; ``advance`` hears how many are done."""
         ...
 
 
-class Reader(Encoder, Protocol):
+class Reader(TellingEncoder, Protocol):
     """A transformer that reads texts, and pairs of them, and can be adapted."""
 
     def pairs(self, queries: list[str], passages: list[str]) -> tuple[Float32s, Float32s]:
@@ -70,7 +78,7 @@ class BertEncoder:
         self.max_tokens, self.tanh, self.batch_tokens = max_tokens, tanh, batch_tokens
         self.width: int = bert.width
 
-    def encode(self, texts: list[str], advance: Advance = _unheard) -> Float32s:
+    def encode(self, texts: list[str], advance: Advance = unheard) -> Float32s:
         """One row per text, in order; ``advance`` hears how many texts' worth of tokens are done."""
         rows = self.tokens.of_texts(texts, self.max_tokens) if texts else []
         (found,) = self._means(rows, None, advance)
@@ -93,7 +101,7 @@ class BertEncoder:
             batch_tokens=self.batch_tokens,
         )
 
-    def _means(self, rows: Rows, types: Rows | None, advance: Advance = _unheard) -> list[Float32s]:
+    def _means(self, rows: Rows, types: Rows | None, advance: Advance = unheard) -> list[Float32s]:
         """The means over all of each text's tokens, or over those of each of two types."""
         lengths = [len(row) for row in rows]
         share = len(rows) / max(1, sum(lengths))
@@ -139,7 +147,6 @@ def open_encoder(
         raise InputError("random features cannot read text: take embeddings of an encoder")
     model = find_model(spec)
     options: dict[str, Any] = {"max_tokens": max_tokens, "tanh": tanh}
-    refuse_code(model.path)
     opened = _open_once(model.path, model.fingerprint) if on_cpu(device) else None
     if opened is not None:
         return BertEncoder(model, *opened, **options, batch_tokens=batch_tokens or BATCH_TOKENS)
@@ -152,5 +159,6 @@ def open_encoder(
 @lru_cache(maxsize=8)
 def _open_once(path: Path, fingerprint: str) -> tuple[Bert, Tokens] | None:
     """A model for whoever in this process reads with it; the fingerprint tells it from another in its place."""
+    refuse_code(path)
     bert, tokens = Bert.open(path), Tokens.open(path)
     return (bert, tokens) if bert and tokens and tokens.words <= bert.words else None

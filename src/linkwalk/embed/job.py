@@ -4,9 +4,10 @@ Shards are plain files in ``NAME.partial`` and do not depend on each other, so t
 brought together. The last one in place, they become one table, which takes its place in one step.
 """
 
+import re
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ from numpy.typing import NDArray
 from linkwalk import __version__
 from linkwalk.artifact import FORMAT, digest, locked, publish, seal, tidy_up
 from linkwalk.device import choose_device
-from linkwalk.embed.encoder import MAX_TOKENS, open_encoder
+from linkwalk.embed.encoder import MAX_TOKENS, Encoder, open_encoder
 from linkwalk.embed.features import WIDTH, random_features
 from linkwalk.embed.model import find_model
+from linkwalk.embed.own import OWN, use_encoder
 from linkwalk.embed.shards import Shards
 from linkwalk.embed.store import KIND, Embeddings, folder_of
 from linkwalk.embed.text import node_texts
@@ -39,7 +41,7 @@ class EmbedConfig:
     """What the vectors follow from, besides the graph."""
 
     encoder: str = "minilm"
-    """``minilm``, ``random``, a folder or a name on the Hugging Face hub."""
+    """``minilm``, ``random``, a folder, a name on the Hugging Face hub, or one that ``use_encoder`` has made known."""
     max_tokens: int = MAX_TOKENS
     tanh: bool = False
     """The paper's nonlinearity on the mean (sec. 4.2)."""
@@ -86,6 +88,7 @@ def embed(
     workspace: Path | str,
     config: EmbedConfig | None = None,
     *,
+    encoder: Encoder | None = None,
     name: str | None = None,
     device: str = "auto",
     batch_tokens: int | None = None,
@@ -96,9 +99,11 @@ def embed(
 ) -> Embedded:
     """Write ``WORKSPACE/embeddings/NAME``, or the shards ``only[0]`` to ``only[1]`` of it (sec. 4.2, app. B.1).
 
+    ``encoder`` is one of your own, any object that follows the protocol, in place of the one that ``config`` names.
     ``imports`` are folders of shards that another machine made for the same graph and encoder.
     """
     config, workspace, progress = config or EmbedConfig(), Path(workspace), progress or Progress(quiet=True)
+    config = replace(config, encoder=use_encoder(config.encoder if encoder is None else encoder))
     graph = Graph.open(workspace)
     name = name or default_name(config)
     final = folder_of(workspace, name)
@@ -138,7 +143,7 @@ def default_name(config: EmbedConfig) -> str:
     return (
         Path(config.encoder).resolve().name
         if Path(config.encoder).is_dir()
-        else config.encoder.split("/")[-1]
+        else re.split("[/:]", config.encoder)[-1]
     )
 
 
@@ -153,6 +158,16 @@ def _identify(config: EmbedConfig) -> _Identity:
             name=RANDOM,
             model_fingerprint=digest("unit sphere, Philox, Box-Muller"),
             config={key: options[key] for key in ("seed", "width", "shard_blocks")},
+        )
+    if config.encoder in OWN:
+        if config.tanh:
+            raise InputError(
+                "tanh is for transformers: an encoder of one's own gives its vectors as they are"
+            )
+        return _Identity(
+            name=config.encoder,
+            model_fingerprint=OWN[config.encoder].fingerprint,
+            config={"shard_blocks": config.shard_blocks, "text": TEXT},
         )
     model = find_model(config.encoder)
     return _Identity(
@@ -196,7 +211,7 @@ def _source(graph: Graph, config: EmbedConfig, device: str, batch_tokens: int | 
             return rows
 
         return draw
-    encoder = open_encoder(
+    encoder = OWN.get(config.encoder) or open_encoder(
         config.encoder,
         device=device,
         max_tokens=config.max_tokens,

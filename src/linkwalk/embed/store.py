@@ -11,9 +11,10 @@ from linkwalk.artifact import look_at, read_manifest, steady
 from linkwalk.errors import ArtifactError, DamagedError, InputError
 from linkwalk.graph.columns import map_array
 from linkwalk.graph.store import Graph
+from linkwalk.parts import is_part
 
 if TYPE_CHECKING:
-    from linkwalk.embed.encoder import Reader
+    from linkwalk.embed.encoder import Reader, TellingEncoder
     from linkwalk.embed.transformer import TransformerEncoder
 
 KIND = "embeddings"
@@ -88,8 +89,16 @@ class Embeddings:
         """What the encoder and its options are, whatever the graph: a policy fits all embeddings that share it."""
         return str(self.manifest["encoder_fingerprint"])
 
-    def encoder(self, device: str = "cpu") -> "Reader":
-        """The encoder that made the table, for sentences and queries; another model by that name is an error."""
+    def encoder(self, device: str = "cpu") -> "TellingEncoder":
+        """What made the table, for sentences and queries; another encoder by that name is an error."""
+        from linkwalk.embed.own import own_encoder
+
+        if is_part(name := self.manifest["encoder"]):
+            return own_encoder(name, self.manifest["model_fingerprint"])
+        return self.reader(device)
+
+    def reader(self, device: str = "cpu") -> "Reader":
+        """The transformer that made the table."""
         from linkwalk.embed.encoder import open_encoder
 
         return open_encoder(self._spec(), device=device, **self._options())
@@ -111,6 +120,10 @@ class Embeddings:
         from linkwalk.embed.model import find_model
 
         spec: str = self.manifest["encoder"]
+        if is_part(spec):
+            raise InputError(
+                f"the embeddings {self.name!r} are by an encoder of one's own: there is no transformer to adapt"
+            )
         if spec == "random":
             raise InputError(
                 f"the embeddings {self.name!r} are random features, which cannot read text: use minilm's"

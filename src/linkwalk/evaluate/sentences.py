@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from linkwalk.embed import Encoder
+from linkwalk.embed.encoder import TellingEncoder
 from linkwalk.embed.text import goal_sentences
 from linkwalk.evaluate.tasks import SAMPLINGS, TaskConfig, draw_episodes
 from linkwalk.graph.store import Graph
@@ -39,7 +39,7 @@ class SentenceQueries:
         self,
         graph: Graph,
         config: TaskConfig,
-        encoders: Mapping[str, Encoder],
+        encoders: Mapping[str, TellingEncoder],
         advance: Callable[[float], None] = lambda _: None,
     ) -> None:
         episodes = draw_episodes(graph.forward, graph.reverse, config)

@@ -93,6 +93,6 @@ def load_target(folder: Path, table: Embeddings, *, device: str = "cpu") -> Targ
         raise ArtifactError(
             f"the target encoder in {folder} adapts another encoder than that of the embeddings {table.name!r}"
         )
-    base = table.encoder(device)
+    base = table.reader(device)
     with parsing(folder / WEIGHTS, checkpoint.target_remedy(folder)):
         return TargetEncoder(base, adapter)

@@ -20,7 +20,8 @@ from torch import nn
 
 from linkwalk.artifact import checksum, digest, locked
 from linkwalk.device import choose_device
-from linkwalk.embed import Embeddings, Encoder
+from linkwalk.embed import Embeddings
+from linkwalk.embed.encoder import TellingEncoder
 from linkwalk.embed.job import RANDOM
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.evaluate import TaskConfig, compare, draw_sentences
@@ -114,12 +115,12 @@ class Runner:
         return bool(self.table(self.halves.eval).manifest["encoder"] != RANDOM)
 
     @cached_property
-    def encoder(self) -> Encoder:
+    def encoder(self) -> TellingEncoder:
         """The one that made the embeddings."""
         return self.table(self.halves.eval).encoder(self.device)
 
     @cached_property
-    def target(self) -> Encoder | None:
+    def target(self) -> TellingEncoder | None:
         """The target encoder that policies see sentences through; None: the nodes' own."""
         if self.target_folder is None:
             return None
@@ -294,7 +295,7 @@ def _is_whole(folder: Path, encoder: str) -> bool:
 class Timed:
     """An agent with a stopwatch, opened when its turn comes: then its policy is trained, if it has to be."""
 
-    def __init__(self, open_agent: Callable[[], Agent], encoder: Encoder | None = None) -> None:
+    def __init__(self, open_agent: Callable[[], Agent], encoder: TellingEncoder | None = None) -> None:
         self._open = open_agent
         self.encoder = encoder
         """What it sees sentences through, if not through the nodes' encoder."""

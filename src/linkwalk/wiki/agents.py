@@ -11,7 +11,8 @@ from linkwalk.parts import import_part, is_part
 from linkwalk.wiki.shelf import Shelf
 
 if TYPE_CHECKING:
-    from linkwalk.embed import Embeddings, Encoder
+    from linkwalk.embed import Embeddings
+    from linkwalk.embed.encoder import TellingEncoder
     from linkwalk.graph.store import Graph
     from linkwalk.navigate import Agent, Units
 
@@ -204,24 +205,26 @@ def open_vectors(
         raise ArtifactError(f"{error}, or name an agent that needs none, such as random") from None
 
 
-def open_encoder(wiki: Path, agent: str | None, table: "Embeddings", shelf: Shelf) -> "Encoder":
+def open_encoder(
+    wiki: Path, agent: str | None, table: "Embeddings", shelf: Shelf, device: str = "cpu"
+) -> "TellingEncoder":
     """What an agent reads sentences with: its policy's target encoder, or else the one that made the embeddings.
 
     None is an agent that is an object, and has no policy.
     """
     from linkwalk.navigate import BASELINES
 
-    plain = shelf.get(("encoder", table.name), table.encoder)
+    plain = shelf.get(("encoder", table.name), lambda: table.encoder(device))
     folder = None if agent is None or agent in BASELINES else policy_folder(wiki, agent)
     if folder is None:
         return plain
     from linkwalk.policy.target import load_target
 
-    own = shelf.get(("encoder", table.name, folder), lambda: load_target(folder, table))
+    own = shelf.get(("encoder", table.name, folder), lambda: load_target(folder, table, device=device))
     return own or plain
 
 
-def open_encoders(wiki: Path, agents: Iterable[str], table: "Embeddings") -> "dict[str, Encoder]":
-    """The same for several agents."""
+def open_encoders(wiki: Path, agents: Iterable[str], table: "Embeddings") -> "dict[str, TellingEncoder]":
+    """The same for several agents, to read much: on a GPU where there is one."""
     shelf = Shelf()
-    return {name: open_encoder(wiki, name, table, shelf) for name in agents}
+    return {name: open_encoder(wiki, name, table, shelf, "auto") for name in agents}

@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any
 
 from linkwalk.demo import POLICY
-from linkwalk.embed import Encoder
+from linkwalk.embed import Encoder, use_encoder
 from linkwalk.errors import ArtifactError, InputError, LinkwalkError
 from linkwalk.graph.paths import Path as ShortestPath
 from linkwalk.graph.paths import ShortestPaths, no_way_out, why_no_path
@@ -83,9 +83,19 @@ class Wiki:
 
     @classmethod
     def open(
-        cls, folder: Path | str, *, embeddings: str | None = None, rerank: str | Reranker | None = None
+        cls,
+        folder: Path | str,
+        *,
+        embeddings: str | None = None,
+        rerank: str | Reranker | None = None,
+        encoder: Encoder | None = None,
     ) -> "Wiki":
-        """Open a workspace; ``embeddings`` are what agents look at, ``rerank`` who ranks sentences (see ``find``)."""
+        """Open a workspace; ``embeddings`` are what agents look at, ``rerank`` who ranks sentences (see ``find``).
+
+        ``encoder`` is the one of your own that made the embeddings: without it no sentence can be read.
+        """
+        if encoder is not None:
+            use_encoder(encoder)
         return cls(Path(folder), Graph.open(folder), embeddings=embeddings, rerank=rerank)
 
     def __repr__(self) -> str:
@@ -336,7 +346,7 @@ class Wiki:
 
     def finder(self, asked: FindConfig) -> Opened:
         """A way of looking for evidence, opened."""
-        return open_finder(self.folder, self.graph, asked, self._shelf)
+        return open_finder(self.folder, self.graph, asked, self._shelf, device="cpu")
 
     def find(self, query: str, count: int = 5, **options: Any) -> Answer:
         """The sentences that answer a question or bear on a claim, each with the click path that led to it (sec. 4.3).

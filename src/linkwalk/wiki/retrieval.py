@@ -85,20 +85,22 @@ class _Parts(NamedTuple):
     encoder: "Encoder | None" = None
 
 
-def open_finder(wiki: Path, graph: "Graph", asked: "FindConfig", shelf: Shelf | None = None) -> Opened:
+def open_finder(
+    wiki: Path, graph: "Graph", asked: "FindConfig", shelf: Shelf | None = None, *, device: str = "auto"
+) -> Opened:
     """All that a way of retrieval needs, opened; nothing that it does not need, nor what is on the shelf already."""
     need_search()
     from linkwalk.retrieve import Finder
 
     shelf = shelf or Shelf()
-    parts = _open_parts(wiki, graph, asked, {asked.navigation}, {asked.begin}, shelf)
+    parts = _open_parts(wiki, graph, asked, {asked.navigation}, {asked.begin}, shelf, device)
     finder = Finder(
         graph,
         parts.search,
         asked,
         agent=parts.walker,
         guide=parts.guide,
-        rerank=open_reranker(asked.rerank, asked.top, shelf),
+        rerank=open_reranker(asked.rerank, asked.top, shelf, device),
         vectors=parts.vectors,
         near=parts.near,
         workers=threads(),
@@ -114,11 +116,11 @@ def open_rows(wiki: Path, graph: "Graph", asked: "FindConfig", rows: "Sequence[R
 
     navigation, starts = {row.navigation for row in rows}, {row.start for row in rows}
     shelf = Shelf()
-    parts = _open_parts(wiki, graph, asked, navigation, starts, shelf)
+    parts = _open_parts(wiki, graph, asked, navigation, starts, shelf, "auto")
     ranked = any(row.rerank == "cross" for row in rows)
 
     def cross(quick: "Reranker") -> "Reranker | None":
-        return open_reranker(asked.rerank, asked.top, shelf, quick, Remembered)
+        return open_reranker(asked.rerank, asked.top, shelf, "auto", quick, Remembered)
 
     ways = SideBySide(
         graph,
@@ -136,7 +138,13 @@ def open_rows(wiki: Path, graph: "Graph", asked: "FindConfig", rows: "Sequence[R
 
 
 def _open_parts(
-    wiki: Path, graph: "Graph", asked: "FindConfig", navigation: set[str], starts: set[str], shelf: Shelf
+    wiki: Path,
+    graph: "Graph",
+    asked: "FindConfig",
+    navigation: set[str],
+    starts: set[str],
+    shelf: Shelf,
+    device: str,
 ) -> _Parts:
     from linkwalk.errors import ArtifactError, InputError
     from linkwalk.retrieve import Bm25
@@ -145,7 +153,7 @@ def _open_parts(
     bm25 = shelf.get("bm25", lambda: Bm25.open(wiki, graph))
     agent = asked.agent
     if isinstance(agent, str):
-        agent, *others = check_agents([agent], wiki)
+        agent, *others = shelf.get(("checked", agent), lambda: check_agents([asked.who], wiki))
         if others:
             raise InputError("one agent navigates at a time: name one")
     if not navigation & NAVIGATED and starts == {"bm25"}:
@@ -159,17 +167,20 @@ def _open_parts(
             raise
         raise ArtifactError(f"{error}, or read search results alone, without navigation") from None
     vectors = open_units(wiki, graph, name, shelf)
-    encoder = open_encoder(wiki, agent if isinstance(agent, str) else None, table, shelf)
+    encoder = open_encoder(wiki, agent if isinstance(agent, str) else None, table, shelf, device)
     walker: Any = None
     guide = None
     if "walks" in navigation:
         walker = agent
         if isinstance(agent, str):
-            walker = open_agent(agent, wiki, graph, vectors, Ways(), asked.embeddings)
+            walker = shelf.get(
+                ("agent", agent, Ways(), name),
+                lambda: open_agent(asked.who, wiki, graph, vectors, Ways(), asked.embeddings),
+            )
         if not callable(getattr(walker, "run", None)):
             raise InputError(f"{asked.who} does not walk: let it say where to look, with tabs or order")
     if navigation & {"tabs", "order"}:
-        guide = _guide(asked, wiki, graph, vectors, table)
+        guide = _guide(asked, wiki, graph, vectors, table, shelf)
     near = shelf.get(("near", name), lambda: _near(wiki, graph, table))
     return _Parts(bm25, walker, guide, vectors, near, encoder)
 
@@ -188,6 +199,7 @@ def open_reranker(
     asked: "str | Reranker | None",
     top: int,
     shelf: Shelf,
+    device: str = "cpu",
     quick: "Reranker | None" = None,
     memory: "Callable[[Reranker], Reranker] | None" = None,
 ) -> "Reranker | None":
@@ -206,7 +218,7 @@ def open_reranker(
     folder = _folder(name)
     if not folder.is_dir():
         return shelf.get(("reranker", name), lambda: _own_reranker(name))
-    slow: Reranker = shelf.get(("reranker", name), lambda: _load_cross(folder))
+    slow: Reranker = shelf.get(("reranker", name), lambda: _load_cross(folder, device))
     return Cascade(memory(slow) if memory else slow, quick or tfidf, top=top)
 
 
@@ -224,10 +236,10 @@ def _folder(name: str) -> Path:
     return reranker_path() if name == "cross" else Path(name)
 
 
-def _load_cross(folder: Path) -> "Reranker":
+def _load_cross(folder: Path, device: str) -> "Reranker":
     from linkwalk.retrieve.cross import load_cross
 
-    return load_cross(folder)
+    return load_cross(folder, device=device)
 
 
 def _own_reranker(name: str) -> "Reranker":
@@ -245,7 +257,7 @@ def _checked(rerank: "Reranker", name: str) -> "Reranker":
 
 
 def _guide(
-    asked: "FindConfig", wiki: Path, graph: "Graph", vectors: "Units", table: "Embeddings"
+    asked: "FindConfig", wiki: Path, graph: "Graph", vectors: "Units", table: "Embeddings", shelf: Shelf
 ) -> "Guide | None":
     """Where the agent looks: a compass's direction, straight on for the greedy ones, or what one's own says."""
     from linkwalk.errors import InputError
@@ -256,7 +268,7 @@ def _guide(
     if isinstance(looks, str):
         if name in BASELINES and not BASELINES[name].blind:
             return None
-        looks = _open_guide(name, wiki, graph, vectors, table)
+        looks = shelf.get(("guide", table.name, name), lambda: _open_guide(name, wiki, graph, vectors, table))
     if not isinstance(looks, Guide):
         raise InputError(
             f"{name} walks, but does not say where to look: let it walk, or name compass, greedy or a compass of yours"

@@ -14,7 +14,8 @@ from tests.conftest import Maker, P, prose
 
 
 def found(*ranked: int, read: tuple[int, ...] | None = None) -> Found:
-    return Found(evidence=(), start="bm25", read=ranked if read is None else read, ranked=ranked)
+    read = ranked if read is None else read
+    return Found(sentences=(), scores=(), trails=(), start="bm25", read=read, ranked=ranked)
 
 
 @pytest.fixture

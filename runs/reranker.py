@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from linkwalk.cli.train_reranker import Choice, train_reranker
+from linkwalk.cli.train_reranker import LearntFrom, train_reranker
 from linkwalk.device import choose_device
 from linkwalk.downstream.benchmark import align, page_disjoint
 from linkwalk.downstream.dataset import plain
@@ -172,7 +172,7 @@ def main() -> None:
     train_reranker(
         asked.wikis[0],
         files,
-        choice=Choice(),
+        choice=LearntFrom(),
         name=asked.name,
         settings=asked.settings,
         device=str(choose_device(asked.device)),

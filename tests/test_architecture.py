@@ -183,3 +183,17 @@ def test_help_is_instant(statement: str) -> None:
 def test_every_module_says_what_it_is_for() -> None:
     for path in FILES:
         assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), path
+
+
+TWICE = {"WikiRetriever": "each of the two libraries imports its own under this name, as its users expect"}
+
+
+def test_a_class_name_means_one_thing() -> None:
+    where: dict[str, list[str]] = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                where.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+    twice = {name: places for name, places in where.items() if len(places) > 1}
+    assert {name: places for name, places in twice.items() if name not in TWICE} == {}
+    assert set(TWICE) <= set(twice), "one that is used once needs no excuse"

@@ -9,7 +9,7 @@ from linkwalk.graph.csr import Csr
 from linkwalk.learn.clone import cloning_loss
 from linkwalk.policy import from_walks, without
 from linkwalk.policy.heads import FeedForward, HeadConfig, Table
-from linkwalk.policy.on_device import Dropout, imitation, power_of_two, share_of_goal, states
+from linkwalk.policy.on_device import EdgeDropout, imitation, power_of_two, share_of_goal, states
 from linkwalk.walks import ForwardWalks, Walks, drop_edges
 from linkwalk.walks.on_device import DeviceGraph
 from tests.graph.conftest import csr
@@ -31,7 +31,7 @@ def world(seed: int = 0, *, nodes: int = 60, links: float = 9.0):
     return graph, kinds, head, vectors
 
 
-def loss_on_device(graph: Csr, kinds, head: FeedForward, vectors, walks: Walks, dropout: Dropout):
+def loss_on_device(graph: Csr, kinds, head: FeedForward, vectors, walks: Walks, dropout: EdgeDropout):
     nodes, lengths = (torch.from_numpy(column).to(DEVICE) for column in walks)
     goals = torch.from_numpy(walks.goals).to(DEVICE)
     state = states(head, vectors[nodes[:, :-1]], share_of_goal(head, vectors[goals])[:, None])
@@ -54,7 +54,7 @@ def test_loss_and_gradient_are_those_of_the_same_decisions(probability: float) -
     exact.backward()
     gradients = [weight.grad.clone() for weight in head.parameters()]
     head.zero_grad()
-    dropout = Dropout(seed_of(np.random.default_rng(2)), probability)
+    dropout = EdgeDropout(seed_of(np.random.default_rng(2)), probability)
     loss, accuracy = loss_on_device(graph, kinds, head, vectors, walks, dropout)
     loss.backward()
     assert loss.item() == pytest.approx(exact.item(), rel=1e-5)
@@ -74,7 +74,7 @@ def test_no_link_is_cut_off_however_many_there_are() -> None:
     kinds = np.full(len(graph.indices), 2, np.uint8)
     walks = Walks(np.array([[0, count - 1, 0]], np.int32), np.array([2], np.int32))  # the last of 499 links
     exact, _ = cloning_loss(head, Table(vectors), from_walks(walks, graph, kinds))
-    none = Dropout(torch.zeros(1, dtype=torch.int64, device=DEVICE), 0.0)
+    none = EdgeDropout(torch.zeros(1, dtype=torch.int64, device=DEVICE), 0.0)
     loss, _ = loss_on_device(graph, kinds, head, vectors, walks, none)
     assert loss.item() == pytest.approx(exact.item(), rel=1e-5)
 
@@ -88,7 +88,7 @@ def test_the_link_taken_is_never_hidden() -> None:
     _, _, head, vectors = world()
     for seed in range(3):
         walks = ForwardWalks(graph, steps=5).sample(40, rng)
-        dropout = Dropout(torch.tensor([seed], device=DEVICE), 1.0)
+        dropout = EdgeDropout(torch.tensor([seed], device=DEVICE), 1.0)
         loss, accuracy = loss_on_device(graph, kinds, head, vectors[:30], walks, dropout)
         assert loss.item() == pytest.approx(0, abs=1e-5)
         assert accuracy.item() == 1
@@ -98,7 +98,7 @@ def test_a_graph_without_kinds_is_refused() -> None:
     graph, _, head, vectors = world()
     walks = ForwardWalks(graph, steps=3).sample(5, np.random.default_rng(1))
     with pytest.raises(InputError, match="give them to DeviceGraph"):
-        loss_on_device(graph, None, head, vectors, walks, Dropout(torch.tensor([1], device=DEVICE), 0.5))
+        loss_on_device(graph, None, head, vectors, walks, EdgeDropout(torch.tensor([1], device=DEVICE), 0.5))
 
 
 def test_powers_of_two() -> None:

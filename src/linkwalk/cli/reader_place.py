@@ -39,7 +39,7 @@ BOARD = "target"
 """Where TensorBoard finds the curves of the target encoder's training, beside those of the policy's."""
 
 
-class Place(NamedTuple):
+class PolicyPlace(NamedTuple):
     """Where a policy is, and where it goes."""
 
     wiki: Path
@@ -162,12 +162,12 @@ class Place(NamedTuple):
 _ON = ("graph", "policy")
 
 
-def find_place(wiki: Path, policy: str, name: str | None) -> Place:
+def find_place(wiki: Path, policy: str, name: str | None) -> PolicyPlace:
     """Where a policy is and goes."""
     source = _find(wiki, policy)
     name = name or (POLICY if source == policy_path() else source.resolve().name)
     final = new_folder(wiki, name)
-    return Place(wiki, policy, source, name, final, source.resolve() == final.resolve())
+    return PolicyPlace(wiki, policy, source, name, final, source.resolve() == final.resolve())
 
 
 def _find(wiki: Path, policy: str) -> Path:
@@ -181,7 +181,7 @@ def _find(wiki: Path, policy: str) -> Path:
     return folder
 
 
-def open_compass(place: Place, wiki: Path, table: "Embeddings", device: str) -> "Pointing":
+def open_compass(place: PolicyPlace, wiki: Path, table: "Embeddings", device: str) -> "Pointing":
     """The policy, if it says where to look, for embeddings such as these; or what to do."""
     from linkwalk.errors import InputError
     from linkwalk.navigate import unit_rows

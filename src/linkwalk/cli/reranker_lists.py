@@ -45,7 +45,7 @@ class RerankerConfig(CrossTraining):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class LearntFrom:
     """What of benchmarks is learnt from; None where nothing was said."""
 
     part: str | None = None
@@ -53,7 +53,7 @@ class Choice:
     wiki_pages: Path | None = None
 
 
-def check(files: Sequence[Path], choice: Choice) -> list[str]:
+def check(files: Sequence[Path], choice: LearntFrom) -> list[str]:
     """What the files hold; refuses those that lists cannot be made of, and choices that would change nothing."""
     kinds = [kind_of_file(path) for path in files]
     for path, kind in zip(files, kinds, strict=True):
@@ -69,7 +69,7 @@ def check(files: Sequence[Path], choice: Choice) -> list[str]:
 
 
 def made_from(
-    wiki: Path, files: Sequence[Path], kinds: Sequence[str], choice: Choice
+    wiki: Path, files: Sequence[Path], kinds: Sequence[str], choice: LearntFrom
 ) -> dict[str, Any] | None:
     """What of files and index a reranker follows from; None if it reads more than can be told apart quickly."""
     if choice.wiki_pages is not None:
@@ -122,7 +122,7 @@ def gather(
     files: Sequence[Path],
     kinds: Sequence[str],
     config: RerankerConfig,
-    choice: Choice,
+    choice: LearntFrom,
     progress: Progress,
 ) -> tuple[list[Ranked], list[dict[str, Any]]]:
     """The lists of all files, and of each file how many there are and how many can be used."""
@@ -155,7 +155,7 @@ def gather(
     return lists, data
 
 
-def _wanted(path: Path, kind: str, graph: Graph, part: str, choice: Choice) -> Wanting:
+def _wanted(path: Path, kind: str, graph: Graph, part: str, choice: LearntFrom) -> Wanting:
     """A benchmark's queries, and what is known of their evidence."""
     if kind == "nq":
         return wanted_questions(path, graph, part=part)

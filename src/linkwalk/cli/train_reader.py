@@ -7,7 +7,7 @@ import typer
 
 from linkwalk.cli.agents import EmbeddingsName, Heads
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
-from linkwalk.cli.reader_place import METRICS, CopyName, Place, PolicyName, find_place, open_compass
+from linkwalk.cli.reader_place import METRICS, CopyName, PolicyName, PolicyPlace, find_place, open_compass
 from linkwalk.cli.training import (
     CheckpointEvery,
     Device,
@@ -113,7 +113,7 @@ def train_reader(
 
 
 def _train(
-    place: Place, graph: "Graph", table: "Embeddings", config: "TargetConfig", device: str, kept: "Kept"
+    place: PolicyPlace, graph: "Graph", table: "Embeddings", config: "TargetConfig", device: str, kept: "Kept"
 ) -> "dict[str, Tensor]":
     """Train the target encoder."""
     from linkwalk.learn.target import train_target
@@ -123,7 +123,7 @@ def _train(
     return train_target(graph, table.vectors, encoder, config, head=head, device=device, **kept)
 
 
-def _show(place: Place, config: "TargetConfig", parameters: int, last: dict[str, Any]) -> None:
+def _show(place: PolicyPlace, config: "TargetConfig", parameters: int, last: dict[str, Any]) -> None:
     """Tell people what came of it."""
     rows = [
         ("policy", place.words),

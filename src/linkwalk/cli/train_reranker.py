@@ -85,7 +85,7 @@ def train_reranker(
     partial = final.with_name(final.name + ".partial")
     config = with_settings(lists_of.RerankerConfig(), settings or [])
     encoder = find_model(config.model.encoder).fingerprint  # first: mining takes long
-    choice = lists_of.Choice(part=part, threshold=threshold, wiki_pages=wiki_pages)
+    choice = lists_of.LearntFrom(part=part, threshold=threshold, wiki_pages=wiki_pages)
     kinds = lists_of.check(files, choice)
     manifest = {
         "training": lists_of.settings_of(config),

@@ -9,7 +9,7 @@ import typer
 
 from linkwalk.cli.agents import EmbeddingsName, Heads
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
-from linkwalk.cli.reader_place import METRICS, CopyName, Place, PolicyName, find_place, open_compass
+from linkwalk.cli.reader_place import METRICS, CopyName, PolicyName, PolicyPlace, find_place, open_compass
 from linkwalk.cli.training import (
     CheckpointEvery,
     Device,
@@ -137,7 +137,7 @@ def tune_reader(
     print_next(shlex.join(command + (["--embeddings", embeddings] if embeddings else [])))
 
 
-def _show(place: Place, report: dict[str, Any], last: dict[str, Any]) -> None:
+def _show(place: PolicyPlace, report: dict[str, Any], last: dict[str, Any]) -> None:
     """Tell people what came of it."""
     labels = ", distant labels (blocks with the answer string)" if report["distant"] else ""
     print_table(
@@ -168,7 +168,7 @@ def _configure(recipe: str, settings: list[str]) -> "TuneConfig":
 
 
 def _adapter(
-    place: Place, wiki: Path, table: "Embeddings"
+    place: PolicyPlace, wiki: Path, table: "Embeddings"
 ) -> "tuple[Weights, AdapterConfig, dict[str, Any]]":
     """The target encoder that is there: its weights, its sizes and its manifest."""
     from linkwalk.artifact import parsing

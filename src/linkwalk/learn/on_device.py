@@ -15,7 +15,7 @@ from torch import Tensor
 
 from linkwalk.errors import InputError
 from linkwalk.policy.heads import FeedForward
-from linkwalk.policy.on_device import Dropout, imitation, share_of_goal, states
+from linkwalk.policy.on_device import EdgeDropout, imitation, share_of_goal, states
 from linkwalk.walks.on_device import DeviceGraph, WalksOnDevice, runs_kernels
 
 _WARM_UP = 3
@@ -105,7 +105,7 @@ class CloneOnDevice:
             goals = nodes.gather(1, lengths[:, None].long())[:, 0]
             current, goal = self.vectors[nodes[:, :-1]].float(), self.vectors[goals].float()
         state = states(self.head, current, share_of_goal(self.head, goal)[:, None])
-        dropout = Dropout(seeds[-1:], self.config.edge_dropout)
+        dropout = EdgeDropout(seeds[-1:], self.config.edge_dropout)
         loss, accuracy = imitation(state, self.vectors, self.forward, nodes, lengths, dropout)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]

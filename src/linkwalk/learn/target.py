@@ -229,7 +229,7 @@ def losses(
     )
 
 
-class Reading(Training):
+class ReaderTraining(Training):
     """A target encoder that learns to read for a policy, which is shown what it makes of a text."""
 
     def __init__(
@@ -270,7 +270,7 @@ class Reading(Training):
         return self.target.adapter() | {f"policy.{name}": value for name, value in own.items()}
 
 
-class WikisSentences(Reading):
+class WikisSentences(ReaderTraining):
     """Texts are sentences of a wiki's own blocks."""
 
     def __init__(

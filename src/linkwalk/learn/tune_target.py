@@ -24,7 +24,7 @@ from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.learn.limits import at_least
 from linkwalk.learn.loop import Kept, seeded, train
-from linkwalk.learn.target import ReaderConfig, Reading
+from linkwalk.learn.target import ReaderConfig, ReaderTraining
 from linkwalk.policy.decisions import from_walks
 from linkwalk.policy.heads import Pointing, Table
 from linkwalk.policy.low_rank import TargetModel, restore
@@ -90,7 +90,7 @@ class Experts(NamedTuple):
         return pairs, Walks(*(x[which] for x in self.walks))
 
 
-class Asked(Reading):
+class QueryTraining(ReaderTraining):
     """Texts are what people ask, and an expert walks from where search begins to the evidence."""
 
     log_every = 10
@@ -152,7 +152,7 @@ def tune_target(
         restore(target, adapter)
         target.eval()  # as in the paper, nothing is dropped
         policy = head.to(device).requires_grad_(False).eval()
-        train(Asked(config, target, policy, graph, Table.of(vectors, device), pairs, encoder), **kept)
+        train(QueryTraining(config, target, policy, graph, Table.of(vectors, device), pairs, encoder), **kept)
     return target.adapter()
 
 

@@ -44,7 +44,7 @@ def states(head: FeedForward, current: Tensor, of_goal: Tensor) -> Tensor:
     return nn.functional.layer_norm(state, state.shape[-1:])
 
 
-class Dropout(NamedTuple):
+class EdgeDropout(NamedTuple):
     """Which links are hidden from the learner (app. B.2): those that ``linkwalk.walks.drop_edges`` hides."""
 
     seed: Tensor
@@ -58,7 +58,7 @@ class Dropout(NamedTuple):
 
 
 def imitation(
-    state: Tensor, vectors: Tensor, graph: DeviceGraph, nodes: Tensor, lengths: Tensor, dropout: Dropout
+    state: Tensor, vectors: Tensor, graph: DeviceGraph, nodes: Tensor, lengths: Tensor, dropout: EdgeDropout
 ) -> tuple[Tensor, Tensor]:
     """Mean negative log-likelihood of what walks did (sec. 3), and how often the policy would do the same.
 
@@ -84,7 +84,7 @@ class _Imitation(torch.autograd.Function):
         graph: DeviceGraph,
         nodes: Tensor,
         lengths: Tensor,
-        dropout: Dropout,
+        dropout: EdgeDropout,
     ) -> tuple[Tensor, Tensor]:
         assert kernels is not None
         steps, width = nodes.shape[1] - 1, vectors.shape[1]
@@ -177,7 +177,7 @@ def _first_of(which: Tensor, actions: _Actions, decisions: int) -> Tensor:
 
 
 def _imitate_plainly(
-    state: Tensor, vectors: Tensor, graph: DeviceGraph, nodes: Tensor, lengths: Tensor, dropout: Dropout
+    state: Tensor, vectors: Tensor, graph: DeviceGraph, nodes: Tensor, lengths: Tensor, dropout: EdgeDropout
 ) -> tuple[Tensor, Tensor]:
     walk, step = torch.nonzero(
         torch.arange(nodes.shape[1] - 1, device=nodes.device) < lengths[:, None], as_tuple=True

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from linkwalk.evaluate import paper
 from linkwalk.evaluate.bound import Bound
 from linkwalk.reproduce.runner import Contender, Runner
-from linkwalk.reproduce.tables import Cell, Size, Table
+from linkwalk.reproduce.tables import Cell, PaperTable, Size
 
 Line = tuple[str, ...]
 
@@ -40,7 +40,7 @@ def bound_lines(found: dict[str, list[Bound]]) -> list[Line]:
     return [head, *rows]
 
 
-def notes(runner: Runner, size: Size, table: Table | None, *, quick: bool) -> list[str]:
+def notes(runner: Runner, size: Size, table: PaperTable | None, *, quick: bool) -> list[str]:
     """What a reader has to know about the figures."""
     config = runner.config(Contender(settings=size.settings()))
     recipe = f"{config.updates:,} updates of {config.batch} walks"

@@ -48,7 +48,7 @@ class Column:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class PaperTable:
     """A table that can be run."""
 
     name: str
@@ -99,7 +99,7 @@ def _columns(kinds: Sequence[tuple[str, TaskConfig]]) -> tuple[Column, ...]:
 _HONEST = TableRow(label=REFERENCE, baseline=REFERENCE, sentence=True)
 _NAVIGATION = [(str(t), TaskConfig(task="navigation", steps=t)) for t in (5, 10, 20)]
 
-TABLE1 = Table(
+TABLE1 = PaperTable(
     name="table1",
     title="Trajectory distributions: success % on the unseen half",
     rows=(
@@ -115,7 +115,7 @@ TABLE1 = Table(
     figures=paper.TABLE1,
 )
 
-TABLE2 = Table(
+TABLE2 = PaperTable(
     name="table2",
     title="Navigation and sentence search: success % on the unseen half",
     rows=(
@@ -137,7 +137,7 @@ TABLE2 = Table(
     figures=paper.TABLE2,
 )
 
-TABLE7 = Table(
+TABLE7 = PaperTable(
     name="table7",
     title="Cost, and success % at 5 steps on the unseen half",
     rows=(
@@ -158,7 +158,7 @@ TABLE7 = Table(
 TABLES = {table.name: table for table in (TABLE1, TABLE2, TABLE7)}
 
 
-def choose_rows(table: Table, names: Sequence[str]) -> Table:
+def choose_rows(table: PaperTable, names: Sequence[str]) -> PaperTable:
     """The table with some of its rows; "forward" takes "Forward" and "Forward (never revisit)"."""
     wanted = [name.strip().lower() for name in names]
 
@@ -214,7 +214,7 @@ class Cell:
         )
 
 
-def run_table(runner: Runner, table: Table, size: Size) -> list[list[Cell]]:
+def run_table(runner: Runner, table: PaperTable, size: Size) -> list[list[Cell]]:
     """Run a table column by column, what is known coming from the journal; returns its rows."""
     ours: dict[tuple[TableRow, Column], dict[str, Any]] = {}
     for column in table.columns:

@@ -65,7 +65,7 @@ def fold(text: str) -> str:
     return re.sub(r" ?\n ?", "\n", re.sub(r"[^\S\n]+", " ", text)).strip(" ")
 
 
-class Table(NamedTuple):
+class SortedNames(NamedTuple):
     """Places in the folded text, sorted by what follows."""
 
     starts: Int64s
@@ -79,7 +79,7 @@ class Titles:
     """The index of one graph."""
 
     def __init__(
-        self, graph: Graph, text: NDArray[np.uint8], bounds: Int64s, firsts: Table, others: Table
+        self, graph: Graph, text: NDArray[np.uint8], bounds: Int64s, firsts: SortedNames, others: SortedNames
     ) -> None:
         """``text`` has all names, ``bounds`` [n + 1] where each begins; the titles come first, then redirects."""
         self.graph, self.text, self.bounds, self.firsts, self.others = graph, text, bounds, firsts, others
@@ -177,7 +177,7 @@ class Titles:
                 break
         return list(found)[:count]
 
-    def _stretch(self, table: Table, prefix: bytes) -> NDArray[np.int64]:
+    def _stretch(self, table: SortedNames, prefix: bytes) -> NDArray[np.int64]:
         """The rows of a table that begin with some bytes."""
         head = prefix[:_SORTED]
         size = len(head)
@@ -195,7 +195,7 @@ class Titles:
             found = found[[begins(row) == prefix for row in found.tolist()]]
         return found
 
-    def _best(self, table: Table, rows: Int64s, count: int) -> Int64s:
+    def _best(self, table: SortedNames, rows: Int64s, count: int) -> Int64s:
         """The rows of the highest weight, highest first; of equals the first in the alphabet."""
         weights = table.weights[rows[0] : rows[-1] + 1] if len(rows) else table.weights[:0]
         if len(weights) != len(rows):  # not all of them are next to each other
@@ -255,7 +255,7 @@ def _damaged(path: Path, what: str) -> DamagedError:
     return DamagedError(path, what, _remedy(path.parent))
 
 
-def _map(folder: Path) -> tuple[NDArray[np.uint8], Int64s, Table, Table]:
+def _map(folder: Path) -> tuple[NDArray[np.uint8], Int64s, SortedNames, SortedNames]:
     """The text, the bounds and both tables that were kept; lengths that do not fit are an error."""
 
     def column(name: str, dtype: DTypeLike) -> NDArray[Any]:
@@ -263,7 +263,7 @@ def _map(folder: Path) -> tuple[NDArray[np.uint8], Int64s, Table, Table]:
 
     text, bounds = column("text", np.uint8), column("bounds", np.int64)
     firsts, others = (
-        Table(*(column(f"{name}_{part}", dtype) for part, dtype in _TYPES.items()))
+        SortedNames(*(column(f"{name}_{part}", dtype) for part, dtype in _TYPES.items()))
         for name in ("firsts", "others")
     )
     for name, table, rows in (("firsts", firsts, len(bounds) - 1), ("others", others, len(others.starts))):
@@ -310,13 +310,13 @@ def _words(text: NDArray[np.uint8]) -> NDArray[np.bool_]:
     return begins
 
 
-def _sort(text: NDArray[np.uint8], starts: Int64s, names: Int64s, weights: Int64s) -> Table:
+def _sort(text: NDArray[np.uint8], starts: Int64s, names: Int64s, weights: Int64s) -> SortedNames:
     """A table of places in the text."""
     keys = np.zeros((_SORTED // 8, len(starts)), np.uint64)
     _fill(text, starts, keys)
     order = np.lexsort(keys[::-1])
     own: Int32s = names[order].astype(np.int32)
-    return Table(starts[order], own, weights[own].astype(np.uint32))
+    return SortedNames(starts[order], own, weights[own].astype(np.uint32))
 
 
 @kernel

@@ -20,7 +20,7 @@ from linkwalk.embed.pairs import Pairs
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import InputError
 from linkwalk.learn.limits import at_least
-from linkwalk.learn.loop import JudgedConfig, Kept, Seen, Training, seeded, train
+from linkwalk.learn.loop import HeldOut, JudgedConfig, Kept, Training, seeded, train
 from linkwalk.retrieve.cross import CrossConfig, cosines, passage
 from linkwalk.retrieve.cross_model import CrossModel
 
@@ -125,14 +125,14 @@ class Ranking(Training):
         return _mean(self.recent) | {"scales": self.model.scales.tolist()}
 
     @torch.no_grad()
-    def validate(self) -> Seen | None:
+    def validate(self) -> HeldOut | None:
         """The lists held out, always against the same negatives."""
         if not self.held_out:
             return None
         rng, count = np.random.default_rng(self.settings.seed), self.settings.lists
         batches = [self.held_out[at : at + count] for at in range(0, len(self.held_out), count)]
         mean = _mean([seen for some in batches for seen in [self._score(some, rng)[1]] * len(some)])
-        return Seen(-mean["loss"], {f"held_out_{name}": value for name, value in mean.items()})
+        return HeldOut(-mean["loss"], {f"held_out_{name}": value for name, value in mean.items()})
 
     def _score(self, lists: Sequence[Ranked], rng: np.random.Generator) -> tuple[Tensor, Seen]:
         """The loss of some lists, and what is seen of them."""

@@ -16,7 +16,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.learn.imitation import Batches, cloning_loss, sampler
 from linkwalk.learn.limits import at_least, one_of, shares
-from linkwalk.learn.loop import JudgedConfig, Kept, RanAway, Seen, Training, seeded, train
+from linkwalk.learn.loop import HeldOut, JudgedConfig, Kept, RanAway, Training, seeded, train
 from linkwalk.learn.optimise import build_optimiser
 from linkwalk.learn.validation import CRITERIA, Bools, Validation, within
 from linkwalk.navigate import unit_rows
@@ -112,12 +112,14 @@ class Cloning(Training):
         """How often the policy would have done what the walks did."""
         return {"accuracy": self.accuracy.item()}
 
-    def validate(self) -> Seen | None:
+    def validate(self) -> HeldOut | None:
         """The same on held-out articles, and how often goals are reached there."""
         if self.validation is None:
             return None
         row = self.validation.measure(self.head)
-        return Seen(row["success"] if self.settings.criterion == "success" else -row["validation_loss"], row)
+        return HeldOut(
+            row["success"] if self.settings.criterion == "success" else -row["validation_loss"], row
+        )
 
     def parameters(self) -> list[nn.Parameter]:
         """All of the head's."""

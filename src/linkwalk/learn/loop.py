@@ -60,7 +60,7 @@ class JudgedConfig(LoopConfig):
         at_least(self, evaluate_every=1, patience=0)
 
 
-class Seen(NamedTuple):
+class HeldOut(NamedTuple):
     """What was seen on what is held out."""
 
     score: float
@@ -103,7 +103,7 @@ class Training:
         """What there is to tell of the last update beside its loss."""
         return {}
 
-    def validate(self) -> Seen | None:
+    def validate(self) -> HeldOut | None:
         """A look at what is held out; None where nothing is."""
         return None
 

@@ -1,11 +1,14 @@
 """Kernels stay in their arrays whatever a file holds, and run where nothing can be written."""
 
 import ast
+import contextlib
 import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from linkwalk.compiled import OUTSIDE, guarded, inlined, kernel, row_of, within
+from linkwalk.compiled import OUTSIDE, CodeFiles, guarded, inlined, kernel, row_of, within
 from tests.test_architecture import FILES, PACKAGE, imports
 
 ROOT = Path(__file__).parents[1]
@@ -94,6 +97,26 @@ def test_damaged_graphs_end_in_an_error_and_never_in_a_crash() -> None:
     command = [sys.executable, "-X", "faulthandler", "-m", "tests.damaged", "300"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, errors="replace")
     assert done.returncode == 0, f"{done.stdout[-500:]}\n{done.stderr[-5000:]}"
+
+
+def test_two_who_compile_for_different_types_at_once_keep_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert type(within._cache._cache_file) is CodeFiles
+    looked, look = threading.Barrier(2), CodeFiles._load_index
+
+    def look_together(self: CodeFiles) -> object:
+        found = look(self)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            looked.wait(1)  # in vain, where only one at a time may look
+        return found
+
+    files = [CodeFiles(str(tmp_path), "kernel", "source") for _ in "ab"]
+    with monkeypatch.context() as meanwhile, ThreadPoolExecutor() as both:
+        meanwhile.setattr(CodeFiles, "_load_index", look_together)
+        saved = [both.submit(one.save, f"types {i}", f"code {i}") for i, one in enumerate(files)]
+    assert [one.result() for one in saved] == [None, None]
+    assert [files[0].load(f"types {i}") for i in range(2)] == ["code 0", "code 1"]
 
 
 @pytest.fixture

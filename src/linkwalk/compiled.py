@@ -14,14 +14,20 @@ rule holds.
 import os
 import stat
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import config, njit
+from numba.core.caching import IndexDataCacheFile
 from numpy.typing import NDArray
+
+try:
+    import fcntl
+except ImportError:  # no such locks on this system
+    fcntl = None  # type: ignore[assignment]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -49,21 +55,55 @@ def _compiled(function: Function, **options: Any) -> Function:
 
     numba gives up where neither can be written, as in many containers.
     """
-    kept: Callable[[Function], Function] = njit(cache=True, nogil=True, **options)
     with suppress(RuntimeError):
-        return kept(function)
+        return _kept(function, options)
     if folder := _own_folder():
         settings: Any = config
         before, settings.CACHE_DIR = settings.CACHE_DIR, str(folder)
         try:
             with suppress(RuntimeError):
-                return kept(function)
+                return _kept(function, options)
         finally:
             settings.CACHE_DIR = before
     anew: Callable[[Function], Function] = njit(
         nogil=True, **options
     )  # in every process: seconds, but it works
     return anew(function)
+
+
+def _kept(function: Function, options: dict[str, Any]) -> Function:
+    """Compile when first called; keep the machine code where numba finds a place for it."""
+    compiled: Any = njit(cache=True, nogil=True, **options)(function)
+    if hasattr(compiled, "_cache"):  # it is the function itself where numba has been told not to compile
+        compiled._cache._cache_file.__class__ = CodeFiles
+    return cast(Function, compiled)
+
+
+class CodeFiles(IndexDataCacheFile):
+    """numba's files of one function, read and written by one process at a time.
+
+    numba takes the next free number, notes it, and then writes. Two processes that come with different types at once
+    take the same number, and from then on one of them finds the other's machine code.
+    """
+
+    def save(self, key: Any, data: Any) -> None:
+        """Keep machine code under the types it is for."""
+        with self._alone():
+            super().save(key, data)  # type: ignore[no-untyped-call]
+
+    def load(self, key: Any) -> Any:
+        """The machine code for these types; None if none is kept."""
+        with self._alone():
+            return super().load(key)  # type: ignore[no-untyped-call]
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        with ExitStack() as held:
+            with suppress(OSError):  # where this cannot be written, nor can the code
+                file = held.enter_context(open(f"{self._index_path}.lock", "ab"))
+                if fcntl is not None:
+                    fcntl.flock(file, fcntl.LOCK_EX)
+            yield
 
 
 def _own_folder() -> Path | None:

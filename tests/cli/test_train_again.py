@@ -292,7 +292,8 @@ def test_killed_at_any_step_the_policy_is_whole(
     (folder / "notes" / "mine.txt").write_text("about it")
     found = read_target(folder)
     assert found is not None
-    manifest, adapter = found
+    manifest = found[0]
+    adapter = {name: torch.tensor(value) for name, value in found[1].items()}
     sizes = AdapterConfig(**manifest["adapter"])
     place = find_place(readable, "mine", None)
     assert place.in_place

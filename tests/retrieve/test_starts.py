@@ -1,13 +1,14 @@
 """The nearest blocks, exact: many at a time as one by one; starts by an index of embeddings."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s
-from linkwalk.navigate.cosine import unit_rows
+from linkwalk.navigate.cosine import HalfUnits, unit_rows
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve.starts import DEPTH, find_starts, fuse, nearest, nearest_many
 
@@ -28,6 +29,18 @@ def test_many_are_found_as_one_by_one(rows: int, half: bool) -> None:
         wanted = np.lexsort((np.arange(rows), -np.round(exact[:, query], 6)))[:9]
         assert found[query].tolist() == wanted.tolist()
         assert nearest(table, meanings[query], 9).tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("rows", [1, 7, 40_000])
+def test_a_mapped_table_is_looked_at_row_by_row_or_widened(rows: int, tmp_path: Path) -> None:
+    np.save(tmp_path / "t.npy", 3 * units(rows).astype(np.float16))
+    mapped = HalfUnits(np.load(tmp_path / "t.npy", mmap_mode="r"))
+    meanings = units(9, seed=4)
+    exact = unit_rows(np.asarray(mapped.table)).astype(np.float64) @ meanings.astype(np.float64).T
+    together = nearest_many(mapped, meanings, 5)
+    for query, meaning in enumerate(meanings):
+        wanted = np.lexsort((np.arange(rows), -np.round(exact[:, query], 6)))[:5].tolist()
+        assert together[query].tolist() == nearest(mapped, meaning, 5).tolist() == wanted
 
 
 def test_equally_close_blocks_go_by_number() -> None:

@@ -53,8 +53,18 @@ _BLAS = Lock()
 class Bert:
     """A network of BERT's architecture; its weights stay in the file until they are read."""
 
-    def __init__(self, weights: Weights, *, layers: int, heads: int, eps: float) -> None:
+    def __init__(
+        self,
+        weights: Weights,
+        *,
+        layers: int,
+        heads: int,
+        eps: float,
+        changes: Mapping[str, tuple[Float32s, Float32s]] | None = None,
+    ) -> None:
+        """``changes`` are of low rank, by the names of the linear layers."""
         self.weights, self.layers, self.heads, self.eps = weights, layers, heads, eps
+        self.changes = changes or {}
         words, positions, kinds = (weights[f"embeddings.{name}_embeddings.weight"] for name in _TABLES)
         self.words, self.width = words.shape
         self.longest, self.kinds = len(positions), len(kinds)
@@ -76,18 +86,16 @@ class Bert:
             return None
 
     def adapted(self, adapter: Weights) -> "Bert":
-        """The same network with changes of low rank; all that they leave alone is shared."""
+        """The same network with changes of low rank: they are added as it reads, so that all weights are shared."""
         names = {f"encoder.layer.{i}.{name}" for i in range(self.layers) for name in _LINEAR}
         if {name.rpartition(".")[0] for name in adapter} != names:
             raise ValueError("the adapter is of another model")
-        changed = dict(self.weights)
-        with one_blas_thread():
-            for name in sorted(names):
-                weight = self.weights[f"{name}.weight"]
-                change = product(adapter[f"{name}.up"], adapter[f"{name}.down"], weight.shape)
-                change += weight
-                changed[f"{name}.weight"] = change
-        return Bert(changed, layers=self.layers, heads=self.heads, eps=self.eps)
+        changes = {}
+        for name in names:
+            up, down = (np.asarray(adapter[f"{name}.{part}"], np.float32) for part in ("up", "down"))
+            check_change(up, down, self.weights[f"{name}.weight"].shape)
+            changes[name] = np.ascontiguousarray(up.T), np.ascontiguousarray(down.T)
+        return Bert(self.weights, layers=self.layers, heads=self.heads, eps=self.eps, changes=changes)
 
     @np.errstate(
         over="ignore", invalid="ignore", divide="ignore"
@@ -120,6 +128,9 @@ class Bert:
     def _linear(self, name: str, x: Float32s) -> Float32s:
         y: Float32s = x @ self.weights[f"{name}.weight"].T
         y += self.weights[f"{name}.bias"]
+        if change := self.changes.get(name):
+            up, down = change
+            y += x @ down @ up
         return y
 
     def _norm(self, name: str, x: Float32s) -> None:
@@ -189,10 +200,15 @@ def means(states: Float32s, counted: NDArray[np.float32], lengths: Sequence[int]
 def product(up: NDArray[Any], down: NDArray[Any], shape: tuple[int, ...]) -> Float32s:
     """An adapter's change to a layer's weights of that shape."""
     up, down = np.asarray(up, np.float32), np.asarray(down, np.float32)
-    if (*up.shape[:1], *down.shape[1:]) != shape or up.shape[1:] != down.shape[:1]:
-        raise ValueError("the adapter is of another width")
+    check_change(up, down, shape)
     found: Float32s = up @ down
     return found
+
+
+def check_change(up: Float32s, down: Float32s, shape: tuple[int, ...]) -> None:
+    """Refuse a change that does not fit a layer's weights of that shape."""
+    if (*up.shape[:1], *down.shape[1:]) != shape or up.shape[1:] != down.shape[:1]:
+        raise ValueError("the adapter is of another width")
 
 
 @contextmanager

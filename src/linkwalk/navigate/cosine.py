@@ -6,6 +6,7 @@ that does not stays where it is, mapped, in half precision, and a row is widened
 take either; their kernels are compiled for both.
 """
 
+import mmap
 from collections.abc import Callable
 from typing import Any
 
@@ -29,15 +30,19 @@ def unit_rows(vectors: NDArray[Any]) -> Float32s:
     units = np.empty(vectors.shape, np.float32)
     for at in range(0, len(vectors), _ROWS):  # in pieces, as the table is mapped and may be wider than memory
         rows = vectors[at : at + _ROWS].astype(np.float32)
-        lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows))
-        if not np.isfinite(lengths).all():
-            node = at + int(np.argmin(np.isfinite(lengths)))
-            raise SuspectError(
-                f"the embedding of node {node} is not a number: run `linkwalk embed WIKI` again"
-            )
+        lengths = _lengths(rows, at)
         lengths[lengths == 0] = 1
         np.divide(rows, lengths[:, None], out=units[at : at + _ROWS])
     return units
+
+
+def _lengths(rows: Float32s, first: int) -> Float32s:
+    """How long rows are, which are those of the nodes from ``first`` on; no length for what is not a number."""
+    lengths: Float32s = np.sqrt(np.einsum("nd,nd->n", rows, rows))
+    if not np.isfinite(lengths).all():
+        node = first + int(np.argmin(np.isfinite(lengths)))
+        raise SuspectError(f"the embedding of node {node} is not a number: run `linkwalk embed WIKI` again")
+    return lengths
 
 
 class HalfUnits:
@@ -57,15 +62,33 @@ class HalfUnits:
         rows = self.table[nodes]
         return unit_rows(rows) if rows.ndim == 2 else unit_rows(rows[None])[0]
 
+    def let_go(self) -> None:
+        """Who has looked at all rows does not keep them: the system has them at hand as long as it has room."""
+        mapped: Any = self.table
+        while isinstance(mapped, np.ndarray):
+            mapped = mapped.base
+        if isinstance(mapped, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            mapped.madvise(mmap.MADV_DONTNEED)
+
 
 Units = Float32s | HalfUnits
 """Embeddings [N, D] of unit length, in memory or mapped."""
 
 
-def units_of(table: NDArray[Any]) -> Units:
-    """Embeddings as agents take them: in memory, or mapped where that would be too much of it."""
-    mapped = table.dtype == np.float16 and 2 * table.nbytes > MAPPED
-    return HalfUnits(table) if mapped else unit_rows(table)
+def units_of(table: NDArray[Any], *, mapped: bool = False) -> Units:
+    """Embeddings as agents take them: in memory, or mapped where that would be too much of it, or where wanted.
+
+    What is copied, and what could be, is looked at once: all of it must be numbers.
+    """
+    large = 2 * table.nbytes > MAPPED
+    if table.dtype != np.float16 or not (mapped or large):
+        return unit_rows(table)
+    if not large:
+        for at in range(0, len(table), _ROWS):
+            _lengths(table[at : at + _ROWS].astype(np.float32), at)
+    units = HalfUnits(table)
+    units.let_go()
+    return units
 
 
 def in_kernel(vectors: Units) -> NDArray[Any]:

@@ -3,8 +3,8 @@
 Every linear layer W of the transformer becomes W + up down, with `up` zero before training, and the mean over the
 tokens is multiplied by I + `turn`, if wanted, with `turn` zero, too: untrained it is exactly the encoder it adapts. Its
 vectors live in the space of the nodes' embeddings, so any policy over these takes them in place of phi(s_g). On disk
-the adapter is a megabyte or two of half-precision numbers beside a policy; opened, it is merged into the encoder's
-weights and costs nothing more.
+the adapter is a megabyte or two of half-precision numbers beside a policy; opened, it is added as the encoder reads,
+whose weights all share, or merged into a copy of them on a GPU.
 
 Shapes: B texts, L tokens padded, D the embeddings' width, R the rank.
 """
@@ -42,7 +42,7 @@ class AdapterConfig:
 
 
 class TargetEncoder:
-    """phi_target for use: an encoder with the adapter merged into its weights."""
+    """phi_target for use: an encoder with the adapter on top."""
 
     def __init__(self, encoder: Reader, adapter: Weights) -> None:
         self.width = encoder.width

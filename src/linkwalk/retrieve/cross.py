@@ -59,7 +59,7 @@ def passage(title: str, sentence: str) -> str:
 
 
 class CrossEncoder:
-    """Ours, for use: adapter merged; a reranker, for one query or many at once."""
+    """Ours, for use: the adapter is on top of the encoder; a reranker, for one query or many at once."""
 
     def __init__(self, plain: Reader, weights: Weights, config: CrossConfig) -> None:
         """``plain`` gives the cosine and is adapted to read pairs."""

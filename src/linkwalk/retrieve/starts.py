@@ -7,10 +7,13 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.compiled import kernel
+from linkwalk.embed.bert import cores
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s
-from linkwalk.navigate.cosine import Units
+from linkwalk.navigate.cosine import HalfUnits, Units, cosine, in_kernel
 from linkwalk.navigate.journeys import Float32s
+from linkwalk.navigate.walker import in_pieces
 
 STARTS = ("bm25", "dense", "hybrid")
 DEPTH = 100
@@ -18,6 +21,7 @@ DEPTH = 100
 _RANK = 60  # what softens the lead of first places, as is usual for this fusion
 _ROWS = 1 << 14
 _QUERIES = 256
+_FEW = 4  # queries for which rows in half precision are widened as they are looked at
 _EXTRA = 16
 _DIGITS = 6
 _NOISE = 1e-5  # more than single precision errs by in a product of unit vectors
@@ -74,9 +78,14 @@ def _candidates(vectors: Units, meanings: Float32s, count: int) -> NDArray[np.in
     nodes = np.zeros((len(meanings), 0), np.int64)
     scores = np.zeros((len(meanings), 0), np.float32)
     # As few products as memory allows: on a busy machine each waits for all of its threads. Rows to be widened: few.
-    rows = _ROWS if vectors.dtype != np.float32 else max(_ROWS, _ROWS * _QUERIES // len(meanings))
+    few = isinstance(vectors, HalfUnits) and len(meanings) <= _FEW
+    wide = few or vectors.dtype == np.float32
+    rows = max(_ROWS, _ROWS * _QUERIES // len(meanings)) if wide else _ROWS
     for at in range(0, len(vectors), rows):
-        piece = meanings @ vectors[at : at + rows].astype(np.float32, copy=False).T
+        if few:
+            piece = _looked_at(in_kernel(vectors)[at : at + rows], meanings)
+        else:
+            piece = meanings @ vectors[at : at + rows].astype(np.float32, copy=False).T
         new = np.broadcast_to(np.arange(at, at + piece.shape[1]), piece.shape)
         if piece.shape[1] > count:
             top = np.argpartition(piece, -count, axis=1)[:, piece.shape[1] - count :]
@@ -84,7 +93,23 @@ def _candidates(vectors: Units, meanings: Float32s, count: int) -> NDArray[np.in
         nodes, scores = np.concatenate((nodes, new), 1), np.concatenate((scores, piece), 1)
         if nodes.shape[1] > 2 * count:
             nodes, scores = _top(nodes, scores, count)
+    if isinstance(vectors, HalfUnits):
+        vectors.let_go()
     return _top(nodes, scores, count)[0]
+
+
+def _looked_at(bits: NDArray[Any], meanings: Float32s) -> Float32s:
+    """The scores [Q, N] of rows in half precision, widened as they are read: for few queries quicker than a product."""
+    scores = np.empty((len(meanings), len(bits)), np.float32)
+    in_pieces(len(bits), cores(), lambda start, stop: _look(bits, meanings, start, stop, scores))
+    return scores
+
+
+@kernel
+def _look(bits: NDArray[Any], meanings: Float32s, start: int, stop: int, scores: Float32s) -> None:
+    for row in range(start, stop):
+        for query in range(meanings.shape[0]):
+            scores[query, row] = cosine(bits[row], meanings[query])
 
 
 def _top(nodes: NDArray[np.int64], scores: Float32s, count: int) -> tuple[NDArray[np.int64], Float32s]:

@@ -178,23 +178,29 @@ def open_table(wiki: Path, graph: "Graph", name: str, shelf: Shelf) -> "Embeddin
     return shelf.get(("table", name), lambda: Embeddings.open(wiki, name, graph))
 
 
-def open_units(wiki: Path, graph: "Graph", name: str, shelf: Shelf) -> "Units":
-    """The same, of unit length."""
+def open_units(wiki: Path, graph: "Graph", name: str, shelf: Shelf, *, mapped: bool = False) -> "Units":
+    """The same, of unit length; who reads little of them at a time has them mapped, which takes no memory."""
     from linkwalk.navigate import units_of
 
     table = open_table(wiki, graph, name, shelf)
-    return shelf.get(("vectors", name), lambda: units_of(table.vectors))
+    return shelf.get(("vectors", name, mapped), lambda: units_of(table.vectors, mapped=mapped))
 
 
 def open_vectors(
-    wiki: Path, graph: "Graph", agents: list[str], name: str | None, shelf: Shelf | None = None
+    wiki: Path,
+    graph: "Graph",
+    agents: list[str],
+    name: str | None,
+    shelf: Shelf | None = None,
+    *,
+    mapped: bool = False,
 ) -> "Units | None":
     """Embeddings of unit length; None if there are none, and neither an agent nor the user wants them."""
     from linkwalk.errors import ArtifactError, DamagedError, SuspectError
     from linkwalk.navigate import BASELINES
 
     try:
-        return open_units(wiki, graph, name or DEFAULT, shelf or Shelf())
+        return open_units(wiki, graph, name or DEFAULT, shelf or Shelf(), mapped=mapped)
     except ArtifactError as error:
         if name is not None:
             raise

@@ -255,7 +255,7 @@ class Wiki:
 
     def _open_agent(self, who: str | Agent, ways: Ways) -> tuple[Agent, Units | None]:
         names = [who] if isinstance(who, str) else []
-        vectors = open_vectors(self.folder, self.graph, names, self.embeddings, self._shelf)
+        vectors = open_vectors(self.folder, self.graph, names, self.embeddings, self._shelf, mapped=True)
         if not isinstance(who, str):
             return who, vectors
         agent = self._shelf.get(
@@ -346,7 +346,7 @@ class Wiki:
 
     def finder(self, asked: FindConfig) -> Opened:
         """A way of looking for evidence, opened."""
-        return open_finder(self.folder, self.graph, asked, self._shelf, device="cpu")
+        return open_finder(self.folder, self.graph, asked, self._shelf, device="cpu", mapped=True)
 
     def find(self, query: str, count: int = 5, **options: Any) -> Answer:
         """The sentences that answer a question or bear on a claim, each with the click path that led to it (sec. 4.3).

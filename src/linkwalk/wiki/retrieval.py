@@ -86,14 +86,23 @@ class _Parts(NamedTuple):
 
 
 def open_finder(
-    wiki: Path, graph: "Graph", asked: "FindConfig", shelf: Shelf | None = None, *, device: str = "auto"
+    wiki: Path,
+    graph: "Graph",
+    asked: "FindConfig",
+    shelf: Shelf | None = None,
+    *,
+    device: str = "auto",
+    mapped: bool = False,
 ) -> Opened:
-    """All that a way of retrieval needs, opened; nothing that it does not need, nor what is on the shelf already."""
+    """All that a way of retrieval needs, opened; nothing that it does not need, nor what is on the shelf already.
+
+    With the embeddings ``mapped`` it takes little memory, and is as quick for some queries at a time.
+    """
     need_search()
     from linkwalk.retrieve import Finder
 
     shelf = shelf or Shelf()
-    parts = _open_parts(wiki, graph, asked, {asked.navigation}, {asked.begin}, shelf, device)
+    parts = _open_parts(wiki, graph, asked, {asked.navigation}, {asked.begin}, shelf, device, mapped)
     finder = Finder(
         graph,
         parts.search,
@@ -145,6 +154,7 @@ def _open_parts(
     starts: set[str],
     shelf: Shelf,
     device: str,
+    mapped: bool = False,
 ) -> _Parts:
     from linkwalk.errors import ArtifactError, InputError
     from linkwalk.retrieve import Bm25
@@ -166,7 +176,7 @@ def _open_parts(
         if asked.start not in (None, "bm25") or asked.embeddings is not None:
             raise
         raise ArtifactError(f"{error}, or read search results alone, without navigation") from None
-    vectors = open_units(wiki, graph, name, shelf)
+    vectors = open_units(wiki, graph, name, shelf, mapped=mapped)
     encoder = open_encoder(wiki, agent if isinstance(agent, str) else None, table, shelf, device)
     walker: Any = None
     guide = None

@@ -252,10 +252,10 @@ def test_settings_that_cannot_be(run: Run, wiki: Path) -> None:
     for setting, message in (
         (
             "head.head=residual",
-            "walks=own is for the head that walks with a map, not for residual: choose head",
+            "walks=own is for a head that walks with a map, not for residual: choose head",
         ),
         ("edge_dropout=0.3", "edge_dropout=0.3 is for walks that are imitated; with walks=own choose"),
-        ("head.visited=false", "a compass never looks at that"),
+        ("head.visited=false", "what walks with a map never looks at that"),
         ("head.dropout=2", "head.dropout=2.0: choose a share below 1"),
         ("head.temperature=nan", "head.temperature=nan: choose 0 or more"),
         ("trust=1.5", "trust=1.5: choose 0 to 1"),

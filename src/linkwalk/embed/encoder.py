@@ -147,7 +147,7 @@ def open_encoder(
         raise InputError("random features cannot read text: take embeddings of an encoder")
     model = find_model(spec)
     options: dict[str, Any] = {"max_tokens": max_tokens, "tanh": tanh}
-    opened = _open_once(model.path, model.fingerprint) if on_cpu(device) else None
+    opened = _open_once(model.path, model.fingerprint, _settings(model.path)) if on_cpu(device) else None
     if opened is not None:
         return BertEncoder(model, *opened, **options, batch_tokens=batch_tokens or BATCH_TOKENS)
     choose_device(device)  # before anything that needs torch: without it, this says what to install
@@ -157,8 +157,14 @@ def open_encoder(
 
 
 @lru_cache(maxsize=8)
-def _open_once(path: Path, fingerprint: str) -> tuple[Bert, Tokens] | None:
-    """A model for whoever in this process reads with it; the fingerprint tells it from another in its place."""
+def _open_once(path: Path, fingerprint: str, settings: object) -> tuple[Bert, Tokens] | None:
+    """A model for whoever in this process reads with it; fingerprint and settings tell another in its place from it."""
     refuse_code(path)
     bert, tokens = Bert.open(path), Tokens.open(path)
     return (bert, tokens) if bert and tokens and tokens.words <= bert.words else None
+
+
+def _settings(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """The files of a model that say how it is read, and their state."""
+    stats = ((file.name, file.stat()) for file in sorted(path.glob("*.json")))
+    return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)

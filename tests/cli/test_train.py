@@ -129,6 +129,7 @@ def test_a_rate_that_is_too_high(run: Run, embedded: Path) -> None:
     assert not (embedded / "policies" / "ours").exists()
 
 
+@pytest.mark.slow
 def test_early_stopping(run: Run, embedded: Path) -> None:
     held_out = ("--set", "validation=0.4", "--set", "evaluate_every=5", "--set", "patience=1")
     ruinous = ("--set", "learning_rate=1", "--set", "updates=500")

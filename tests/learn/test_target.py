@@ -184,6 +184,7 @@ def test_training_repeats(graph: Graph, table: Embeddings, tmp_path: Path) -> No
     assert runs[0] == runs[1] != runs[2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes", [{"dropout": True}, {"walks": "shortcut", "uniform": 0.5}, {"trust": 0.5}]
 )

@@ -25,6 +25,7 @@ from linkwalk.retrieve.cross import CrossEncoder, read_cross
 from linkwalk.wiki import Wiki
 from tests.serve.conftest import process
 
+pytestmark = pytest.mark.slow
 QUERY = "Which ocean is next to the coral reef?"
 # Read by every Python process that finds it, workers of a server included.
 SITE = """

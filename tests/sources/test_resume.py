@@ -155,17 +155,23 @@ def test_finished_shards_are_not_made_again(script: Path, tmp_path: Path) -> Non
     assert shard.stat().st_mtime_ns == before
 
 
+@pytest.fixture(scope="module")
+def unfinished(script: Path, dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace whose build was killed in its last stage; copied before it goes on."""
+    workspace = tmp_path_factory.mktemp("unfinished") / "wiki"
+    partial = workspace / "graph.partial"
+    reached = lambda: len(list(partial.glob("edges-*.npz"))) >= 4  # noqa: E731
+    start_and_kill(reached, script, dump, "-o", workspace, "--workers", 1)
+    return workspace
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", ["shard", "links", "edges"])
 def test_a_shard_that_a_power_failure_cut_short_is_made_again(
-    script: Path, dump: Path, expected: dict[str, bytes], tmp_path: Path, stage: str
+    script: Path, dump: Path, unfinished: Path, expected: dict[str, bytes], tmp_path: Path, stage: str
 ) -> None:
-    workspace = tmp_path / "wiki"
-    partial = workspace / "graph.partial"
-    start_and_kill(
-        lambda: len(list(partial.glob("edges-*.npz"))) >= 4, script, dump, "-o", workspace, "--workers", 1
-    )
-    shard = partial / f"{stage}-000002.npz"
+    workspace = Path(shutil.copytree(unfinished, tmp_path / "wiki"))
+    shard = workspace / "graph.partial" / f"{stage}-000002.npz"
     shard.write_bytes(shard.read_bytes()[:1000] if stage == "links" else b"")
     check_resumed(script, dump, workspace, expected, workers=1)
 
@@ -363,16 +369,20 @@ def test_a_genuine_dump_in_many_pieces_and_killed(
     assert pages["kept"] > 500
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["plan.json", "read.json", "shard-000001.npz", "links-000002.npz"])
 @pytest.mark.parametrize("damage", ["flipped", "empty", "cut"])
 def test_what_is_damaged_in_an_unfinished_build_is_made_again(
-    script: Path, dump: Path, expected: dict[str, bytes], tmp_path: Path, name: str, damage: str
+    script: Path,
+    dump: Path,
+    unfinished: Path,
+    expected: dict[str, bytes],
+    tmp_path: Path,
+    name: str,
+    damage: str,
 ) -> None:
-    workspace = tmp_path / "wiki"
-    partial = workspace / "graph.partial"
-    reached = lambda: len(list(partial.glob("edges-*.npz"))) > 1  # noqa: E731
-    start_and_kill(reached, script, dump, "-o", workspace, "--workers", 1)
-    path = partial / name
+    workspace = Path(shutil.copytree(unfinished, tmp_path / "wiki"))
+    path = workspace / "graph.partial" / name
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 16
     path.write_bytes({"flipped": content, "empty": b"", "cut": content[: len(content) // 3]}[damage])

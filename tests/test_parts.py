@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from linkwalk.cli import main
 from linkwalk.errors import InputError
-from linkwalk.graph.store import LINK
+from linkwalk.graph.store import LINK, Graph
 from linkwalk.parts import import_part, is_part
 from linkwalk.retrieve import index
 from linkwalk.wiki import Wiki
@@ -152,3 +153,34 @@ def test_whoever_runs_the_program_may_name_one(wiki: Wiki, trap: Path) -> None:
     with pytest.raises(InputError, match=f"^{HOSTILE} is no reranker"):
         wiki.find("there it is", navigation="none", rerank=HOSTILE)
     assert trap.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("find", "WIKI", "Who?", "--rerank", "os:getcwd"), "os:getcwd is no reranker"),
+        (("find", "WIKI", "Who?", "--rerank", "pathlib:PurePath.with_name"), "is no reranker"),
+        (
+            ("walk", "WIKI", "--from", "0", "--to", "1", "--agent", "threading:Lock"),
+            "threading:Lock is no agent",
+        ),
+        (("walk", "WIKI", "--from", "0", "--to", "1", "--agent", "zipfile:BadZipFile"), "is no agent"),
+        (("embed", "WIKI", "--encoder", "zipfile:ZipFile"), "zipfile:ZipFile is no encoder"),
+        (("build", "WIKI", "-o", "OUT", "--format", "os:getcwd"), "os:getcwd is neither a class of sources"),
+        (("score", "zipfile:ZipFile", "WIKI", "FILE"), "zipfile:ZipFile is no data set"),
+    ],
+)
+def test_a_part_of_another_kind(
+    words: tuple[str, ...], says: str, indexed_world: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("{}")
+    places = {"WIKI": str(indexed_world), "OUT": str(tmp_path / "out"), "FILE": str(tmp_path / "file")}
+    if "walk" in words:
+        names = [Graph.open(indexed_world).name(node) for node in (0, 1)]
+        places |= {"0": names[0], "1": names[1]}
+    with pytest.raises(SystemExit) as ended:
+        main([places.get(word, word) for word in words])
+    assert ended.value.code == 2
+    err = capsys.readouterr().err
+    assert says in err
+    assert len(err.splitlines()) == 1

@@ -5,6 +5,7 @@ and from nobody else: never from a manifest, over HTTP or MCP (``tests/test_part
 """
 
 import importlib
+import inspect
 import sys
 from pathlib import Path
 from typing import Any
@@ -45,3 +46,26 @@ def import_part(name: str, what: str) -> Any:
             raise InputError(f"{module} has no {rest}, so there is no {what} {name!r}")
         found = getattr(found, word)
     return found
+
+
+def make_part(name: str, what: str, *arguments: Any) -> Any:
+    """The thing of that name; a class is made with the arguments, and one that takes others is something else."""
+    found = import_part(name, what)
+    if not isinstance(found, type):
+        return found
+    if not takes(found, *arguments):
+        raise InputError(
+            f"{name} is no {what}: a class of these is made with {len(arguments) or 'no'} arguments"
+        )
+    return found(*arguments)
+
+
+def takes(function: Any, *arguments: Any) -> bool:
+    """Whether something can be called with these arguments; so it is said of what does not say what it takes."""
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:  # some built-in ones have no signature
+        return True
+    return True

@@ -92,10 +92,10 @@ def walk(
     if json:
         print_json(plain(walked))
     else:
-        _print(walked, opened.graph, wiki, embeddings)
+        _print(walked, opened.graph, wiki, agent, embeddings)
 
 
-def _print(walk: "Walk", graph: "Graph", wiki: Path, embeddings: str | None) -> None:
+def _print(walk: "Walk", graph: "Graph", wiki: Path, agent: str, embeddings: str | None) -> None:
     steps, ways, start = walk.steps, walk.ways, walk.start.name
     what = f"«{walk.sentence}»" if walk.goal is None else walk.goal.name
     print(f"from {start}\nto   {what}, by {walk.agent}{ways.words()}\n")
@@ -118,7 +118,7 @@ def _print(walk: "Walk", graph: "Graph", wiki: Path, embeddings: str | None) -> 
         print(f"\nclosest of the pages seen in {count}: {best.place.name}, {at}")
         print("  " + textwrap.shorten(graph.texts[best.place.node], _EXCERPT, placeholder=" …"))
     command = (
-        f"linkwalk eval {wiki} --agent {walk.agent}{given(ways)}",
+        f"linkwalk eval {wiki} --agent {agent}{given(ways)}",
         "" if walk.sentence is None else "--task sentence",
         f"--embeddings {embeddings}" if embeddings else "",
     )

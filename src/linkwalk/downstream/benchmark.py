@@ -24,7 +24,7 @@ from linkwalk.downstream.passages import align_answers, align_paragraphs, align_
 from linkwalk.downstream.sentences import THRESHOLD, align_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.parts import import_part, is_part
+from linkwalk.parts import is_part, make_part
 
 DATA_SETS: dict[str, Callable[[], DataSet]] = {
     "fever": Fever,
@@ -84,8 +84,7 @@ def open_data(given: str | DataSet, *, wiki_pages: Path | None = None) -> DataSe
         if given in DATA_SETS:
             data = DATA_SETS[given]()
         elif is_part(given):
-            data = import_part(given, "data set")
-            data = data() if isinstance(data, type) else data
+            data = make_part(given, "data set")
         else:
             known = ", ".join(DATA_SETS)
             raise InputError(

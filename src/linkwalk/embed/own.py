@@ -12,7 +12,7 @@ from linkwalk.artifact import digest
 from linkwalk.embed.bert import Float32s
 from linkwalk.embed.encoder import Advance, Encoder, unheard
 from linkwalk.errors import ArtifactError, InputError
-from linkwalk.parts import import_part, is_part
+from linkwalk.parts import is_part, make_part
 
 OWN: dict[str, "OwnEncoder"] = {}
 """Those that this process knows, by name."""
@@ -53,7 +53,7 @@ def use_encoder(encoder: "str | Encoder") -> str:
     """
     if isinstance(encoder, str) and not is_part(encoder):
         return encoder
-    found = import_part(encoder, "encoder") if isinstance(encoder, str) else encoder
+    found = make_part(encoder, "encoder") if isinstance(encoder, str) else encoder
     if isinstance(found, type):
         found = found()
     name = encoder if isinstance(encoder, str) else _home(found)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from linkwalk.errors import InputError
-from linkwalk.parts import import_part, is_part
+from linkwalk.parts import import_part, is_part, takes
 from linkwalk.sources import packed
 from linkwalk.sources.jsonlines import JsonLines
 from linkwalk.sources.mediawiki import MediaWiki
@@ -40,7 +40,7 @@ def open_source(path: Path, format: str | None = None) -> Source:
     if not path.exists():
         raise InputError(f"no such file: {path}")
     make: Callable[[Path], Any] = import_part(format, "source")
-    if not callable(make):
+    if not callable(make) or not takes(make, path):
         raise InputError(f"{format} is neither a class of sources nor a function that makes one of a path")
     source: Source = make(path)
     if missing := [name for name in _MEMBERS if not hasattr(source, name)]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from linkwalk.demo import POLICY, policy_path
 from linkwalk.navigate.ways import Ways
-from linkwalk.parts import import_part, is_part
+from linkwalk.parts import import_part, is_part, make_part
 from linkwalk.wiki.shelf import Shelf
 
 if TYPE_CHECKING:
@@ -117,8 +117,7 @@ def open_agent(
 
 def own_part(name: str, graph: "Graph", vectors: "Units | None") -> Any:
     """What a name stands for where an agent is wanted; a class is made with the graph and its embeddings."""
-    found = import_part(name, "agent")
-    return found(graph, vectors) if isinstance(found, type) else found
+    return make_part(name, "agent", graph, vectors)
 
 
 def own_agent(name: str, graph: "Graph", vectors: "Units | None") -> "Agent":
@@ -197,18 +196,25 @@ def open_vectors(
 ) -> "Units | None":
     """Embeddings of unit length; None if there are none, and neither an agent nor the user wants them."""
     from linkwalk.errors import ArtifactError, DamagedError, SuspectError
-    from linkwalk.navigate import BASELINES
 
     try:
         return open_units(wiki, graph, name or DEFAULT, shelf or Shelf(), mapped=mapped)
     except ArtifactError as error:
         if name is not None:
             raise
-        if all(is_part(agent) or (agent in BASELINES and BASELINES[agent].blind) for agent in agents):
+        if all(_blind(agent) for agent in agents):
             return None
         if isinstance(error, DamagedError | SuspectError):
             raise
         raise ArtifactError(f"{error}, or name an agent that needs none, such as random") from None
+
+
+def _blind(agent: str) -> bool:
+    """Whether the agent of that name does without embeddings."""
+    from linkwalk.navigate import BASELINES
+
+    kind = BASELINES.get(agent) or (import_part(agent, "agent") if is_part(agent) else None)
+    return bool(getattr(kind, "blind", False))
 
 
 def open_encoder(

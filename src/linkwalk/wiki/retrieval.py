@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwalk.demo import reranker_path
 from linkwalk.navigate.ways import Ways
-from linkwalk.parts import import_part, is_part
+from linkwalk.parts import is_part, make_part, takes
 from linkwalk.wiki.agents import (
     DEFAULT,
     check_agents,
@@ -254,14 +254,13 @@ def _load_cross(folder: Path, device: str) -> "Reranker":
 
 def _own_reranker(name: str) -> "Reranker":
     """A reranker of one's own; a class is made with nothing."""
-    found = import_part(name, "reranker")
-    return _checked(found() if isinstance(found, type) else found, name)
+    return _checked(make_part(name, "reranker"), name)
 
 
 def _checked(rerank: "Reranker", name: str) -> "Reranker":
     from linkwalk.errors import InputError
 
-    if not callable(rerank):
+    if not callable(rerank) or not takes(rerank, "", [], []):
         raise InputError(f"{name} is no reranker: it is to be called with a query, titles and sentences")
     return rerank
 

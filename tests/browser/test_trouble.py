@@ -92,6 +92,38 @@ def test_a_walk_stands_still_where_a_page_is_missing(visit: Visit, watch: Watch,
     expect(page.locator(".card").get_by_role("heading")).to_have_text(named(second))
 
 
+def test_the_end_is_the_end_of_a_walk_still_under_way(visit: Visit, trip: Walk) -> None:
+    page = visit()
+    page.evaluate(
+        """() => {
+          const Real = EventSource, held = [];
+          window.go = () => held.splice(0).forEach((send) => send());
+          window.EventSource = class extends Real {
+            clicks = 0;
+            addEventListener(name, act) {
+              super.addEventListener(name, (event) => {
+                const send = () => act(event);
+                if (name === "end" || (name === "click" && this.clicks++)) held.push(send);
+                else send();
+              });
+            }
+          };
+        }"""
+    )
+    form(page, trip).click()
+    expect(page.locator(".bars li.taken")).to_be_visible()
+    page.keyboard.press("End")
+    rests_at(page, 1)
+    expect(page.locator(".card.reached")).to_have_count(0)
+    page.wait_for_function(
+        "() => performance.getEntriesByType('resource').some((one) => /walk.events/.test(one.name))"
+    )
+    page.evaluate("go()")
+    expect(page.locator(".card.reached")).to_be_visible()
+    expect(page.locator(".verdict b")).to_be_visible()
+    rests_at(page, len(trip["steps"]))
+
+
 def test_a_page_that_is_slow_is_waited_for(visit: Visit, trip: Walk) -> None:
     page = visit()
     held: list[Route] = []

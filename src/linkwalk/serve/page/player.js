@@ -39,6 +39,7 @@ export function player({ asked, say, onmove, oncancel }) {
     timer = 0,
     revealed = false,
     left = false,
+    toEnd = false, // at the end asked for, which may be still to come
     shownKey = "",
     arriving = null; // the page on its way here
   let speed = SPEEDS.includes(Number(kept.get("speed"))) ? Number(kept.get("speed")) : 1;
@@ -124,6 +125,7 @@ export function player({ asked, say, onmove, oncancel }) {
       decided = false;
     }
     playing = true;
+    toEnd = false;
     draw().then(onward);
   }
   function pause() {
@@ -136,6 +138,7 @@ export function player({ asked, say, onmove, oncancel }) {
     clearTimeout(timer);
     playing = false;
     trail = on === "optimum" && walk.optimum ? "optimum" : "agent";
+    toEnd = to === Infinity && !walk.over;
     at = Math.min(Math.max(0, to), steps().length);
     decided = true;
     draw();
@@ -481,7 +484,10 @@ export function player({ asked, say, onmove, oncancel }) {
       },
       click(click) {
         walk.steps.push(click);
-        if (at === walk.steps.length - 1 && trail === "agent") {
+        if (toEnd) {
+          at = walk.steps.length;
+          draw();
+        } else if (at === walk.steps.length - 1 && trail === "agent") {
           drawWeighed(click);
           draw().then(onward);
         }
@@ -490,6 +496,8 @@ export function player({ asked, say, onmove, oncancel }) {
       end(end) {
         Object.assign(walk, { over: true, end, optimum: end.optimum ?? null });
         draw().then(onward);
+        if (toEnd) rest();
+        toEnd = false;
       },
     },
     /** Show a whole walk at a step, at rest. */

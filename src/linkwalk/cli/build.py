@@ -28,6 +28,12 @@ def build(
             "[default: told by the files]",
         ),
     ] = None,
+    language: Annotated[
+        str,
+        typer.Option(
+            metavar="CODE", help="The text's language, such as `de`. [default: what the source says]"
+        ),
+    ] = "",
     block_words: Annotated[
         int, typer.Option(min=10, max=1000, metavar="N", help="Words in a block, about.")
     ] = 100,
@@ -79,13 +85,15 @@ def build(
     from linkwalk.sources.build import build as run
     from linkwalk.sources.formats import open_source
     from linkwalk.sources.shard import ExtractConfig
+    from linkwalk.sources.source import ReadConfig
 
     if prose_only and keep_tables:
         raise InputError("--prose-only drops what --keep-tables keeps: give one of them")
     if anchors is not None and no_entity_links:
         raise InputError("--anchors serves entity links, which --no-entity-links turns off: give one of them")
+    reading = ReadConfig(language=language, tables=keep_tables or None)
     result = run(
-        [open_source(dump_path(str(dump)) or dump, format) for dump in dumps],
+        [open_source(dump_path(str(dump)) or dump, format, reading) for dump in dumps],
         output,
         BuildConfig(
             extract=ExtractConfig(

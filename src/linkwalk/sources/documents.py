@@ -35,6 +35,10 @@ class Document:
     """What links call it where that is not its title. Documents with addresses may share a title."""
     redirect: str | None = None
     """The title or address, perhaps with ``#section``, that this is only another name for."""
+    parent: str = ""
+    """The title or address of the document above it, in a folder or a table of contents: links lead up and down."""
+    contents: bool = False
+    """Its links are a table of contents: they lead down, and are none that an author set in running text."""
     timestamp: str = ""
     counts: dict[str, int] = field(default_factory=dict)
     """Links that are not in ``links``, say to pictures or other sites, by the reason why: for the ledger."""

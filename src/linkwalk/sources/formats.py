@@ -9,13 +9,13 @@ from linkwalk.parts import import_part, is_part, takes
 from linkwalk.sources import packed
 from linkwalk.sources.jsonlines import JsonLines
 from linkwalk.sources.mediawiki import MediaWiki
-from linkwalk.sources.source import Source
+from linkwalk.sources.source import ReadConfig, Source
 
 
 class Format(Protocol):
     """A class of sources that are known by what they begin with."""
 
-    def __call__(self, path: Path) -> Source:
+    def __call__(self, path: Path, config: ReadConfig = ...) -> Source:
         """The source at a path."""
         ...
 
@@ -29,12 +29,12 @@ FORMATS: dict[str, Format] = {"mediawiki": MediaWiki, "jsonlines": JsonLines}
 _MEMBERS = ("path", "files", "version", "site", "pieces", "documents")
 
 
-def open_source(path: Path, format: str | None = None) -> Source:
+def open_source(path: Path, format: str | None = None, config: ReadConfig = ReadConfig()) -> Source:  # noqa: B008 (frozen)
     """The source at a path, of the format named: one of ``FORMATS``, or ``package.module:Name``."""
     if format is None:
-        return _recognise(path)(path)
+        return _recognise(path)(path, config)
     if format in FORMATS:
-        return FORMATS[format](path)
+        return FORMATS[format](path, config)
     if not is_part(format):
         raise InputError(f"no format {format!r}: there are {', '.join(FORMATS)}, and package.module:Name")
     if not path.exists():

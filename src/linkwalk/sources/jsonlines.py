@@ -12,6 +12,7 @@ from linkwalk.sources import packed
 from linkwalk.sources.documents import Document, date_in
 from linkwalk.sources.packed import Blocks, Chunk, Unpacker
 from linkwalk.sources.site import Site
+from linkwalk.sources.source import ReadConfig
 
 _LINE = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*\{[ \t]*\"", re.MULTILINE)
 _SPACE = " \t\r\n"
@@ -21,12 +22,11 @@ _BROKEN_LINE = "broken JSON line"
 class JsonLines:
     """One file of pages, an object a line; other keys than ``title``, ``text`` and ``timestamp`` are ignored."""
 
-    version = ""
-
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
         self.path, self.files = path, [path]
         self.packing, self.size = packed.packing_of(path), path.stat().st_size
-        self.site = Site(name=path.name.split(".")[0])
+        self.site = config.stated(Site(name=path.name.split(".")[0]))
+        self.version = config.language and f"language {config.language}"
         if not any(self.recognises(path, head) for head in packed.heads(path, self.packing)):
             raise InputError(f"{path} has no JSON lines of `title` and `text`")
 

@@ -21,6 +21,7 @@ from linkwalk.sources.export import BEFORE_FILE, BEGIN, BEHIND_FILE, END, TAG, b
 from linkwalk.sources.packed import Blocks, Chunk, Unpacker
 from linkwalk.sources.pages import parse_pages
 from linkwalk.sources.site import Site
+from linkwalk.sources.source import ReadConfig
 
 RANGE_BYTES = 512 << 10
 _HEADER_END = re.compile(rb"</siteinfo>|</?page>")
@@ -37,12 +38,11 @@ class StreamRange(NamedTuple):
 class MediaWiki:
     """One export, packed or not."""
 
-    version = ""
-
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
         self.path, self.files = path, [path]
         self.packing, self.size = packed.packing_of(path), path.stat().st_size
-        self.site = _read_site(path, _read_header(path, self.packing))
+        self.site = config.stated(_read_site(path, _read_header(path, self.packing)))
+        self.version = config.language and f"language {config.language}"
 
     @staticmethod
     def recognises(path: Path, head: bytes | None) -> bool | None:

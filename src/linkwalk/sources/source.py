@@ -6,12 +6,31 @@ path and sent to worker processes with every piece, so it holds paths and option
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document, Wikitext
 from linkwalk.sources.site import Site
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadConfig:
+    """How a source is read; what a format knows nothing of, it leaves alone."""
+
+    language: str = ""
+    """The text's language where the source does not say, or says it wrong: a code such as ``de``."""
+    tables: bool | None = None
+    """Keep tables, each row a line; None is what the format does by itself."""
+    code: bool = False
+    """Keep blocks of code."""
+    main: str = "rule"
+    """What tells a page's own text from what stands around it: the format's ``rule``, or ``trafilatura``."""
+
+    def stated(self, site: Site) -> Site:
+        """What a source says about itself, in the language that was stated for it."""
+        return replace(site, language=self.language) if self.language else site
 
 
 class Source(Protocol):

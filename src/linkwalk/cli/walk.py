@@ -106,8 +106,9 @@ def _print(walk: "Walk", graph: "Graph", wiki: Path, agent: str, embeddings: str
     if walk.optimum is not None:
         if walk.success:
             ended = f"found in {count}"
-        elif len(steps) < walk.budget:
-            ended = f"not found: no way leads on after {count}"
+        elif walk.trapped:
+            ended = f"not found: after {count} all that can be reached has been seen"
+            ended += "" if ways.back else " (--back gives the agent a back button)"
         else:
             ended = f"not found within {count}"
         print(f"\n{ended}; the shortest path has {walk.distance}:")
@@ -115,7 +116,8 @@ def _print(walk: "Walk", graph: "Graph", wiki: Path, agent: str, embeddings: str
     elif walk.closest is not None:
         best = walk.closest
         at = f"at step {best.step}, cosine {best.score:.2f}"
-        print(f"\nclosest of the pages seen in {count}: {best.place.name}, {at}")
+        all_seen = ", all that can be reached" if walk.trapped else ""
+        print(f"\nclosest of the pages seen in {count}{all_seen}: {best.place.name}, {at}")
         print("  " + textwrap.shorten(graph.texts[best.place.node], _EXCERPT, placeholder=" …"))
     command = (
         f"linkwalk eval {wiki} --agent {agent}{given(ways)}",

@@ -281,9 +281,9 @@ def _verdict(walked: Walked) -> str:
     if walk.goal is None:
         return f"Walked {count} from {walk.start.name}; closest to the sentence is {walked.end.name}."
     found = "Found" if walk.success else "Did not find"
-    return (
-        f"{found} {walk.goal.name} from {walk.start.name} in {count}; the shortest path has {walk.distance}."
-    )
+    seen = ", after which all that can be reached has been seen" if walk.trapped else ""
+    from_to = f"{found} {walk.goal.name} from {walk.start.name} in {count}{seen}"
+    return f"{from_to}; the shortest path has {walk.distance}."
 
 
 def _where(place: Place) -> str:

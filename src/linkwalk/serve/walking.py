@@ -124,7 +124,10 @@ def add_walking(router: APIRouter, api: Api) -> None:
 
 def _told(walk: Walk) -> Iterator[tuple[str, Any]]:
     """A walk as events: what is known at the start, every click, and all but these at the end."""
-    yield "start", replace(walk, steps=(), success=None, distance=None, optimum=None, closest=None)
+    yield (
+        "start",
+        replace(walk, steps=(), success=None, distance=None, optimum=None, closest=None, trapped=False),
+    )
     for click in walk.steps:
         yield "click", click
     yield "end", replace(walk, steps=())

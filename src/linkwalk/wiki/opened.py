@@ -16,6 +16,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.navigate import BASELINES, Agent, Episodes, Explains, Ways, unit_rows
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
+from linkwalk.navigate.traps import trapped_at
 from linkwalk.policy.checkpoint import read_policy
 from linkwalk.retrieve import Bm25, FindConfig, Reranker
 from linkwalk.wiki.agents import (
@@ -275,7 +276,9 @@ class Wiki:
         seed: int,
     ) -> Walk:
         walker, _ = self._open_agent(who, ways)
-        clicks, measure, path = self._clicks(walker, Episodes.of([start], [goal]), budget, seed)
+        clicks, measure, path, trapped = self._clicks(
+            walker, Episodes.of([start], [goal]), budget, ways, seed
+        )
         here, there = Place.many(self.graph, [start, goal])
         return Walk(
             agent=walker.name,
@@ -289,6 +292,7 @@ class Wiki:
             seed=seed,
             ways=ways,
             measure=measure,
+            trapped=trapped,
         )
 
     def _walk_towards(
@@ -298,7 +302,7 @@ class Wiki:
         walker, vectors = self._open_agent(who, ways)
         assert vectors is not None, "a sentence cannot be read without"
         episodes = Episodes.of([start], [_UNKNOWN])._replace(queries=query[None])
-        clicks, measure, path = self._clicks(walker, episodes, budget, seed)
+        clicks, measure, path, trapped = self._clicks(walker, episodes, budget, ways, seed)
         cosines = vectors[path] @ query
         at = int(cosines.argmax())
         return Walk(
@@ -311,20 +315,29 @@ class Wiki:
             seed=seed,
             ways=ways,
             measure=measure,
+            trapped=trapped,
         )
 
     def _clicks(
-        self, walker: Agent, episodes: Episodes, budget: int, seed: int
-    ) -> tuple[tuple[Click, ...], str | None, list[int]]:
-        """The clicks of one episode, what their scores are, and the pages stood on."""
+        self, walker: Agent, episodes: Episodes, budget: int, ways: Ways, seed: int
+    ) -> tuple[tuple[Click, ...], str | None, list[int], bool]:
+        """The clicks of one episode up to where it is trapped, what their scores are, the pages stood on; the trap."""
         journeys = walker.run(episodes, budget=budget, seed=seed)
+        back = ways.back or getattr(walker, "goes_back", False)
+        end = (
+            None
+            if journeys.success[0]
+            else trapped_at(self.graph.forward, journeys.path(0).tolist(), back=back)
+        )
+        if end is not None:
+            journeys.steps[0] = end
         path = journeys.path(0).tolist()
         links = journeys.choices[0, : len(path) - 1].tolist()
         if not isinstance(walker, Explains):
-            return clicks_along(self.graph, path, links), None, path
+            return clicks_along(self.graph, path, links), None, path, end is not None
         weights = walker.explain(episodes, journeys, seed=seed)
         choices = weighed(self.graph, path, links, weights)
-        return clicks_along(self.graph, path, links, choices), weights.measure, path
+        return clicks_along(self.graph, path, links, choices), weights.measure, path, end is not None
 
     def _read(self, who: str | Agent, sentence: str) -> Float32s:
         """What the agent is shown of the words to look for: a vector of unit length."""

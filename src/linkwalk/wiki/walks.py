@@ -105,3 +105,5 @@ class Walk:
     measure: str | None = None
     """What the clicks' scores are: ``cosine``; ``worth``, for a compass and walkers with a map; ``log-probability``,
     for other policies; ``chance``, where nothing is weighed; None for an agent that does not say."""
+    trapped: bool = False
+    """It ended before its steps were used up: all that could still be reached had been seen."""

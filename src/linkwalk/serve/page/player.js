@@ -373,7 +373,7 @@ export function player({ asked, say, onmove, oncancel }) {
   /** The end: what came of it, and beside it the shortest path. */
   function reveal() {
     revealed = true;
-    const { success, distance, budget } = walk.end,
+    const { success, distance, trapped, ways } = walk.end,
       made = count(walk.steps.length, "click");
     if (success === null || success === undefined) {
       headline.replaceChildren(
@@ -396,8 +396,9 @@ export function player({ asked, say, onmove, oncancel }) {
         h(
           "b",
           null,
-          walk.steps.length < budget ? `A dead end after ${made}.` : `Not found within ${made}.`,
+          trapped ? `All that can be reached was seen after ${made}.` : `Not found within ${made}.`,
         ),
+        trapped && !ways.back ? " With “May go back” (Options) it would go on." : "",
         ` The shortest path has ${distance}.`,
       );
     }

@@ -8,9 +8,10 @@ import numpy as np
 
 from linkwalk.artifact import write_json
 from linkwalk.graph.csr import Csr
-from linkwalk.graph.store import ENTITY, LINK, NEXT, PREV, Graph
+from linkwalk.graph.store import BACKLINK, CONTENTS, ENTITY, LINK, NEXT, PREV, Graph
 from linkwalk.graph.writer import GraphWriter
 
+_OF_TEXT = [LINK, LINK, ENTITY, ENTITY, CONTENTS, BACKLINK]
 WORDS = [
     "river",
     "école",
@@ -97,7 +98,7 @@ def random_pages(
     def page(title: str) -> Page:
         text = " ".join(rng.choice(WORDS, int(rng.integers(1, 12))))
         to = [titles[int(articles * rng.random() ** 2)] for _ in range(rng.poisson(links))]
-        targets = [(t, int(rng.integers(sizes[t])), int(rng.choice([LINK, ENTITY]))) for t in to]
+        targets = [(t, int(rng.integers(sizes[t])), int(rng.choice(_OF_TEXT))) for t in to]
         return Page(text, targets, str(rng.choice(["", "History", "See, too", f"Of {title}"])))
 
     return {title: [page(title) for _ in range(size)] for title, size in sizes.items()}

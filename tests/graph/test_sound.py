@@ -18,7 +18,7 @@ FILES = [f"{name}.npy" for name in ARRAYS] + [
 WRONG = {
     "out_targets": 900,
     "in_sources": -1,
-    "out_kinds": 4,
+    "out_kinds": 6,
     "out_indptr": 10**12,
     "in_indptr": -5,
     "sentence_indptr": 10**9,

@@ -53,6 +53,15 @@ def build(
         bool,
         typer.Option("--no-entity-links", help="Only the links that authors set: no links for mentions."),
     ] = False,
+    no_contents: Annotated[
+        bool,
+        typer.Option(
+            "--no-contents", help="No links up and down between the pages of a folder or a table of contents."
+        ),
+    ] = False,
+    backlinks: Annotated[
+        bool, typer.Option("--backlinks", help="For every link one back, from the page that it leads to.")
+    ] = False,
     anchors: Annotated[
         Path | None,
         typer.Option(metavar="WIKI", help="Learn which words link where from this workspace as well."),
@@ -104,6 +113,8 @@ def build(
                 keep_list_pages=keep_list_pages,
             ),
             entity_links=not no_entity_links,
+            contents=not no_contents,
+            backlinks=backlinks,
         ),
         anchors=anchors,
         workers=workers or os.cpu_count() or 1,
@@ -127,6 +138,8 @@ def _print_summary(manifest: dict[str, Any], ledger: dict[str, Any]) -> None:
     unresolved = sorted(links["unresolved"].items(), key=lambda item: -item[1])
     reasons = ", ".join(f"{n:,} {reason}" for reason, n in unresolved if reason != "total")
     chain = kinds["prev"] + kinds["next"]
+    names = {"contents": "contents", "backlink": "backlinks"}
+    beside = "".join(f"{kinds[kind]:,} {name}, " for kind, name in names.items() if kinds.get(kind))
     degree = counts["edges"] / max(1, counts["nodes"])
     print_table(
         [
@@ -138,7 +151,7 @@ def _print_summary(manifest: dict[str, Any], ledger: dict[str, Any]) -> None:
             ("blocks", f"{counts['nodes']:,}"),
             (
                 "edges",
-                f"{counts['edges']:,}: {kinds['link']:,} links, {kinds['entity']:,} entity links, "
+                f"{counts['edges']:,}: {kinds['link']:,} links, {kinds['entity']:,} entity links, {beside}"
                 f"{chain:,} previous/next; {degree:.1f} a block",
             ),
             (

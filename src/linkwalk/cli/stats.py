@@ -83,7 +83,7 @@ def _show(found: "Statistics") -> None:
     print()
     print_table(
         [
-            ("edges by kind", ", ".join(f"{kind} {count:,}" for kind, count in found.edges_by_kind.items())),
+            ("edges by kind", _kinds(found)),
             ("links per block", f"{found.links_per_node:.2f}, besides previous and next"),
             *(
                 (name, f"mean {d.mean:.1f}, median {d.median:g}, max {d.max:,}")
@@ -108,6 +108,13 @@ def _show(found: "Statistics") -> None:
             ("text", f"{found.text_bytes / 1e6:,.1f} MB, {found.words:,} words"),
         ]
     )
+
+
+def _kinds(found: "Statistics") -> str:
+    """How many edges of each kind there are; of contents and backlinks only where there are any."""
+    from linkwalk.graph.store import TYPES
+
+    return ", ".join(f"{kind} {n:,}" for kind, n in found.edges_by_kind.items() if n or kind in TYPES)
 
 
 def _lengths(found: "Statistics") -> str:

@@ -24,6 +24,7 @@ _EXCERPT = 300
 _AROUND = 110
 _OTHERS = 3
 _WAYS = {"prev": "the block before", "next": "the block after", "back": "back", "entity": "mention"}
+_WAYS |= {"contents": "contents", "backlink": "a page that links here"}
 
 
 def walk(

@@ -54,11 +54,13 @@ def check_lengths(graph: "Graph") -> None:
 
 def check_columns(graph: "Graph") -> None:
     """Every number stays inside what it points into, every row of offsets ascends: one pass over the columns."""
+    from linkwalk.graph.store import KINDS
+
     nodes, articles, sections = graph.nodes, graph.articles, len(graph.sections)
     looks: list[Callable[[], None]] = [
         lambda: _below(graph, "out_targets", nodes),
         lambda: _below(graph, "in_sources", nodes),
-        lambda: _below(graph, "out_kinds", 4),
+        lambda: _below(graph, "out_kinds", len(KINDS)),
         lambda: _ascending(graph, "out_indptr", graph.out_indptr, graph.edges),
         lambda: _ascending(graph, "in_indptr", graph.in_indptr, graph.edges),
         lambda: _ascending(graph, "sentence_indptr", graph.sentence_indptr, len(graph.sentence_ends)),

@@ -21,8 +21,10 @@ from linkwalk.graph.columns import Strings, map_array
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.sound import check_columns, check_lengths, check_texts
 
-PREV, NEXT, LINK, ENTITY = range(4)
-KINDS = ("prev", "next", "link", "entity")
+PREV, NEXT, LINK, ENTITY, CONTENTS, BACKLINK = range(6)
+KINDS = ("prev", "next", "link", "entity", "contents", "backlink")
+TYPES = KINDS[: ENTITY + 1]
+"""The kinds that policies tell apart: to them the others are links, which lead to pages of their own."""
 MAX_BLOCK_BYTES = (1 << 16) - 1
 
 #: Columns of the store: name -> (dtype, width). N + 1 entries for the ``indptr``s, N, E or A for the rest.
@@ -48,6 +50,11 @@ FIELDS = {"fingerprint": str, "snapshot": dict, "counts": dict}
 """What its manifest must have."""
 
 
+def types_of(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """What edges of some kinds are to a policy, one of ``TYPES``."""
+    return np.where((kinds == CONTENTS) | (kinds == BACKLINK), np.uint8(LINK), kinds)
+
+
 def name_key(name: str) -> int:
     """64-bit key of an article's name; the chance that two of 17M names share one is about 1 in 100,000."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")
@@ -60,7 +67,7 @@ class Edge:
     target: int
     kind: str
     start: int
-    """Characters into the block's text where the anchor begins (0 for prev and next)."""
+    """Characters into the block's text where the anchor begins (0 for what does not stand in it)."""
     end: int
     anchor: str
 
@@ -218,7 +225,7 @@ class Graph:
         return Block(node, self.title(node), int(self.node_block[node]), section, raw.decode(), sentences)
 
     def links(self, node: int) -> list[Edge]:
-        """Every way out of a block, in the order of its row: previous, next, then as they stand in the text."""
+        """Every way out of a block, in the order of its row: previous, next, as they stand in the text, the others."""
         a, b = int(self.out_indptr[node]), int(self.out_indptr[node + 1])
         raw = self.texts.bytes(node)
         edges = []

@@ -20,6 +20,21 @@ MAX_NODES = (1 << 31) - 1
 _DERIVED = {"in_indptr", "in_sources", "name_keys", "name_articles"}
 
 
+def write_transpose(forward: Csr, to_indptr: Path, to_sources: Path) -> None:
+    """Write a graph turned round, through the memory map."""
+    indptr, edges = transpose_indptr(forward), len(forward.indices)
+    np.save(to_indptr, indptr)
+    if edges == 0:
+        np.save(to_sources, np.zeros(0, np.int32))
+        return
+    sources = np.lib.format.open_memmap(to_sources, mode="w+", dtype=np.int32, shape=(edges,))
+    if hasattr(os, "posix_fallocate"):  # a full disk is an error here, not a crash when the map is written to
+        with to_sources.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, to_sources.stat().st_size)
+    transpose_into(forward, indptr, sources)
+    sources.flush()
+
+
 class GraphWriter:
     """A graph being written into ``folder``; ``finish`` writes the manifest last, so an unfinished one has none."""
 
@@ -119,7 +134,8 @@ class GraphWriter:
     def finish(self, manifest: dict[str, Any]) -> dict[str, Any]:
         """Close the columns, derive the transpose and the name index, write the manifest; return it."""
         self._columns.__exit__(None, None, None)
-        self._write_transpose()
+        forward = Csr(map_array(self.folder / "out_indptr.npy"), map_array(self.folder / "out_targets.npy"))
+        write_transpose(forward, self.folder / "in_indptr.npy", self.folder / "in_sources.npy")
         self._write_names()
         whole = {
             "artifact": "graph",
@@ -129,23 +145,6 @@ class GraphWriter:
         }
         whole["fingerprint"] = digest(whole)
         return seal(self.folder, whole)
-
-    def _write_transpose(self) -> None:
-        forward = Csr(map_array(self.folder / "out_indptr.npy"), map_array(self.folder / "out_targets.npy"))
-        indptr = transpose_indptr(forward)
-        np.save(self.folder / "in_indptr.npy", indptr)
-        path = self.folder / "in_sources.npy"
-        if self.edges == 0:
-            np.save(path, np.zeros(0, np.int32))
-            return
-        sources = np.lib.format.open_memmap(path, mode="w+", dtype=np.int32, shape=(self.edges,))
-        if hasattr(
-            os, "posix_fallocate"
-        ):  # a full disk is an error here, not a crash when the map is written to
-            with path.open("r+b") as file:
-                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-        transpose_into(forward, indptr, sources)
-        sources.flush()
 
     def _write_names(self) -> None:
         """Sort the names by key. Titles come before redirects, so a title wins over a redirect of the same name."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from linkwalk.compiled import OUTSIDE, guarded, row_of, within
 from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
-from linkwalk.graph.store import KINDS
+from linkwalk.graph.store import KINDS, types_of
 from linkwalk.walks import Walks
 
 Bools = NDArray[np.bool_]
@@ -29,7 +29,7 @@ class Decisions(NamedTuple):
     target: Int32s
     """n_i [A], where an action leads."""
     kind: NDArray[np.uint8]
-    """Kind of the link [A]: prev, next, link, entity."""
+    """Type of the link [A]: prev, next, link, entity (``graph.store.TYPES``)."""
     visited: Bools
     """Whether the walk has been at the target [A] (app. B.2)."""
     taken: Int64s
@@ -68,12 +68,12 @@ def from_walks(walks: Walks, forward: Csr, kinds: NDArray[np.uint8]) -> Decision
 def actions_at(
     graph: Csr, kinds: NDArray[np.uint8], nodes: NDArray[np.integer]
 ) -> tuple[Int64s, Int32s, NDArray[np.uint8]]:
-    """The links of some nodes: their bounds, targets and kinds, which policies look up, so that they must be there."""
+    """The links of some nodes: their bounds, targets and types, which policies look up, so that they must be there."""
     indptr, target = gather_rows(graph.indptr, graph.indices, nodes)
     _, kind = gather_rows(graph.indptr, kinds, nodes)
     if len(target) and (target.min() < 0 or target.max() >= graph.nodes or kind.max() >= len(KINDS)):
         raise IndexError(OUTSIDE)
-    return indptr, target, kind
+    return indptr, target, types_of(kind)
 
 
 def visited_targets(paths: Int32s, row: Int64s, step: Int64s, indptr: Int64s, target: Int32s) -> Bools:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from linkwalk.errors import InputError
-from linkwalk.graph.store import KINDS
+from linkwalk.graph.store import TYPES
 from linkwalk.policy.own import OWN
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class FeedForward(nn.Module):
 
     def __init__(self, config: HeadConfig) -> None:
         super().__init__()
-        self.layer = nn.Linear(2 * config.width, config.width + len(KINDS) + 1)
+        self.layer = nn.Linear(2 * config.width, config.width + len(TYPES) + 1)
 
     def forward(self, current: Tensor, goal: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
         """Logits [A]; current and goal [S, D], action [A, D], traits [A, K + 1]: the link's type, the visited bit."""
@@ -115,7 +115,7 @@ class Mlp(nn.Module):
 
     def __init__(self, config: HeadConfig) -> None:
         super().__init__()
-        self.inner = nn.Linear(3 * config.width + len(KINDS) + 1, config.hidden)
+        self.inner = nn.Linear(3 * config.width + len(TYPES) + 1, config.hidden)
         self.outer = nn.Linear(config.hidden, 1)
 
     def forward(self, current: Tensor, goal: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
@@ -140,7 +140,7 @@ class Residual(nn.Module):
     def __init__(self, config: HeadConfig) -> None:
         super().__init__()
         self.temperature = nn.Parameter(torch.tensor(config.temperature))
-        self.inner = nn.Linear(3 * config.width + len(KINDS) + 2, config.hidden)
+        self.inner = nn.Linear(3 * config.width + len(TYPES) + 2, config.hidden)
         self.outer = nn.Linear(config.hidden, 1)
         nn.init.zeros_(self.outer.weight)
         nn.init.zeros_(self.outer.bias)
@@ -189,7 +189,7 @@ class Compass(Pointing):
         self.temperature = config.temperature
         # The temperature's logarithm, as far as it has moved, and how much likelier each kind of link is, so that the
         # direction need not explain it (the walker leaves the kinds out). Few numbers, at a matrix's learning rate.
-        self.scales = nn.Parameter(torch.zeros(1 + len(KINDS)))
+        self.scales = nn.Parameter(torch.zeros(1 + len(TYPES)))
         self.turn = nn.Linear(config.width, config.width)
         nn.init.zeros_(self.turn.weight)
         nn.init.zeros_(self.turn.bias)
@@ -206,7 +206,7 @@ class Compass(Pointing):
         direction = self.direction(goal).index_select(0, owner)
         cosine = (nn.functional.normalize(action, dim=-1) * direction).sum(-1)
         scales = _QUICK * self.scales
-        return self.temperature * scales[0].exp() * cosine + traits[:, : len(KINDS)] @ scales[1:]
+        return self.temperature * scales[0].exp() * cosine + traits[:, : len(TYPES)] @ scales[1:]
 
 
 HEADS: dict[str, type[nn.Module]] = {
@@ -247,7 +247,7 @@ class Table:
         goal = own if goal is None else goal
         kind = torch.as_tensor(decisions.kind, device=device, dtype=torch.long)
         visited = torch.as_tensor(decisions.visited, device=device, dtype=dtype)
-        traits = torch.cat((nn.functional.one_hot(kind, len(KINDS)).to(dtype), visited[:, None]), -1)
+        traits = torch.cat((nn.functional.one_hot(kind, len(TYPES)).to(dtype), visited[:, None]), -1)
         logits: Tensor = head(current, goal, target, traits, owner)
         return logits, owner
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from linkwalk.errors import InputError
-from linkwalk.graph.store import KINDS
+from linkwalk.graph.store import TYPES
 from linkwalk.policy.heads import FeedForward, log_softmax
 from linkwalk.walks.on_device import DeviceGraph, draw, key_of, runs_kernels, shifted
 
@@ -128,8 +128,8 @@ def _sizes(width: int) -> dict[str, int]:
     return {
         "D": width,
         "WIDTH": power_of_two(width),
-        "KINDS": len(KINDS),
-        "SLOTS": power_of_two(len(KINDS) + 1),
+        "KINDS": len(TYPES),
+        "SLOTS": power_of_two(len(TYPES) + 1),
         "TILE": _TILE,
     }
 
@@ -156,7 +156,7 @@ def _actions(graph: DeviceGraph, nodes: Tensor) -> _Actions:
 
 def _logits(state: Tensor, vectors: Tensor, actions: _Actions, visited: Tensor) -> Tensor:
     """The feed-forward head's, given its states [S, W]."""
-    traits = torch.cat((nn.functional.one_hot(actions.kind.long(), len(KINDS)), visited[:, None]), -1)
+    traits = torch.cat((nn.functional.one_hot(actions.kind.long(), len(TYPES)), visited[:, None]), -1)
     action = torch.cat((vectors[actions.target].float(), traits.float()), -1)
     return (state[actions.owner] * nn.functional.layer_norm(action, action.shape[-1:])).sum(-1)
 

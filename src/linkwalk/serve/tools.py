@@ -265,6 +265,7 @@ def _short(click: Click) -> Click:
 
 def _tell(path: Iterable[Click]) -> list[str]:
     ways = {"prev": "the block before", "next": "the block after", "back": "back"}
+    ways |= {"contents": "by the contents", "backlink": "a page that links here"}
     return [
         f"   {click.number}. {click.to.name}: "
         + (

@@ -69,6 +69,7 @@ def mend(document: Document, damage: Counter[str]) -> None:
     if (document.title, document.text, document.address) != written:
         damage[MENDED] += 1
     document.redirect = document.redirect and _mended(document.redirect)
+    document.parent = _mended(document.parent)
     document.headings = [heading._replace(title=_mended(heading.title)) for heading in document.headings]
     document.links = [
         link._replace(target=_mended(link.target), fragment=_mended(link.fragment)) for link in document.links

@@ -22,6 +22,9 @@ class Ledger:
     sections: Counter[str] = field(default_factory=Counter)
     """Links that ask for a section: whether the article has it; if not, they lead to its first block."""
     entities: Counter[str] = field(default_factory=Counter)
+    contents: Counter[str] = field(default_factory=Counter)
+    """Pages that name one above them, and links of tables of contents: what became of them."""
+    backlinks: Counter[str] = field(default_factory=Counter)
     newest: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -37,6 +40,8 @@ class Ledger:
             },
             "section_links": _sorted(self.sections),
             "entity_links": _sorted(self.entities),
+            "contents": _sorted(self.contents),
+            "backlinks": _sorted(self.backlinks),
             "redirects": _sorted(self.redirects),
             "damage": _sorted(self.damage),
         }

@@ -31,6 +31,8 @@ from linkwalk.sources.anchors import (
     merge_contexts,
     merge_pairs,
 )
+from linkwalk.sources.contents import write_contents
+from linkwalk.sources.edges import link_edges, write_backlinks
 from linkwalk.sources.ledger import Ledger
 from linkwalk.sources.linker import admit, neighbourhood_norms
 from linkwalk.sources.mentions import hash_table
@@ -52,7 +54,6 @@ from linkwalk.sources.stages import (
     block_articles,
     count_shard,
     extract_shard,
-    link_edges,
     path_of,
     resolve_shard,
 )
@@ -65,6 +66,10 @@ class BuildConfig:
 
     extract: ExtractConfig = field(default_factory=ExtractConfig)
     entity_links: bool = True
+    contents: bool = True
+    """Links up and down between pages that stand above one another."""
+    backlinks: bool = False
+    """For every link one the other way."""
 
 
 class Build:
@@ -88,7 +93,10 @@ class Build:
     def run(self, plan: dict[str, Any], *, strict: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         """All stages; returns the manifest and the ledger."""
         self.prepare(strict=strict)
-        self.each("link", "edges", link_edges, self.config.entity_links)
+        config = self.config
+        if config.backlinks:
+            write_backlinks(self.folder, self.shards)
+        self.each("link", "edges", link_edges, config.entity_links, config.contents, config.backlinks)
         return self.write(plan)
 
     def prepare(self, *, strict: bool) -> None:
@@ -152,6 +160,7 @@ class Build:
         for report in self.reports("shard"):
             self.ledger.pages.update(report["pages"])
             self.ledger.links.update(report["links"])
+            self.ledger.contents.update(report["contents"])
             self.ledger.damage.update(report["damage"])
             self.ledger.newest = max(self.ledger.newest, report["newest"])
 
@@ -208,6 +217,12 @@ class Build:
             section_node=_shifted(self.column("shard", "anchor_block"), node_base),
         )[1]
         self.ledger.redirects.update(outcomes)
+        parents = self.whole("shard", "parent_keys")
+        above = self.whole("shard", "skipped_parents")
+        wanted = parents if self.config.contents else np.zeros_like(parents)
+        self.ledger.contents.update(
+            write_contents(self.folder, wanted, self.whole("shard", "skipped_keys"), above)
+        )
 
     def drop_duplicates(self) -> None:
         """Of several articles with one title only the first stays. Dropping is done in the shards, once."""
@@ -372,11 +387,14 @@ class Build:
         """Enter what became of the links."""
         for report in self.reports("links"):
             self.ledger.unresolved.update(report["unresolved"])
+            self.ledger.contents.update(report["contents"])
             self.ledger.sections.update(report["sections"])
             self.ledger.redirects["links that go through one"] += report["redirected"]
         for report in self.reports("edges"):
             self.ledger.resolved.update(report["links"])
             self.ledger.entities.update(report["entities"])
+            self.ledger.contents.update(report["contents"])
+            self.ledger.backlinks.update(report["backlinks"])
         return self.ledger.to_json()
 
 

@@ -34,7 +34,7 @@ Arrays = dict[str, NDArray[Any]]
 
 #: An anchor longer than this is a broken link, not something one clicks.
 _MAX_ANCHOR_CHARS = 500
-_NO_FRAGMENT = _NO_ADDRESS = 0
+_NO_FRAGMENT = _NO_PAGE = 0
 AGAIN = "run the same command again, which makes it anew"
 """What to do about a shard that was damaged while it was worked on."""
 
@@ -73,9 +73,12 @@ class _Extractor:
         self.pages: Counter[str] = Counter()
         self.damage: Counter[str] = Counter()
         self.links: Counter[str] = Counter()
+        self.contents: Counter[str] = Counter()  # links of tables of contents
         self.newest = ""
         self.titles: list[str] = []
         self.addresses: list[str] = []  # what links call an article where that is not its title, else empty
+        self.parents: list[int] = []  # keys of the pages above, or 0
+        self.is_contents: list[bool] = []  # whether an article's links are a table of contents
         self.article_blocks: list[int] = []
         self.surnames: list[str] = []  # of the person an article is about, else empty
         self.redirects: list[str] = []
@@ -83,6 +86,7 @@ class _Extractor:
         self.redirect_fragments: list[int] = []
         self.skipped_keys: list[int] = []
         self.skipped_reasons: list[int] = []
+        self.skipped_parents: list[int] = []
         self.texts: list[bytes] = []
         self.block_number: list[int] = []
         self.block_section: list[int] = []
@@ -108,15 +112,24 @@ class _Extractor:
         found = self.scan(document) if isinstance(document, Wikitext) else self.take(document)
         if not isinstance(found, str):
             found = reason_by_text(found.text, min_chars=self.config.min_chars) or found
-        address = "" if isinstance(document, Wikitext) else document.address
+        address, parent, is_contents = "", _NO_PAGE, False
+        if isinstance(document, Document):
+            address, is_contents = document.address, document.contents
+            parent = self.key(document.parent) if document.parent else _NO_PAGE
         if not isinstance(found, str):
-            self.links.update(found.counts)
+            self.parents.append(parent)
+            self.is_contents.append(is_contents)
             self.add_article(document.title, address, found)
+            if is_contents:
+                self.contents.update({f"link: {reason}": count for reason, count in found.counts.items()})
+            else:
+                self.links.update(found.counts)
             return None
         if found != "redirect" and not (isinstance(document, Wikitext) and document.namespace):
             keys = [name_key(document.title)] + ([self.key(address)] if address else [])
             self.skipped_keys += keys
             self.skipped_reasons += [REASONS.index(found)] * len(keys)
+            self.skipped_parents += [parent] * len(keys)
         return found
 
     def scan(self, page: Wikitext) -> Scan | str:
@@ -156,7 +169,7 @@ class _Extractor:
     def add_article(self, title: str, address: str, found: Scan) -> None:
         too_long = sum(link.end - link.start > _MAX_ANCHOR_CHARS for link in found.links)
         if too_long:
-            self.links["anchor too long"] += too_long
+            found.counts["anchor too long"] = found.counts.get("anchor too long", 0) + too_long
             found.links = [link for link in found.links if link.end - link.start <= _MAX_ANCHOR_CHARS]
         blocks = cut_blocks(found, self.config.block_words)
         article, first = len(self.titles), len(self.texts)
@@ -209,13 +222,21 @@ class _Extractor:
     def columns(self) -> Arrays:
         links = np.array(self.link_rows, np.uint64).reshape(-1, 5)
         anchors = np.array(self.anchors, np.uint64).reshape(-1, 3)
-        report = {"pages": self.pages, "damage": self.damage, "links": self.links, "newest": self.newest}
+        report = {
+            "pages": self.pages,
+            "damage": self.damage,
+            "links": self.links,
+            "contents": self.contents,
+            "newest": self.newest,
+        }
         return {
             "report": _bytes(to_json(report)),
             **_strings("titles", [title.encode() for title in self.titles]),
             "title_keys": _keys(self.titles),
             **_strings("addresses", [address.encode() for address in self.addresses]),
-            "address_keys": np.array([self.key(a) if a else _NO_ADDRESS for a in self.addresses], np.uint64),
+            "address_keys": np.array([self.key(a) if a else _NO_PAGE for a in self.addresses], np.uint64),
+            "parent_keys": np.array(self.parents, np.uint64),
+            "is_contents": np.array(self.is_contents, np.bool_),
             "article_blocks": np.array(self.article_blocks, np.int32),
             **_strings("surnames", [name.encode() for name in self.surnames]),
             **_strings("redirects", [title.encode() for title in self.redirects]),
@@ -224,6 +245,7 @@ class _Extractor:
             "redirect_fragment": np.array(self.redirect_fragments, np.uint64),
             "skipped_keys": np.array(self.skipped_keys, np.uint64),
             "skipped_reasons": np.array(self.skipped_reasons, np.uint8),
+            "skipped_parents": np.array(self.skipped_parents, np.uint64),
             **_strings("text", self.texts),
             "block_number": np.array(self.block_number, np.int32),
             "block_section": np.array(self.block_section, np.int32),
@@ -291,6 +313,8 @@ def drop_articles(shard: Arrays, stay: NDArray[np.bool_]) -> Arrays:
         "title_keys": shard["title_keys"][stay],
         **_strings("addresses", addresses),
         "address_keys": shard["address_keys"][stay],
+        "parent_keys": shard["parent_keys"][stay],
+        "is_contents": shard["is_contents"][stay],
         "article_blocks": counts[stay],
         **_strings("surnames", surnames),
         **_strings("text", texts),

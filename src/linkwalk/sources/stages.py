@@ -1,7 +1,7 @@
 """What workers do with one shard, stage after stage. Each stage reads files and writes one file, whole or not at all.
 
 ``shard`` (a piece of a source, cut into blocks) -> ``links`` (where its links lead) -> ``counts`` (how often surface
-forms stand in it) -> ``edges`` (every block's row of the graph).
+forms stand in it) -> ``edges`` (every block's row of the graph: ``sources.edges``).
 """
 
 from pathlib import Path
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from linkwalk.artifact import to_json
 from linkwalk.graph.columns import map_array
-from linkwalk.graph.store import ENTITY, LINK, NEXT, PREV
 from linkwalk.sources.anchors import (
     ANY_ARTICLE,
     ANY_LINK,
@@ -69,17 +68,18 @@ def resolve_shard(folder: Path, number: int, hide: float = 0.0) -> None:
     found = articles >= 0
     nodes = np.full(len(articles), -1, np.int32)
     nodes[found] = layout.article_node[articles[found]]
+    contents = np.repeat(shard["is_contents"], shard["article_blocks"])[shard["link_block"]]
+    written = found & ~contents
     fragment = np.where(shard["link_fragment"] != 0, shard["link_fragment"], redirected)
     asks = np.flatnonzero(found & (fragment != 0))
     section = names.look_up_sections(articles[asks], fragment[asks])
     nodes[asks] = np.where(section >= 0, section, nodes[asks])
-    codes, counts = np.unique(articles[~found], return_counts=True)
+    asked = section[written[asks]]
     report = {
-        "unresolved": {
-            OUTCOMES[-1 - code]: count for code, count in zip(codes.tolist(), counts.tolist(), strict=True)
-        },
-        "sections": {"found": int((section >= 0).sum()), "not found": int((section < 0).sum())},
-        "redirected": int((~names.is_own(articles[found], shard["link_key"][found])).sum()),
+        "unresolved": _outcomes(articles[~found & ~contents]),
+        "contents": {f"link: {why}": n for why, n in _outcomes(articles[~found & contents]).items()},
+        "sections": {"found": int((asked >= 0).sum()), "not found": int((asked < 0).sum())},
+        "redirected": int((~names.is_own(articles[written], shard["link_key"][written])).sum()),
     }
 
     base = int(layout.article_base[number])
@@ -93,7 +93,7 @@ def resolve_shard(folder: Path, number: int, hide: float = 0.0) -> None:
     ]
     surnames = [(name, base + i) for i, name in enumerate(shard_strings(shard, "surnames")) if name]
     hidden = found & (np.random.default_rng(number).random(len(found)) < hide)
-    shown = found & ~hidden
+    shown = written & ~hidden
     at = block_bounds(shard)[shard["link_block"][shown]]
     span = shard["link_span"][shown].astype(np.int64)
     pairs = gather_pairs(shard["text"], at + span[:, 0], at + span[:, 1], articles[shown], named, surnames)
@@ -105,12 +105,19 @@ def resolve_shard(folder: Path, number: int, hide: float = 0.0) -> None:
             "article": articles,
             "node": nodes,
             "hidden": hidden,
+            "contents": contents,
             "report": np.frombuffer(to_json(report), np.uint8),
             "hop_from": (hops >> 32).astype(np.int32),
             "hop_to": (hops & 0x7FFFFFFF).astype(np.int32),
             **pairs,
         },
     )
+
+
+def _outcomes(codes: NDArray[np.int32]) -> dict[str, int]:
+    """How many links came to nothing, by the reason that their codes stand for."""
+    found, counts = np.unique(codes, return_counts=True)
+    return {OUTCOMES[-1 - code]: n for code, n in zip(found.tolist(), counts.tolist(), strict=True)}
 
 
 def count_shard(folder: Path, number: int, linkless: bool) -> None:
@@ -125,7 +132,7 @@ def count_shard(folder: Path, number: int, linkless: bool) -> None:
         count_surfaces(shard["text"], bounds, CLASSES, anchors.keys, slots, small, True)
     ids = np.flatnonzero(seen)
 
-    shown = (links["article"] >= 0) & ~links["hidden"]
+    shown = (links["article"] >= 0) & ~links["hidden"] & ~links["contents"]
     block, span = shard["link_block"][shown], shard["link_span"][shown].astype(np.int32)
     at = bounds[block]
     surface, _ = find_keys(
@@ -187,39 +194,6 @@ def _mention_contexts(
     return [context_key(ANY_MENTION, ANY_ARTICLE, word, side) for side, word in enumerate(words)], len(block)
 
 
-def link_edges(folder: Path, number: int, entity_links: bool) -> None:
-    """Stage 4: every block's way out: previous, next, its links, and links to the entities it mentions."""
-    shard, links, layout = (
-        load(path_of(folder, "shard", number)),
-        load(path_of(folder, "links", number)),
-        Layout(folder),
-    )
-    base = int(layout.node_base[number])
-    numbers = shard["block_number"]
-    last = np.zeros(len(numbers), np.bool_)
-    last[np.cumsum(shard["article_blocks"]) - 1] = True
-    blocks = np.arange(len(numbers), dtype=np.int32)
-    organic = np.flatnonzero(links["node"] >= 0)
-    mentions = find_entities(folder, shard, int(layout.article_base[number])) if entity_links else None
-    nothing = np.zeros((0, 2), np.int32)
-    parts = [
-        (blocks[numbers > 0], base + blocks[numbers > 0] - 1, PREV, nothing),
-        (blocks[~last], base + blocks[~last] + 1, NEXT, nothing),
-        (shard["link_block"][organic], links["node"][organic], LINK, shard["link_span"][organic]),
-    ]
-    if mentions is not None:
-        span = np.stack((mentions.start, mentions.end), 1)
-        parts.append((mentions.block, layout.article_node[mentions.article], ENTITY, span))
-    block = np.concatenate([part[0] for part in parts])
-    target = np.concatenate([part[1] for part in parts]).astype(np.int64)
-    kind = np.concatenate([np.full(len(part[0]), part[2], np.uint8) for part in parts])
-    span = np.concatenate(
-        [part[3] if len(part[3]) else np.zeros((len(part[0]), 2), np.int32) for part in parts]
-    )
-    edges, report = merge_edges(block, target, kind, span, base, len(numbers))
-    save(path_of(folder, "edges", number), {**edges, "report": np.frombuffer(to_json(report), np.uint8)})
-
-
 def find_entities(
     folder: Path, shard: Arrays, article_base: int, hidden: NDArray[np.bool_] | None = None
 ) -> Mentions:
@@ -230,36 +204,3 @@ def find_entities(
     block, span = shard["link_block"][shown], shard["link_span"][shown]
     marks = mark(len(shard["text"]), bounds, block, span, shard["sentence_counts"], shard["sentence_ends"])
     return Linker.open(folder).link(shard["text"], bounds, marks, block_articles(shard, article_base))
-
-
-def merge_edges(
-    block: NDArray[np.int32],
-    target: NDArray[np.int64],
-    kind: NDArray[np.uint8],
-    span: NDArray[np.integer],
-    base: int,
-    blocks: int,
-) -> tuple[Arrays, dict[str, Any]]:
-    """One edge per block and target: previous or next before a link, a link before an entity, the first of several."""
-    away = block + base != target
-    order = np.lexsort((span[:, 0], kind, target, block))
-    order = order[away[order]]
-    first = np.ones(len(order), np.bool_)
-    first[1:] = (block[order][1:] != block[order][:-1]) | (target[order][1:] != target[order][:-1])
-    stay = order[first]
-    stay = stay[np.lexsort((span[stay, 0], np.minimum(kind[stay], LINK), block[stay]))]
-    report = {}
-    for name, code in (("links", LINK), ("entities", ENTITY)):
-        edges, own = int((kind[stay] == code).sum()), int((~away & (kind == code)).sum())
-        merged = int((kind == code).sum()) - edges - own
-        report[name] = {
-            "edges": edges,
-            "to its own block": own,
-            "merged with another edge of the block": merged,
-        }
-    return {
-        "degrees": np.bincount(block[stay], minlength=blocks).astype(np.int32),
-        "targets": target[stay].astype(np.int32),
-        "kinds": kind[stay],
-        "spans": span[stay].astype(np.uint16),
-    }, report

@@ -17,6 +17,7 @@ from torch import Tensor
 from linkwalk.compiled import OUTSIDE
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
+from linkwalk.graph.store import types_of
 from linkwalk.walks.draws import seed_from
 from linkwalk.walks.sampler import Walks, check_steps
 
@@ -56,14 +57,14 @@ _LENGTH_DRAW, _START_DRAW, _FIRST_STEP_DRAW = 0, 1, 2
 
 
 class DeviceGraph(NamedTuple):
-    """Who links to whom, as tensors on one device: the rows of a ``Csr`` and the kinds of its links."""
+    """Who links to whom, as tensors on one device: the rows of a ``Csr`` and the types of its links."""
 
     indptr: Tensor
     """[N + 1], int32 where the number of edges allows it, as half the bytes are read: else int64."""
     indices: Tensor
     """[E], int32."""
     kinds: Tensor
-    """[E], uint8; empty where nobody asks for them."""
+    """[E], uint8, as policies tell them apart (``graph.store.TYPES``); empty where nobody asks for them."""
 
     @classmethod
     def of(
@@ -74,7 +75,7 @@ class DeviceGraph(NamedTuple):
         arrays = (
             graph.indptr.astype(np.int32 if small else np.int64),
             np.array(graph.indices),
-            np.zeros(0, np.uint8) if kinds is None else np.array(kinds),
+            np.zeros(0, np.uint8) if kinds is None else types_of(kinds),
         )
         copied = cls(*(torch.from_numpy(array).to(device) for array in arrays))
         if not copied.is_sound():

@@ -18,7 +18,7 @@ from linkwalk.graph.store import KINDS, LINK, Graph
 from linkwalk.navigate import BACK, Weights
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.weights import NOWHERE
-from linkwalk.wiki.pages import find_segment
+from linkwalk.wiki.pages import find_segment, stands_in_text
 from linkwalk.wiki.places import Place
 from linkwalk.wiki.walks import Choice, Click
 
@@ -43,7 +43,8 @@ def clicks_along(
         seen.add(here)
         edge = int(graph.out_indptr[here]) + link
         kind = "back" if link == BACK else KINDS[graph.out_kinds[edge]]
-        in_text = kind in ("link", "entity")
+        own = slice(edge, edge + 1)
+        in_text = link != BACK and bool(stands_in_text(graph.out_kinds[own], graph.out_spans[own])[0])
         sentence = find_sentence(graph, here, edge) if in_text else None
         taken = next((choice for choice in shown if choice.taken), None)
         clicks.append(

@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
 
-from linkwalk.graph.store import ENTITY, KINDS, LINK, NEXT, PREV, Graph
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.graph.store import CONTENTS, KINDS, LINK, NEXT, PREV, Graph
 from linkwalk.wiki.places import Place
 
 
@@ -31,7 +34,7 @@ class Link:
     title: str
     block: int
     kind: str
-    """``link``, as it was written; ``entity``, a name that a mention was matched to (sec. 4.1)."""
+    """``link``, as it was written; ``entity``, a name that a mention was matched to (sec. 4.1); ``contents``."""
     text: str
     """The words one would click."""
 
@@ -100,6 +103,12 @@ def _whole(raw: bytes, at: int) -> int:
     return at
 
 
+def stands_in_text(kinds: NDArray[np.uint8], spans: NDArray[np.uint16]) -> NDArray[np.bool_]:
+    """Which edges are links in the text: contents are where their page is a table of contents, backlinks never."""
+    found: NDArray[np.bool_] = (kinds >= LINK) & ((kinds < CONTENTS) | (spans[:, 1] > 0))
+    return found
+
+
 def read_page(graph: Graph, node: int) -> Page:
     """A block of a graph."""
     row = slice(int(graph.out_indptr[node]), int(graph.out_indptr[node + 1]))
@@ -111,7 +120,7 @@ def read_page(graph: Graph, node: int) -> Page:
     place, *places = Place.many(graph, [node, *(beside[kind] for kind in around)])
     by_kind = dict(zip(around, places, strict=True))
     raw = graph.texts.bytes(node)
-    in_text = [i for i, kind in enumerate(kinds) if kind in (LINK, ENTITY)]
+    in_text = np.flatnonzero(stands_in_text(graph.out_kinds[row], graph.out_spans[row])).tolist()
     links = (
         Link(
             node=targets[i],
@@ -134,5 +143,6 @@ def read_page(graph: Graph, node: int) -> Page:
 def find_segment(graph: Graph, node: int, edge: int) -> int | None:
     """Which of a page's segments one of the links in its text begins in."""
     row = slice(graph.out_indptr[node], graph.out_indptr[node + 1])
-    spans = graph.out_spans[row][graph.out_kinds[row] >= LINK]
+    spans = graph.out_spans[row]
+    spans = spans[stands_in_text(graph.out_kinds[row], spans)]
     return segment_at(graph.texts.bytes(node), spans.tolist(), int(graph.out_spans[edge, 0]))

@@ -29,7 +29,7 @@ export function enter(root, { title }) {
 
 function show(graph) {
   const links = graph.links,
-    all = links.link + links.entity + links.prev + links.next;
+    all = Object.values(links).reduce((sum, many) => sum + many, 0);
   const paths = graph.path_lengths;
   const figure = (value, words, note) =>
     h("div", null, h("dt", null, words, note ? h("small", null, note) : null), h("dd", null, value));
@@ -61,6 +61,8 @@ function show(graph) {
       figure(number(all), "steps from block to block", `${number(all / graph.blocks, 1)} from each`),
       figure(number(links.link), "links in the text"),
       figure(number(links.entity), "mentions linked", "of articles the text names"),
+      links.contents ? figure(number(links.contents), "steps up and down", "in the contents") : null,
+      links.backlink ? figure(number(links.backlink), "links back") : null,
       figure(
         number(paths.median, 1),
         "clicks between two blocks",

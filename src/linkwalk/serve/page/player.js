@@ -23,7 +23,7 @@ import { how, line, pages } from "./trail.js";
 const READ = 1500,
   DECIDE = 1200; // ms at speed 1: to see the page and what was weighed; to see what was clicked
 const SPEEDS = [0.5, 1, 2, 4];
-const BESIDE = { prev: "before", next: "after", back: "back" }; // ways that have no words
+const BESIDE = { prev: "before", next: "after", back: "back", contents: "contents", backlink: "links here" };
 
 /**
  * A player over a walk {start, goal, sentence, steps, over, optimum}: `feed` adds to it as it comes in.

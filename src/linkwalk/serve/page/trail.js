@@ -2,13 +2,14 @@
 
 import { arrow, bdi, count, h, isolate, label, move, named } from "./dom.js";
 
-const WAYS = { prev: "block before", next: "block after", back: "went back" };
+const WAYS = { prev: "block before", next: "block after", back: "went back", backlink: "links here" };
 
 /** Every page of a walk: the start, then where each click led. */
 export const pages = (start, steps) => [start, ...steps.map((click) => click.to)];
 
 /** What was clicked, in words: “oceans”, or the way. */
-export const how = (click) => WAYS[click.kind] ?? `“${isolate(click.link)}”`;
+export const how = (click) =>
+  WAYS[click.kind] ?? (click.link ? `“${isolate(click.link)}”` : click.kind);
 
 /** A line of stops. `onpick(i)` is called when stop i is chosen; without it they are only to be read. */
 export function line({ name, kind, onpick }) {

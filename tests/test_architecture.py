@@ -11,7 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "linkwalk"
 LAYERS = [
-    {"errors", "artifact", "compiled", "device", "parts", "progress"},
+    {"errors", "artifact", "compiled", "device", "parts", "progress", "scripts"},
     {"graph"},
     {"sources", "embed", "walks"},
     {"policy"},

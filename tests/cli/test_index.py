@@ -1,5 +1,6 @@
 """``linkwalk index`` as a user runs it."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -47,6 +48,19 @@ def test_the_language_is_kept(wiki: Path, run: Callable[..., Ran]) -> None:
     assert run("index", wiki, "--stem", "russian", "--json", "-q").json()["whole"]
     assert not run("index", wiki, "--json", "-q").json()["whole"]
     assert run("index", wiki, "--stem", "none", "--json", "-q").json()["whole"]
+
+
+def test_stems_are_those_of_the_language_stated(tmp_path: Path, run: Callable[..., Ran]) -> None:
+    pages = {"Москва": "Москва окружена городами. " * 20, "Железо": "Железо это металл серого цвета. " * 20}
+    lines = [json.dumps({"title": title, "text": text}) for title, text in pages.items()]
+    (tmp_path / "pages.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    wiki = tmp_path / "wiki"
+    assert run("build", tmp_path / "pages.jsonl", "-o", wiki, "--language", "ru", "-q").status == 0
+    made = run("index", wiki, "-q")
+    assert "cut to stems of Russian; the wiki says that it is in 'ru'" in made.out
+    graph = Graph.open(wiki)
+    found, _ = Bm25.open(wiki, graph).search("город", 5)
+    assert [graph.title(node) for node in found.tolist()] == ["Москва"]
 
 
 def test_embeddings_are_indexed(embedded_world: Path, tmp_path: Path, run: Callable[..., Ran]) -> None:

@@ -17,6 +17,7 @@ from linkwalk.progress import Progress, Stage
 from linkwalk.retrieve import Bm25, index
 from linkwalk.retrieve.bm25 import K1, MOST_TIED, TITLE_WEIGHT, B, update
 from linkwalk.retrieve.keys import Keys, block_keys
+from linkwalk.retrieve.words import stem_of
 from tests.graph.conftest import Page, write_graph
 
 WORDS = (
@@ -260,6 +261,31 @@ def test_languages(tmp_path: Path, stem: str, text: str, query: str) -> None:
     graph = write(tmp_path, {"A": ["iron"], "B": [text], "C": ["copper"]})
     index(tmp_path, graph, stem=stem)
     assert Bm25.open(tmp_path, graph).search(query, 5)[0].tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("language", "stem"),
+    [
+        *(
+            ("en", "english"),
+            ("simple", "english"),
+            ("de", "german"),
+            ("pt-BR", "portuguese"),
+            ("nn", "norwegian"),
+        ),
+        *(
+            ("zh", "cjk"),
+            ("zh_TW", "cjk"),
+            ("ja", "cjk"),
+            ("th", "cjk"),
+            ("ltg", "none"),
+            ("ko", "none"),
+            ("", "english"),
+        ),
+    ],
+)
+def test_stems_of_a_language(language: str, stem: str) -> None:
+    assert stem_of(language) == stem
 
 
 def test_what_stems_do_not_do(tmp_path: Path) -> None:

@@ -215,3 +215,10 @@ def test_what_a_reranker_is_called() -> None:
 
     rerankers: dict[str, Reranker] = {"mine": Named(), "Length": Length(), "digits": digits}
     assert {name: name_of(rerank) for name, rerank in rerankers.items()} == {name: name for name in rerankers}
+
+
+def test_tfidf_reads_scripts_without_blanks() -> None:
+    sentences = ["北京是中国的首都。", "上海是中国最大的城市。", "猫是一种动物。"]
+    scores = tfidf("中国的首都是哪里？", ["甲", "乙", "丙"], sentences)
+    assert scores.argmax() == 0
+    assert scores[1] > scores[2]

@@ -19,7 +19,7 @@ def index(
             "--stem",
             metavar="LANGUAGE",
             help="Language of the wiki, whose words are cut to their stems; cjk: every Chinese or Japanese "
-            "character is a word; none. [english, or what the index has]",
+            "character is a word; none. [default: what the index has, or what the wiki's language asks for]",
         ),
     ] = None,
     dense: Annotated[
@@ -66,6 +66,8 @@ def index(
         "added": made.added,
         "removed": made.removed,
         "whole": made.whole,
+        "language": graph.language,
+        "stem": made.stem,
         "bytes": _size(made.folder / "bm25") + _size(made.folder, "*.npy"),
         "seconds": round(time.monotonic() - began, 2),
     }
@@ -88,7 +90,10 @@ def index(
         done = f"{made.added:,} blocks added, {made.removed:,} removed in {facts['seconds']} s"
     else:
         done = f"nothing to do: {made.blocks:,} blocks are indexed as they are"
-    rows = [("indexed", done), ("size", f"{facts['bytes'] / 1e6:.1f} MB, in {made.folder}")]
+    language = f"; the wiki says that it is in {graph.language!r}" if graph.language else ""
+    kind = {"cjk": "every character of Chinese or Japanese", "none": "as they are"}
+    words = kind.get(made.stem, f"cut to stems of {made.stem.capitalize()}") + language
+    rows = [("indexed", done), ("words", words), ("size", f"{facts['bytes'] / 1e6:.1f} MB, in {made.folder}")]
     if table is not None:
         near = facts["dense"]
         rows.append(

@@ -174,6 +174,11 @@ class Graph:
         return f"{snapshot['name']} {snapshot['date']}".strip()
 
     @property
+    def language(self) -> str:
+        """The code of the language that its source states, such as ``de``; empty where it states none."""
+        return str(self.manifest["snapshot"].get("language", ""))
+
+    @property
     def fingerprint(self) -> str:
         """What an artefact made from this graph records, to notice when the graph has changed."""
         return str(self.manifest["fingerprint"])

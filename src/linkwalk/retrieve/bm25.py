@@ -47,7 +47,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 from linkwalk.retrieve.keys import NO_KEYS, Keys, UInt64s, block_keys
 from linkwalk.retrieve.segments import check_segments
-from linkwalk.retrieve.words import ENGLISH, analyser, check_stem, engine
+from linkwalk.retrieve.words import analyser, check_stem, engine, stem_of
 
 KIND = "index"
 Bools = NDArray[np.bool_]
@@ -81,6 +81,8 @@ class Indexed:
     removed: int
     whole: bool
     """Made from nothing, not brought up to date."""
+    stem: str
+    """What its words were cut to: the stems of a language, ``cjk`` or ``none``."""
 
     @property
     def changed(self) -> bool:
@@ -120,12 +122,14 @@ def update(
 ) -> Indexed:
     """Index what is not indexed yet, and only that; memory is 8 bytes a block and the writer's 128 MB.
 
-    ``stem`` is a language, ``cjk`` or ``none`` (see ``words``); None: the index's own, English for a new one. ``force``
-    makes the index from nothing, as does one that is damaged. Killed at any time, the index stays what it was.
+    ``stem`` is a language, ``cjk`` or ``none`` (see ``words``); None: the index's own, and for a new one that of the
+    language which the wiki states. ``force`` makes the index from nothing, as does one that is damaged. Killed at any
+    time, the index stays what it was.
     """
     progress, final = progress or Progress(quiet=True), workspace / KIND
-    recipe = _recipe(final, stem)
-    done = Indexed(folder=final, blocks=graph.nodes, added=0, removed=0, whole=False)
+    recipe = _recipe(final, stem, graph)
+    stems = str(recipe["bm25"]["stem"])
+    done = Indexed(folder=final, blocks=graph.nodes, added=0, removed=0, whole=False, stem=stems)
     if not force and _is_of(graph, _updatable(final, recipe)):
         tidy_up(final, _unfinished(final))
         return done
@@ -176,7 +180,8 @@ def _make(
     }
     seal(new, manifest)
     publish(new, final)
-    return Indexed(folder=final, blocks=graph.nodes, added=int(added), removed=len(gone), whole=not was)
+    counts = {"blocks": graph.nodes, "added": int(added), "removed": len(gone)}
+    return Indexed(folder=final, **counts, whole=not was, stem=recipe["bm25"]["stem"])
 
 
 def _unfinished(final: Path) -> Path:
@@ -198,14 +203,14 @@ def _count(keys: Keys) -> int:
     return sum(len(found) for found, _ in keys.missing_from(NO_KEYS))
 
 
-def _recipe(folder: Path, stem: str | None) -> dict[str, Any]:
-    """What an index is made with: this engine, and the language asked for, or the one that the index has."""
+def _recipe(folder: Path, stem: str | None, graph: Graph) -> dict[str, Any]:
+    """What an index is made with: this engine, and the stems asked for, those that the index has, or the wiki's."""
     engine()
     if stem is None:
         try:
             stem = check_stem(read_manifest(folder, KIND, "")["bm25"]["stem"])
         except (LinkwalkError, KeyError, TypeError):
-            stem = ENGLISH
+            stem = stem_of(graph.language)
     options = {"k1": K1, "b": B, "title_weight": TITLE_WEIGHT, "stem": check_stem(stem)}
     return {"engine": f"tantivy {version('tantivy')}", "bm25": options}
 

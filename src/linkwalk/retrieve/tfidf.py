@@ -19,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk.navigate.journeys import Float32s
+from linkwalk.scripts import UNSPACED
 
-_WORDS = re.compile(r"\w+")
+#: Letters of scripts without blanks stand alone, so that pairs of them are terms; others make words.
+_WORDS = re.compile(rf"[{UNSPACED}]|[^\W{UNSPACED}]+")
 _SLICE = 128  # queries; at a hundred blocks each that is some 60,000 sentences
 
 

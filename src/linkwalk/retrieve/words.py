@@ -10,6 +10,14 @@ LANGUAGES = (
     *"russian spanish swedish tamil turkish".split(),
 )
 """Languages that tantivy has a (Snowball) stemmer for."""
+_CODES = dict(
+    zip(
+        "ar da nl en fi fr de el hu it no pt ro ru es sv ta tr".split(),
+        LANGUAGES,
+        strict=True,
+    )
+) | {"simple": "english", "nb": "norwegian", "nn": "norwegian", "mo": "romanian"}
+_UNSPACED_CODES = frozenset("zh yue wuu gan hak nan cdo lzh ja th lo km my".split())
 STEMS = (*LANGUAGES, CJK, NONE)
 _LONGEST = 40  # bytes; what is longer is no word but an address or a formula
 # Letters of scripts without blanks stand alone, other letters and digits make words.
@@ -31,6 +39,14 @@ def check_stem(stem: str) -> str:
     if stem not in STEMS:
         raise InputError(f"no stems of {stem!r}: choose one of {', '.join(STEMS)}")
     return stem
+
+
+def stem_of(language: str) -> str:
+    """The stems that texts in a language (a code such as ``pt-BR``; empty: nobody knows) are indexed by."""
+    if not language:
+        return ENGLISH
+    code = language.lower().replace("_", "-").partition("-")[0]
+    return CJK if code in _UNSPACED_CODES else _CODES.get(code, NONE)
 
 
 def analyser(stem: str) -> Any:

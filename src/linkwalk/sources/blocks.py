@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from linkwalk.graph.store import MAX_BLOCK_BYTES
+from linkwalk.scripts import UNSPACED
 from linkwalk.sources.sentences import sentence_ends
 from linkwalk.sources.wikitext import Heading, LinkSpan, Scan
 
@@ -20,8 +21,8 @@ _SLACK = 0.4
 _MAX_UNIT_CHARS = MAX_BLOCK_BYTES // 16
 #: Longest block in characters (of up to four bytes each).
 _MAX_CHARS = MAX_BLOCK_BYTES // 4
-#: Scripts that put no blanks between words, Thai to Khmer, Chinese, Japanese, and how many letters make a word.
-_UNSPACED = re.compile("[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff]")
+#: Letters of scripts that put no blanks between words, and how many of them make one.
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _UNSPACED_LETTERS = 2
 
 

@@ -218,7 +218,7 @@ def test_an_index_of_the_version_before(made: Path, tmp_path: Path) -> None:
     assert index_dense(workspace, table)[1] == 0
     update(workspace, Graph.open(workspace))
     assert recall(workspace) > 0.97, "taken along as it is"
-    fewer = Embeddings("minilm", table.manifest, table.vectors[:-1])
+    fewer = Embeddings(table.folder, table.manifest, table.vectors[:-1])
     unseal(workspace / "index" / "dense", job=digest(_job(fewer)))
     with pytest.raises(DamagedError, match="9,000 rows of 8,999"):
         Dense.open(workspace, fewer)
@@ -259,7 +259,7 @@ def test_an_index_of_embeddings_that_cannot_be_used(
     workspace = tmp_path / "wiki"
     shutil.copytree(made, workspace)
     table = Embeddings.open(workspace)
-    other = Embeddings("minilm", table.manifest | {"encoder_fingerprint": "other"}, table.vectors)
+    other = Embeddings(table.folder, table.manifest | {"encoder_fingerprint": "other"}, table.vectors)
     with pytest.raises(
         ArtifactError, match=r"of others than 'minilm': run `linkwalk index .* --dense` again"
     ):

@@ -17,11 +17,14 @@ def embed(
     encoder: Annotated[
         str,
         typer.Option(
-            metavar="minilm|random|NAME|PATH|PART",
-            help="all-MiniLM-L6-v2 from its package, random unit vectors that know nothing of the text, "
-            "any Hugging Face model by name or folder, or an encoder of your own, package.module:Name.",
+            metavar="minilm|words|random|NAME|PATH|PART",
+            help="minilm: all-MiniLM-L6-v2 from its package, which reads English. words: made from the wiki's own text "
+            "(TF-IDF and a singular value decomposition), reads any language, far quicker. random: unit vectors that "
+            "know nothing of the text. Or any Hugging Face model by name or folder, or an encoder of your own, "
+            "package.module:Name. [default: minilm if the wiki is in English, else words]",
+            show_default=False,
         ),
-    ] = "minilm",
+    ] = "",
     device: Annotated[
         str,
         typer.Option(metavar="D", help="auto, cpu, cuda, cuda:N or mps; auto takes a GPU if there is one."),
@@ -38,7 +41,7 @@ def embed(
     max_tokens: Annotated[
         int, typer.Option(min=3, metavar="N", help="Read at most N tokens of a block's title and text.")
     ] = 200,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of --encoder random.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of --encoder random and words.")] = 0,
     batch_tokens: Annotated[
         int | None,
         typer.Option(
@@ -65,11 +68,16 @@ def embed(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Embed every block: title and text through a transformer, the mean over tokens, in half precision.
+    """Embed every block: its title and text become a vector, in half precision.
+
+    A transformer's vector is the mean over tokens. Unless an encoder is named, the wiki's language decides; where it
+    is not known, the text does: it is English if 5 % of its words are English's small ones (the, of, and, ...).
 
     Resumable: if it is stopped, the same command goes on from its finished shards.
 
     Example: linkwalk embed WIKI
+
+    Example: linkwalk embed WIKI --encoder words
 
     Example: linkwalk embed WIKI --encoder random --seed 1 --name random-1
     """
@@ -115,6 +123,7 @@ def _to_json(result: "Embedded") -> dict[str, Any]:
             "imported": result.imported,
             "missing": result.missing,
         },
+        **({"why": result.why} if result.why else {}),
         **(result.manifest or {"partial": str(result.partial)}),
     }
 
@@ -131,7 +140,7 @@ def _show(result: "Embedded") -> None:
     print_table(
         [
             ("wiki", f"{manifest['snapshot']['name']} {manifest['snapshot']['date']}".strip()),
-            ("encoder", manifest["encoder"]),
+            ("encoder", manifest["encoder"] + (f": {result.why}" if result.why else "")),
             ("vectors", f"{manifest['nodes']:,} x {manifest['width']}, half precision"),
             ("in", str(result.workspace / "embeddings" / result.name)),
         ]

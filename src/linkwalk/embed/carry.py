@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from linkwalk.artifact import digest, locked, publish, seal
-from linkwalk.embed.job import RANDOM
+from linkwalk.embed.features import RANDOM
+from linkwalk.embed.fitted import copy_fitted
 from linkwalk.embed.store import Embeddings, folder_of
 from linkwalk.errors import InputError
 from linkwalk.graph.columns import ArrayWriter
@@ -34,6 +35,7 @@ def carry(whole: Embeddings, workspace: Path, part: Graph, nodes: Int64s) -> Non
         for start in range(0, len(nodes), _CHUNK):
             writer.append(whole.vectors[nodes[start : start + _CHUNK]])
         writer.close()
+        copy_fitted(whole.folder, partial)
         manifest = whole.manifest | {
             "graph": part.fingerprint,
             "snapshot": part.manifest["snapshot"],

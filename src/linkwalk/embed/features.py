@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+RANDOM = "random"
+"""The encoder's name."""
 WIDTH = 384
 """As wide as MiniLM's vectors, so that a policy has as many weights over either."""
 

@@ -8,6 +8,7 @@ import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,20 @@ from numpy.typing import NDArray
 from linkwalk import __version__
 from linkwalk.artifact import FORMAT, digest, locked, publish, seal, tidy_up
 from linkwalk.device import choose_device
-from linkwalk.embed.encoder import MAX_TOKENS, Encoder, open_encoder
-from linkwalk.embed.features import WIDTH, random_features
-from linkwalk.embed.model import find_model
+from linkwalk.embed.encoder import MAX_TOKENS, Encoder, TellingEncoder, open_encoder
+from linkwalk.embed.features import RANDOM, WIDTH, random_features
+from linkwalk.embed.fitted import WORDS, Fitted
+from linkwalk.embed.language import choose_encoder, reads_english
+from linkwalk.embed.model import MINILM, find_model
 from linkwalk.embed.own import OWN, use_encoder
 from linkwalk.embed.shards import Shards
 from linkwalk.embed.store import KIND, Embeddings, folder_of
 from linkwalk.embed.text import node_texts
+from linkwalk.embed.words import VERSION, WordsEncoder, fit
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 
-RANDOM = "random"
 TEXT = "{title}. {text}"
 """What is read of a block (``text.py``); in the fingerprint, so that another way of joining is another encoder."""
 
@@ -40,15 +43,16 @@ Rows = Callable[[int, int, Callable[[float], None]], NDArray[np.float32]]
 class EmbedConfig:
     """What the vectors follow from, besides the graph."""
 
-    encoder: str = "minilm"
-    """``minilm``, ``random``, a folder, a name on the Hugging Face hub, or one that ``use_encoder`` has made known."""
+    encoder: str = ""
+    """``minilm``, ``words``, ``random``, a folder, a name on the Hugging Face hub, or one that ``use_encoder`` has made
+    known; unsaid, ``minilm`` where it reads the wiki's language, else ``words``."""
     max_tokens: int = MAX_TOKENS
     tanh: bool = False
     """The paper's nonlinearity on the mean (sec. 4.2)."""
     seed: int = 0
-    """Of random features."""
+    """Of ``random`` and ``words``."""
     width: int = WIDTH
-    """Of random features."""
+    """Of ``random`` and ``words``."""
     shard_blocks: int = 4096
     """Blocks of a shard: what a stopped run may lose, and the window in which lengths are sorted."""
 
@@ -69,6 +73,8 @@ class Embedded:
     """Where finished shards wait for the missing ones."""
     manifest: dict[str, Any] | None
     """Of the finished artefact; None while shards are missing."""
+    why: str = ""
+    """Why this encoder was taken, where nobody named one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,39 +109,56 @@ def embed(
     ``imports`` are folders of shards that another machine made for the same graph and encoder.
     """
     config, workspace, progress = config or EmbedConfig(), Path(workspace), progress or Progress(quiet=True)
-    config = replace(config, encoder=use_encoder(config.encoder if encoder is None else encoder))
     graph = Graph.open(workspace)
+    config = replace(config, encoder=use_encoder(config.encoder if encoder is None else encoder))
+    config, why = _chosen(config, graph, progress)
     name = name or default_name(config)
     final = folder_of(workspace, name)
     if device not in ("auto", "cpu"):
         choose_device(device)  # a wrong one is an error whether or not there is anything to do
-    who = _identify(config)
+    who = _identify(config, graph)
+    if config.encoder == WORDS and (only is not None or imports):
+        raise InputError(
+            "words learns from the whole wiki, so it is embedded in one go: it has no shards to share"
+        )
     job = {"graph": graph.fingerprint, "encoder": who.fingerprint, "shard_blocks": config.shard_blocks}
     shards = Shards(final.with_name(final.name + ".partial"), job, graph.nodes)
     first, last = _range(only, shards.count)
 
     if not force and (done := _finished(workspace, name, graph, who)) is not None:
         tidy_up(final, shards.folder)
-        return _result(workspace, name, shards, manifest=done)
+        return _result(workspace, name, shards, manifest=done, why=why)
     with locked(final):
         # Once more: somebody else may have made them meanwhile.
         if not force and (done := _finished(workspace, name, graph, who)) is not None:
-            return _result(workspace, name, shards, manifest=done)
+            return _result(workspace, name, shards, manifest=done, why=why)
         shards.begin(force=force)
         imported = sum(shards.take(Path(folder)) for folder in imports)
         todo = [number for number in range(first, last) if not shards.has(number)]
         if todo:
             blocks = sum(shards.bounds(number)[1] - shards.bounds(number)[0] for number in todo)
-            rows = _source(graph, config, device, batch_tokens)
+            rows = _source(graph, config, device, batch_tokens, shards, progress)
             with progress.stage("embed", blocks, "blocks") as stage:
                 for number in todo:
                     shards.write(number, rows(*shards.bounds(number), stage.advance))
                 stage.update(blocks)
         missing = sum(not shards.has(number) for number in range(shards.count))
         if missing:
-            return _result(workspace, name, shards, made=len(todo), imported=imported, missing=missing)
+            return _result(
+                workspace, name, shards, made=len(todo), imported=imported, missing=missing, why=why
+            )
         manifest = _assemble(shards, _manifest(graph, who), final, empty_width=config.width)
-    return _result(workspace, name, shards, made=len(todo), imported=imported, manifest=manifest)
+    return _result(workspace, name, shards, made=len(todo), imported=imported, manifest=manifest, why=why)
+
+
+def _chosen(config: EmbedConfig, graph: Graph, progress: Progress) -> tuple[EmbedConfig, str]:
+    """The encoder that is asked for, or the one that fits the wiki's language, and why."""
+    if not config.encoder:
+        encoder, why = choose_encoder(graph)
+        return replace(config, encoder=encoder), why
+    if config.encoder == MINILM and not (english := reads_english(graph)).yes:
+        progress.warn(f"{english.why}, but minilm reads English alone: `words` reads any language")
+    return config, ""
 
 
 def default_name(config: EmbedConfig) -> str:
@@ -147,7 +170,7 @@ def default_name(config: EmbedConfig) -> str:
     )
 
 
-def _identify(config: EmbedConfig) -> _Identity:
+def _identify(config: EmbedConfig, graph: Graph) -> _Identity:
     options = asdict(config)
     if config.encoder == RANDOM:
         if config.tanh:
@@ -158,6 +181,16 @@ def _identify(config: EmbedConfig) -> _Identity:
             name=RANDOM,
             model_fingerprint=digest("unit sphere, Philox, Box-Muller"),
             config={key: options[key] for key in ("seed", "width", "shard_blocks")},
+        )
+    if config.encoder == WORDS:
+        if config.tanh:
+            raise InputError("tanh is for transformers: words gives vectors of unit length")
+        return _Identity(
+            name=WORDS,
+            model_fingerprint=digest(
+                [WORDS, VERSION, graph.fingerprint]
+            ),  # what it learns follows from these
+            config={key: options[key] for key in ("seed", "width", "shard_blocks")} | {"text": TEXT},
         )
     if config.encoder in OWN:
         if config.tanh:
@@ -202,7 +235,14 @@ def _finished(workspace: Path, name: str, graph: Graph, who: _Identity) -> dict[
     return manifest
 
 
-def _source(graph: Graph, config: EmbedConfig, device: str, batch_tokens: int | None) -> Rows:
+def _source(
+    graph: Graph,
+    config: EmbedConfig,
+    device: str,
+    batch_tokens: int | None,
+    shards: Shards,
+    progress: Progress,
+) -> Rows:
     if config.encoder == RANDOM:
 
         def draw(start: int, stop: int, advance: Callable[[float], None]) -> NDArray[np.float32]:
@@ -211,18 +251,33 @@ def _source(graph: Graph, config: EmbedConfig, device: str, batch_tokens: int | 
             return rows
 
         return draw
-    encoder = OWN.get(config.encoder) or open_encoder(
-        config.encoder,
-        device=device,
-        max_tokens=config.max_tokens,
-        tanh=config.tanh,
-        batch_tokens=batch_tokens,
-    )
+    encoder: TellingEncoder
+    if config.encoder == WORDS:
+        encoder = WordsEncoder(_fitted(graph, config, shards.folder, progress))
+    else:
+        encoder = OWN.get(config.encoder) or open_encoder(
+            config.encoder,
+            device=device,
+            max_tokens=config.max_tokens,
+            tanh=config.tanh,
+            batch_tokens=batch_tokens,
+        )
 
     def read(start: int, stop: int, advance: Callable[[float], None]) -> NDArray[np.float32]:
         return encoder.encode(node_texts(graph, start, stop), advance)
 
     return read
+
+
+def _fitted(graph: Graph, config: EmbedConfig, folder: Path, progress: Progress) -> Fitted:
+    """What ``words`` learns of a wiki, or has learned before a run was stopped."""
+    found = Fitted.kept(folder, config.width)
+    if found is None:
+        found = fit(
+            partial(node_texts, graph), graph.nodes, width=config.width, seed=config.seed, progress=progress
+        )
+        found.keep(folder)
+    return found
 
 
 def _manifest(graph: Graph, who: _Identity) -> dict[str, Any]:
@@ -245,7 +300,9 @@ def _assemble(shards: Shards, manifest: dict[str, Any], final: Path, *, empty_wi
     whole = shards.folder / "whole"
     shutil.rmtree(whole, ignore_errors=True)
     whole.mkdir()
-    manifest["width"] = shards.join(whole / "vectors.npy", empty_width)
+    width = manifest["width"] = shards.join(whole / "vectors.npy", empty_width)
+    if manifest["encoder"] == WORDS:
+        Fitted.open(shards.folder, width).save(whole)
     manifest["fingerprint"] = digest([manifest["graph"], manifest["encoder_fingerprint"]])
     manifest = seal(whole, manifest)
     publish(whole, final)
@@ -262,6 +319,7 @@ def _result(
     imported: int = 0,
     missing: int = 0,
     manifest: dict[str, Any] | None = None,
+    why: str = "",
 ) -> Embedded:
     return Embedded(
         workspace=workspace,
@@ -272,4 +330,5 @@ def _result(
         missing=missing,
         partial=shards.folder,
         manifest=manifest,
+        why=why,
     )

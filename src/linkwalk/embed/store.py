@@ -8,6 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk.artifact import look_at, read_manifest, steady
+from linkwalk.embed.features import RANDOM
+from linkwalk.embed.fitted import WORDS, Fitted
+from linkwalk.embed.model import MINILM, find_model
 from linkwalk.errors import ArtifactError, DamagedError, InputError
 from linkwalk.graph.columns import map_array
 from linkwalk.graph.store import Graph
@@ -38,16 +41,16 @@ def folder_of(workspace: Path, name: str) -> Path:
 
 def command(workspace: Path, name: str) -> str:
     """What makes the embeddings of that name."""
-    if name in ("minilm", "random"):
-        return f"linkwalk embed {workspace}" + ("" if name == "minilm" else f" --encoder {name}")
+    if name in (MINILM, WORDS, RANDOM):
+        return f"linkwalk embed {workspace}" + ("" if name == MINILM else f" --encoder {name}")
     return f"linkwalk embed {workspace} --encoder ENCODER --name {name}"
 
 
 class Embeddings:
     """phi(s_i) for every node: row ``i`` of ``vectors`` is node ``i``'s, as the encoder gave it (not normalised)."""
 
-    def __init__(self, name: str, manifest: dict[str, Any], vectors: NDArray[Any]) -> None:
-        self.name, self.manifest, self.vectors = name, manifest, vectors
+    def __init__(self, folder: Path, manifest: dict[str, Any], vectors: NDArray[Any]) -> None:
+        self.folder, self.manifest, self.vectors = folder, manifest, vectors
 
     @classmethod
     def open(cls, workspace: Path | str, name: str = "minilm", graph: Graph | None = None) -> "Embeddings":
@@ -74,10 +77,15 @@ class Embeddings:
                 folder / "vectors.npy", f"{len(vectors):,} rows instead of {graph.nodes:,}", remedy
             )
         look_at(folder, manifest, remedy)
-        return cls(folder.name, manifest, vectors)
+        return cls(folder, manifest, vectors)
 
     def __repr__(self) -> str:
         return f"Embeddings({self.name}: {len(self.vectors):,} x {self.width} by {self.manifest['encoder']})"
+
+    @property
+    def name(self) -> str:
+        """What they are called in the workspace."""
+        return self.folder.name
 
     @property
     def width(self) -> int:
@@ -95,6 +103,11 @@ class Embeddings:
 
         if is_part(name := self.manifest["encoder"]):
             return own_encoder(name, self.manifest["model_fingerprint"])
+        if name == WORDS:
+            from linkwalk.embed.words import WordsEncoder
+
+            again = f"run `{command(self.folder.parents[1], self.name)} --force`"
+            return WordsEncoder(Fitted.open(self.folder, self.width, again))
         return self.reader(device)
 
     def reader(self, device: str = "cpu") -> "Reader":
@@ -117,14 +130,16 @@ class Embeddings:
 
     def _spec(self) -> str:
         """The encoder's name, where that is the encoder that made the table."""
-        from linkwalk.embed.model import find_model
-
         spec: str = self.manifest["encoder"]
         if is_part(spec):
             raise InputError(
                 f"the embeddings {self.name!r} are by an encoder of one's own: there is no transformer to adapt"
             )
-        if spec == "random":
+        if spec == WORDS:
+            raise InputError(
+                f"the embeddings {self.name!r} are by words, which is no transformer: there is nothing to adapt"
+            )
+        if spec == RANDOM:
             raise InputError(
                 f"the embeddings {self.name!r} are random features, which cannot read text: use minilm's"
             )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from linkwalk.embed import EmbedConfig, Embeddings, embed
 from linkwalk.embed.carry import carry
-from linkwalk.embed.job import RANDOM
+from linkwalk.embed.features import RANDOM
 from linkwalk.embed.store import folder_of
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.split import HALVES, nodes_of_half, split

@@ -1,0 +1,106 @@
+"""Texts as rows of terms: words, or pairs and threes of characters where no blanks are written, each a hashed number.
+
+A term's number is its hash, cut to 24 bits: no list of words is kept, so that it takes as much memory for any wiki.
+Most of the 16 million numbers mean one word or none; the few that mean two are of no matter to the sums they enter.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.compiled import kernel
+from linkwalk.embed.letters import LETTER, SIZE, UNSPACED, letters
+
+BITS = 24
+_PRIME = np.uint64(0x100000001B3)
+_BASIS = np.uint64(0xCBF29CE484222325)
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(64 - BITS)
+_HALF = np.uint64(32)
+
+Int32s = NDArray[np.int32]
+Int64s = NDArray[np.int64]
+
+
+class TermCounts(NamedTuple):
+    """Which terms each text has, and how often: row ``i`` is ``terms[bounds[i]:bounds[i + 1]]``, in their order."""
+
+    bounds: Int64s
+    terms: Int32s
+    times: Int32s
+
+
+def count_terms(texts: Sequence[str]) -> TermCounts:
+    """The terms of some texts."""
+    ends = np.fromiter(map(len, texts), np.int64, len(texts)).cumsum()
+    # Half a character, which UTF-8 has no way to write, is no letter.
+    codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
+    bounds, terms = _terms(codes, ends, *letters())
+    return TermCounts(*_counted(bounds, terms))
+
+
+@kernel
+def _terms(
+    codes: NDArray[np.uint32], ends: Int64s, kinds: NDArray[np.uint8], folded: Int32s
+) -> tuple[Int64s, Int32s]:
+    """Terms of each text in the order they stand in."""
+    bounds = np.zeros(len(ends) + 1, np.int64)
+    terms = np.empty(2 * len(codes), np.int32)  # a pair and a three for each character at most
+    at, count = 0, 0
+    for row in range(len(ends)):
+        end = ends[row]
+        while at < end:
+            kind = kinds[codes[at]] if codes[at] < SIZE else 0
+            if kind == LETTER:
+                hashed = _BASIS
+                while at < end and codes[at] < SIZE and kinds[codes[at]] == LETTER:
+                    hashed = (hashed ^ np.uint64(folded[codes[at]])) * _PRIME
+                    at += 1
+                terms[count] = _cut(hashed)
+                count += 1
+            elif kind == UNSPACED:
+                first, before, last = at, _BASIS, _BASIS
+                while at < end and codes[at] < SIZE and kinds[codes[at]] == UNSPACED:
+                    sign = np.uint64(folded[codes[at]])
+                    if at >= first + 2:
+                        terms[count] = _cut((before ^ sign) * _PRIME)
+                        count += 1
+                    if at >= first + 1:
+                        before = (last ^ sign) * _PRIME
+                        terms[count] = _cut(before)
+                        count += 1
+                    last = (_BASIS ^ sign) * _PRIME
+                    at += 1
+                if at == first + 1:
+                    terms[count] = _cut(last)
+                    count += 1
+            else:
+                at += 1
+        bounds[row + 1] = count
+    return bounds, terms[:count]
+
+
+@kernel
+def _cut(hashed: np.uint64) -> np.int32:
+    """The bits of a hash that are a term's number."""
+    return np.int32(((hashed ^ (hashed >> _HALF)) * _MIX) >> _SHIFT)
+
+
+@kernel
+def _counted(bounds: Int64s, terms: Int32s) -> tuple[Int64s, Int32s, Int32s]:
+    """Each term of a row once, with how often it is there."""
+    kept, times = np.zeros(len(bounds), np.int64), np.empty(len(terms), np.int32)
+    count = 0
+    for row in range(len(bounds) - 1):
+        own = np.sort(terms[bounds[row] : bounds[row + 1]])
+        first = count
+        for term in own:
+            if count > first and terms[count - 1] == term:
+                times[count - 1] += 1
+            else:
+                terms[count], times[count] = term, 1  # never beyond what has been read
+                count += 1
+        kept[row + 1] = count
+    return kept, terms[:count].copy(), times[:count].copy()

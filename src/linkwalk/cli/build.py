@@ -15,8 +15,8 @@ def build(
         typer.Argument(
             metavar="DUMP",
             help="MediaWiki exports (.xml, .xml.bz2, .xml.gz, .xml.xz; several parts of one wiki are read in order), "
-            "or JSON lines with `title` and `text` (.jsonl, packed or not). The words `demo` and `demo2` stand for the "
-            "two editions of the bundled encyclopedia.",
+            "JSON lines with `title` and `text` (.jsonl, packed or not), or a folder of Markdown. The words "
+            "`demo` and `demo2` stand for the two editions of the bundled encyclopedia.",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="WIKI", help="Workspace to make.")],
@@ -24,7 +24,7 @@ def build(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What is read: `mediawiki`, `jsonlines`, or a source of your own as package.module:Name. "
+            help="What is read: `mediawiki`, `jsonlines`, `markdown`, or a source of your own as package.module:Name. "
             "[default: told by the files]",
         ),
     ] = None,
@@ -100,7 +100,7 @@ def build(
         raise InputError("--prose-only drops what --keep-tables keeps: give one of them")
     if anchors is not None and no_entity_links:
         raise InputError("--anchors serves entity links, which --no-entity-links turns off: give one of them")
-    reading = ReadConfig(language=language, tables=keep_tables or None)
+    reading = ReadConfig(language=language, tables=keep_tables or None, contents=not no_contents)
     result = run(
         [open_source(dump_path(str(dump)) or dump, format, reading) for dump in dumps],
         output,

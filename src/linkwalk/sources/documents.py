@@ -15,7 +15,7 @@ from linkwalk.sources.lines import Heading, LinkSpan, Scan
 __all__ = ["Document", "Heading", "LinkSpan", "Wikitext", "date_in", "mend", "tidy"]
 
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-MENDED = "forbidden characters (mended)"
+MENDED, MENDED_UTF8 = "forbidden characters (mended)", "invalid UTF-8 (mended)"
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 #: White space that is not as it should be: anything but single blanks and line breaks between words.
 _UNTIDY = re.compile(r"[^\S\n ]|[ \n](?=[ \n])|^\s|\s\Z")

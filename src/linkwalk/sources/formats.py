@@ -8,6 +8,7 @@ from linkwalk.errors import InputError
 from linkwalk.parts import import_part, is_part, takes
 from linkwalk.sources import packed
 from linkwalk.sources.jsonlines import JsonLines
+from linkwalk.sources.markdown import Markdown
 from linkwalk.sources.mediawiki import MediaWiki
 from linkwalk.sources.source import ReadConfig, Source
 
@@ -24,7 +25,7 @@ class Format(Protocol):
         ...
 
 
-FORMATS: dict[str, Format] = {"mediawiki": MediaWiki, "jsonlines": JsonLines}
+FORMATS: dict[str, Format] = {"mediawiki": MediaWiki, "jsonlines": JsonLines, "markdown": Markdown}
 """Name -> format, in the order in which they are asked."""
 _MEMBERS = ("path", "files", "version", "site", "pieces", "documents")
 
@@ -54,6 +55,7 @@ def _recognise(path: Path) -> Format:
         asked = [kind for kind in FORMATS.values() if kind.recognises(path, None)]
         if asked:
             return asked[0]
+        raise InputError(f"{path} is a folder without pages: of Markdown, say")
     asked = list(FORMATS.values())
     for head in packed.heads(path, packed.packing_of(path)):
         answers = [(kind, kind.recognises(path, head)) for kind in asked]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from xml.parsers import expat
 
 from linkwalk.sources import packed
-from linkwalk.sources.documents import FORBIDDEN, MENDED, Wikitext, date_in
+from linkwalk.sources.documents import FORBIDDEN, MENDED, MENDED_UTF8, Wikitext, date_in
 from linkwalk.sources.export import BEGIN, END, items, may_stand_between
 
 _REFERENCE = re.compile("&#(?:x([0-9A-Fa-f]+)|([0-9]+));")
@@ -15,7 +15,7 @@ _UP_TO_LAST_REVISION = re.compile(rb".*</revision>", re.DOTALL)
 
 _OUTSIDE, _WITHOUT_TAGS = "text outside of pages", "page without its tags"
 _WITHOUT_TITLE, _WITHOUT_TEXT = "page without a title", "page without text"
-_BROKEN_XML, _MENDED_UTF8 = "broken XML", "invalid UTF-8 (mended)"
+_BROKEN_XML = "broken XML"
 
 _WANTED = frozenset(("title", "ns", "text", "timestamp", "model"))
 #: What a page has but once, however many revisions it has.
@@ -84,7 +84,7 @@ def _parse_or_mend(raw: bytes, damage: Counter[str]) -> Fields | None:
     try:
         text, reason = raw.decode(), MENDED
     except UnicodeDecodeError:
-        text, reason = raw.decode(errors="replace"), _MENDED_UTF8
+        text, reason = raw.decode(errors="replace"), MENDED_UTF8
     mended = _REFERENCE.sub(_checked, FORBIDDEN.sub("\ufffd", text)).encode()
     fields = _parse(mended) if mended != raw else None
     if fields is not None:

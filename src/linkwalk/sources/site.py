@@ -55,6 +55,8 @@ class Site:
     language: str = "en"
     first_letter: bool = True
     """Titles begin with a capital, so ``[[comet]]`` and ``[[Comet]]`` are one page."""
+    literal: bool = False
+    """Titles and addresses are what they are, paths say: no namespaces, and nothing in them stands for another sign."""
     namespaces: Mapping[str, int] = field(default_factory=dict)
     """The site's own namespace names, as written, to their numbers."""
 
@@ -69,6 +71,8 @@ class Site:
 
         A leading colon turns a file, category or interlanguage link into an ordinary visible link to that page.
         """
+        if self.literal:
+            return ARTICLE, target
         target = target.strip()
         shown = target.startswith(":")
         if shown:
@@ -92,6 +96,8 @@ class Site:
 
     def normalise(self, title: str) -> str:
         """The one spelling of a title: entities decoded, underscores and runs of space made one, first letter up."""
+        if self.literal:
+            return " ".join(title.split())
         if "&" in title:
             title = html.unescape(title)
         if "%" in title:

@@ -6,7 +6,7 @@ path and sent to worker processes with every piece, so it holds paths and option
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,6 +27,13 @@ class ReadConfig:
     """Keep blocks of code."""
     main: str = "rule"
     """What tells a page's own text from what stands around it: the format's ``rule``, or ``trafilatura``."""
+    contents: bool = True
+    """A folder without a page of its own gets a document that lists what lies in it."""
+
+    def told(self) -> str:
+        """What differs from the usual, for a source's ``version``."""
+        ours = ((entry.name, getattr(self, entry.name), entry.default) for entry in fields(self))
+        return "".join(f", {name} {value}" for name, value, usual in ours if value != usual)
 
     def stated(self, site: Site) -> Site:
         """What a source says about itself, in the language that was stated for it."""

@@ -1,0 +1,73 @@
+"""What a page of Markdown says about itself before its text: YAML between ``---``, or TOML between ``+++``."""
+
+import re
+import tomllib
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+_FENCED = re.compile(
+    r"(---|\+\+\+)[ \t]*\n(.*?)(?:^|\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
+)
+#: Front matter beyond this is none that a person or a tool writes.
+_MAX_CHARS = 1 << 16
+_LINE = re.compile(r"^(title|aliases|alias|redirect_from|redirect_to)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
+BROKEN = "broken front matter"
+
+
+@dataclass(frozen=True)
+class FrontMatter:
+    """Those fields that we know."""
+
+    title: str = ""
+    aliases: list[str] = field(default_factory=list)
+    """Other names, and paths that the page had before (those begin with a slash)."""
+    redirect: str = ""
+    """Where a page leads that is only another's former place."""
+
+
+def split(text: str, damage: Counter[str]) -> tuple[FrontMatter, str]:
+    """A page's front matter and its text."""
+    if not text.startswith(("---", "+++")):
+        return FrontMatter(), text
+    found = _FENCED.match(text[:_MAX_CHARS])
+    if found is None:
+        return FrontMatter(), text
+    fields = _yaml(found[2]) if found[1] == "---" else _toml(found[2])
+    if fields is None:
+        damage[BROKEN] += 1
+        fields = {name: value.strip().strip("\"'") for name, value in _LINE.findall(found[2])}
+    former = [path if path.startswith("/") else f"/{path}" for path in _names(fields.get("redirect_from"))]
+    aliases = _names(fields.get("aliases")) + _names(fields.get("alias"))
+    return FrontMatter(
+        title=_name(fields.get("title")), aliases=aliases + former, redirect=_name(fields.get("redirect_to"))
+    ), text[found.end() :]
+
+
+def _yaml(written: str) -> dict[str, Any] | None:
+    """The fields of a mapping, None where it is broken."""
+    import yaml
+
+    try:
+        fields = yaml.safe_load(written)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return None
+    return fields if isinstance(fields, dict) else {}
+
+
+def _toml(written: str) -> dict[str, Any] | None:
+    try:
+        return tomllib.loads(written)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _name(value: object) -> str:
+    """A name as a line of text; a number or a date is one as well."""
+    return "" if value is None or isinstance(value, list | dict) else " ".join(str(value).split())
+
+
+def _names(value: object) -> list[str]:
+    """One name or a list of them; a line of names with commas is a list, too."""
+    values = value if isinstance(value, list) else _name(value).split(",")
+    return [name for name in map(_name, values) if name]

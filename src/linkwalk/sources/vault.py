@@ -1,0 +1,250 @@
+"""A folder of pages: which there are, and which of them a link means.
+
+A path is read as GitHub and the static sites read it, only where such a page is there: as it stands, without its
+ending or with another, a folder for its page; from the page's own place, or from the root where it begins with a slash.
+A name in double brackets is read as Obsidian reads it: a path from the root or from here, else any page whose path ends
+so, whatever the case. Of several, one in the same folder comes first, then the shortest path, then the alphabet.
+"""
+
+import mimetypes
+import os
+import posixpath
+import re
+from collections import defaultdict
+from functools import cached_property, lru_cache
+from pathlib import Path
+from urllib.parse import unquote
+
+from linkwalk.sources.page_text import PICTURE, slug
+
+PAGES = (".md", ".markdown", ".mdx")
+_INDEX = ("index", "_index", "readme")
+_SITE_ENDINGS = (".html", ".htm")
+_SKIPPED = ("node_modules",)
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:|//|\\\\")
+EXTERNAL, FILE, OUTSIDE, ITSELF = "external", "file", "outside the folder", "page itself"
+
+Found = tuple[str, str] | str
+"""An address (or, where there is no such page, what it would be) and a fragment; or why it is no link to a page."""
+
+
+class Vault:
+    """The pages below a folder, by address: their path from the root, with slashes."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.pages: list[str] = []
+        self.aliens: list[str] = []
+        """Symbolic links, which are not followed."""
+        self._walk("")
+        self.pages.sort()
+        self.aliens.sort()
+        self.known = frozenset(self.pages)
+
+    def _walk(self, folder: str) -> None:
+        waiting = [folder]
+        while waiting:
+            folder = waiting.pop()
+            with os.scandir(self.root / folder) as entries:
+                for entry in entries:
+                    if entry.name.startswith(".") or entry.name in _SKIPPED:
+                        continue
+                    address = folder + entry.name
+                    if entry.is_symlink():
+                        self.aliens.append(address)
+                    elif entry.is_dir():
+                        waiting.append(address + "/")
+                    elif entry.is_file() and is_page(entry.name):
+                        self.pages.append(address)
+
+    @cached_property
+    def obsidian(self) -> bool:
+        """Whether Obsidian keeps this folder: then paths are read as names are, as it does."""
+        return (self.root / ".obsidian").is_dir()
+
+    @cached_property
+    def folders(self) -> dict[str, list[str]]:
+        """Every folder with pages below it, "" for the root, else with a slash behind: its pages and folders."""
+        folders: dict[str, set[str]] = defaultdict(set)
+        folders[""] = set()
+        for page in self.pages:
+            inner = page
+            while inner:
+                outer = _folder_of(inner.rstrip("/"))
+                if inner in folders[outer]:
+                    break
+                folders[outer].add(inner)
+                inner = outer
+        return {folder: sorted(inside) for folder, inside in sorted(folders.items())}
+
+    @cached_property
+    def folder_pages(self) -> dict[str, str]:
+        """Folder -> the page that stands for it, where it has one."""
+        found = {}
+        for folder, inside in self.folders.items():
+            name = posixpath.basename(folder.rstrip("/")).casefold()
+            stems = {_stem(page).casefold(): page for page in reversed(inside) if not page.endswith("/")}
+            named = [stems[_] for _ in (*_INDEX, name) if _ in stems]
+            beside = [folder.rstrip("/") + ending for ending in PAGES] if folder else []
+            if own := named or [page for page in beside if page in self.known]:
+                found[folder] = own[0]
+        return found
+
+    @cached_property
+    def _by_case(self) -> dict[str, str]:
+        """Paths in small letters -> pages, of several the first."""
+        return {page.casefold(): page for page in reversed(self.pages)}
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[str]]:
+        """Names in small letters, without their ending -> pages."""
+        names: dict[str, list[str]] = defaultdict(list)
+        for page in self.pages:
+            names[_stem(page).casefold()].append(page)
+        return dict(names)
+
+    def above(self, address: str, contents: bool) -> str:
+        """The page (or, with ``contents``, the folder's own list) that a page or folder stands below; "" for none."""
+        folder = _folder_of(address.rstrip("/"))
+        while True:
+            own = self.folder_pages.get(folder)
+            if own is None and contents:
+                own = listing(folder)
+            if own and own != address:
+                return own
+            if not folder:
+                return ""
+            folder = _folder_of(folder.rstrip("/"))
+
+    def resolve(self, href: str, page: str) -> Found:
+        """What a link of Markdown or HTML leads to."""
+        href = href.strip()
+        path, _, fragment = href.partition("#")
+        path = unquote(path.partition("?")[0])
+        fragment = slug(unquote(fragment))
+        if not path:
+            return ("", fragment) if fragment else ITSELF
+        if path.startswith("//") or "://" in path:
+            return EXTERNAL
+        here = _folder_of(page)
+        places = [_join("", path)] if path.startswith("/") else [_join(here, path)]
+        if not path.startswith("/") and not is_page(path) and _stem(page).casefold() not in _INDEX:
+            # A site shows ``guide/intro.md`` at ``guide/intro/``, and its author's links may be written from there.
+            places.append(_join(os.path.splitext(page)[0] + "/", path))
+        for place in places:
+            if place is not None and (found := self.find(place)):
+                return found, fragment
+        if _SCHEME.match(path):
+            return EXTERNAL
+        if self.obsidian and (found := self.find_name(path, page)):
+            return found, fragment
+        if places[0] is None:
+            return OUTSIDE
+        if not is_page(path) and (kind := kind_of(path)):
+            return kind
+        return site_path(places[0]), fragment
+
+    def find(self, place: str) -> str | None:
+        """The page at a path from the root, as sites write paths."""
+        place = place.rstrip("/")
+        if place in self.known:
+            return place
+        stem = next((place.removesuffix(e) for e in (*_SITE_ENDINGS, *PAGES) if place.endswith(e)), place)
+        folder = posixpath.dirname(stem) if _basename(stem) in _INDEX else stem
+        tries = [stem + ending for ending in PAGES]
+        for one in (place, *tries):
+            if found := self._by_case.get(one.casefold()):
+                return found
+        folder = folder + "/" if folder else ""
+        if folder in self.folders:
+            return self.folder_pages.get(folder) or listing(folder)
+        return None
+
+    def resolve_name(self, written: str, page: str) -> Found:
+        """What a link in double brackets leads to."""
+        name, _, fragment = written.partition("#")
+        name, fragment = name.strip(), slug(fragment.rpartition("#")[2])
+        if not name:
+            return ("", fragment) if fragment else ITSELF
+        if found := self.find_name(name, page):
+            return found, fragment
+        if "://" in name:
+            return EXTERNAL
+        return kind_of(name) or (name, fragment)
+
+    def find_name(self, name: str, page: str) -> str | None:
+        """The page that a name, or the end of a path, means on a page."""
+        here = _folder_of(page)
+        name = name.replace("\\", "/")
+        if name.startswith(("./", "../")):
+            place = _join(here, name)
+            return None if place is None else self._by_case.get(place.casefold()) or self._with_ending(place)
+        rooted, name = name.startswith("/"), name.strip("/")
+        if (rooted or "/" in name) and (
+            found := self._by_case.get(name.casefold()) or self._with_ending(name)
+        ):
+            return found
+        stem = os.path.splitext(name)[0].casefold() if is_page(name) else name.casefold()
+        pages = [
+            one
+            for one in self._by_name.get(posixpath.basename(stem), ())
+            if f"/{os.path.splitext(one)[0].casefold()}".endswith(f"/{stem}") and not rooted
+        ]
+        return min(pages, key=lambda one: (_folder_of(one) != here, len(one), one), default=None)
+
+    def _with_ending(self, path: str) -> str | None:
+        found = (self._by_case.get(path.casefold() + ending) for ending in PAGES)
+        return next(filter(None, found), None)
+
+
+@lru_cache(maxsize=4)
+def vault_at(root: Path) -> Vault:
+    """The folder's index, made once for every process."""
+    return Vault(root)
+
+
+def is_page(name: str) -> bool:
+    """Whether a file is a page, going by its name."""
+    return name.lower().endswith(PAGES)
+
+
+def kind_of(path: str) -> str:
+    """What a path leads to that is no page: a picture, another file; empty where it may be a page."""
+    kind = mimetypes.guess_type(path)[0] or ""
+    if kind.startswith("image/"):
+        return PICTURE
+    return "" if kind in ("", "text/html", "text/markdown") else FILE
+
+
+def listing(folder: str) -> str:
+    """The address of a folder's own list of pages."""
+    return folder or "/"
+
+
+def site_path(path: str) -> str:
+    """A page's place as a site has it, begun with a slash, for pages that are not here or not here any more."""
+    path = "/" + path.strip("/")
+    for ending in (*PAGES, *_SITE_ENDINGS):
+        path = path.removesuffix(ending)
+    return posixpath.dirname(path) if _basename(path) in _INDEX else path
+
+
+def _join(folder: str, path: str) -> str | None:
+    """A path from the root; None where it leads out of it."""
+    joined = posixpath.normpath(folder + path.lstrip("/")) if path else folder
+    if joined == ".." or joined.startswith("../"):
+        return None
+    return "" if joined == "." else joined
+
+
+def _folder_of(address: str) -> str:
+    """The folder that a page or folder lies in: "" for the root, else with a slash behind."""
+    return address[: address.rfind("/") + 1]
+
+
+def _basename(path: str) -> str:
+    return posixpath.basename(path).casefold()
+
+
+def _stem(page: str) -> str:
+    return os.path.splitext(posixpath.basename(page))[0]

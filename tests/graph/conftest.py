@@ -42,6 +42,8 @@ def write_graph(
     pages: Mapping[str, Sequence[Page]],
     *,
     redirects: Mapping[str, str] | None = None,
+    addresses: Sequence[str] | None = None,
+    parents: Sequence[int] | None = None,
     name: str = "testwiki",
 ) -> Graph:
     """Write a graph of chained blocks and the links the pages name; a link's span is a prefix of the text."""
@@ -52,6 +54,10 @@ def write_graph(
     sections = [""]
     with GraphWriter(folder) as writer:
         writer.add_articles(titles, first[:-1])
+        if addresses is not None:
+            writer.add_addresses(addresses)
+        if parents is not None:
+            writer.add_parents(np.array(parents))
         for article, (title, blocks) in enumerate(pages.items()):
             for number, page in enumerate(blocks):
                 raw = page.text.encode()
@@ -107,10 +113,12 @@ def random_pages(
 def random_graph(
     workspace: Path, rng: np.random.Generator, *, articles: int = 20, links: float = 2.0, blocks: int = 5
 ) -> Graph:
-    """A random world with a redirect for every third article."""
+    """A random world with a redirect for every third article, an address for every second, and one above others."""
     pages = random_pages(rng, articles=articles, links=links, blocks=blocks)
     redirects = {f"Other name of {title}": title for title in list(pages)[::3]}
-    return write_graph(workspace, pages, redirects=redirects)
+    addresses = [f"in/{i}.md" if i % 2 else "" for i in range(articles)]
+    parents = [-1, *rng.integers(-1, articles, articles - 1).tolist()]
+    return write_graph(workspace, pages, redirects=redirects, addresses=addresses, parents=parents)
 
 
 def csr(nodes: int, edges: Sequence[tuple[int, int]]) -> Csr:

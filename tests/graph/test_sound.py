@@ -8,11 +8,11 @@ import pytest
 
 from linkwalk.artifact import seen
 from linkwalk.errors import DamagedError
-from linkwalk.graph.store import ARRAYS, STRINGS, Graph
+from linkwalk.graph.store import ARRAYS, OPTIONAL_ARRAYS, OPTIONAL_STRINGS, STRINGS, Graph
 from tests.graph.conftest import Page, write_graph
 
-FILES = [f"{name}.npy" for name in ARRAYS] + [
-    file for name in STRINGS for file in (f"{name}.bin", f"{name}_offsets.npy")
+FILES = [f"{name}.npy" for name in (*ARRAYS, *OPTIONAL_ARRAYS)] + [
+    file for name in (*STRINGS, *OPTIONAL_STRINGS) for file in (f"{name}.bin", f"{name}_offsets.npy")
 ]
 #: Columns in which one number out of range leads a kernel astray; each has a value that cannot be right.
 WRONG = {
@@ -27,6 +27,8 @@ WRONG = {
     "node_block": -1,
     "article_node": 900,
     "name_articles": 900,
+    "article_parent": -2,
+    "addresses_offsets": 10**6,
     "text_offsets": 10**15,
     "titles_offsets": -1,
     "sections_offsets": 10**6,
@@ -39,7 +41,8 @@ def workspace(tmp_path: Path) -> Path:
         title: [Page(f"{title} is here. It is {n}.", [("A", 0, 2)], section="S") for n in range(4)]
         for title in ("A", "B", "C")
     }
-    write_graph(tmp_path / "wiki", pages, redirects={"D": "A"})
+    addresses = ["a.md", "", "c.md"]
+    write_graph(tmp_path / "wiki", pages, redirects={"D": "A"}, addresses=addresses, parents=[-1, 0, 0])
     return tmp_path / "wiki"
 
 
@@ -106,7 +109,7 @@ def test_texts_are_looked_at_when_asked(workspace: Path) -> None:
 
 def test_a_graph_of_another_wiki_is_no_part_of_this_one(workspace: Path, tmp_path: Path) -> None:
     pages = {title: [Page(f"{title} was there."), Page("And so on.")] for title in ("E", "F")}
-    write_graph(tmp_path / "other", pages)
+    write_graph(tmp_path / "other", pages, addresses=["e.md", "f.md"], parents=[1, -1])
     for name in FILES:
         path, foreign = workspace / "graph" / name, tmp_path / "other" / "graph" / name
         whole = path.read_bytes()

@@ -35,6 +35,11 @@ def expected_half(graph: Graph, by: str, parity: int) -> set[int]:
     return {n for n in range(graph.nodes) if article[n] in set(ranked[parity::2])}
 
 
+def titles_above(graph: Graph, article: int) -> list[str]:
+    assert graph.parents is not None
+    return [graph.titles[int(up)] for up in graph.parents[article : article + 1] if up >= 0]
+
+
 def check_half(graph: Graph, half: Half) -> Graph:
     """Every block of a half is the original's, links and all, and every edge is accounted for."""
     part = Graph.open(half.workspace)
@@ -59,6 +64,14 @@ def check_half(graph: Graph, half: Half) -> Graph:
             source for source in range(part.nodes) for t in part.forward.row(source) if t == node
         ]
     titles = {part.titles[a] for a in range(part.articles)}
+    assert part.addresses is not None
+    assert graph.addresses is not None
+    for article in range(part.articles):
+        old = graph.article(part.titles[article])
+        assert old is not None
+        assert part.addresses[article] == graph.addresses[old]
+        assert not part.addresses[article] or part.article(part.addresses[article]) == article
+        assert titles_above(part, article) == [up for up in titles_above(graph, old) if up in titles]
     redirects = [graph.redirects[i] for i in range(len(graph.redirects))]
     leading = [graph.titles[int(a)] for a in graph.redirect_articles]
     assert [part.redirects[i] for i in range(len(part.redirects))] == [

@@ -209,3 +209,25 @@ def test_how_it_is_cut_makes_no_difference(
     assert_same_files(graph_files(tmp_path / "one" / "wiki"), graph_files(tmp_path / "two" / "wiki"))
     assert ways(whole, "A") == [("", "E (0)"), ("", "A (x/a.md) (0)"), ("", "B (0)")]
     assert ways(whole, "A (x/a.md)") == [("", "A (0)"), ("", "C (0)")]
+
+
+def test_addresses_are_kept_and_names(tmp_path: Path) -> None:
+    graph, _ = made(
+        tmp_path,
+        page("docs/my_pods", text=prose(300)),
+        Document(title="Plain", text="No address."),
+        Document(title="https://e.org/a b", address="https://e.org/?q=1", text="Here.", parent="plain"),
+    )
+    addresses = graph.addresses
+    assert addresses is not None
+    assert [addresses[i] for i in range(len(addresses))] == ["docs/my_pods.md", "", "https://e.org/?q=1"]
+    assert graph.title(graph.find("docs/my_pods.md")) == "DOCS/MY PODS"
+    assert graph.title(graph.find("https://e.org/?q=1 (0)")) == "Https://e.org/a b"
+    assert graph.parents is not None
+    assert graph.parents.tolist() == [-1, -1, 1]
+
+
+def test_what_nobody_has_is_no_column(tmp_path: Path) -> None:
+    graph, _ = made(tmp_path, Document(title="Plain", text="No address."))
+    assert (graph.addresses, graph.parents) == (None, None)
+    assert not [file for file in graph.folder.iterdir() if file.name.startswith(("addresses", "article_p"))]

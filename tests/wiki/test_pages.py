@@ -83,12 +83,14 @@ def test_a_place_says_where_it_is(known: Wiki) -> None:
         "blocks": page.place.blocks,
         "section": known.graph.block(node).section,
         "name": "Coral reef (1)",
+        "address": "",
     }
     last = known.block(f"Coral reef ({page.place.blocks - 1})")
     assert last.next is None
     assert known.place(last.place.node) == last.place
     value = plain(page)
-    assert list(value) == ["place", "segments", "links", "previous", "next"]
+    beside = ["previous", "next", "above", "below", "linked_from"]
+    assert list(value) == ["place", "segments", "links", *beside]
     assert list(value["segments"][0]) == ["text", "link"]
     assert list(value["links"][0]) == ["node", "title", "block", "kind", "text"]
     json.dumps(value)

@@ -192,6 +192,7 @@ def test_json_is_the_fields(walked: Wiki, ends: tuple[int, int]) -> None:
         "blocks": walk.steps[0].to.blocks,
         "section": walk.steps[0].to.section,
         "name": walk.steps[0].to.name,
+        "address": "",
     }
     sentence = walk.steps[0].sentence
     assert click["sentence"] == (sentence and vars(sentence))

@@ -35,6 +35,11 @@ def check_lengths(graph: "Graph") -> None:
         "redirects_offsets": len(graph.redirect_articles) + 1,
         "name_articles": len(graph.name_keys),
     }
+    if graph.addresses is not None:
+        strings["addresses"] = graph.addresses
+        wanted["addresses_offsets"] = articles + 1
+    if graph.parents is not None:
+        wanted["article_parent"] = articles
     for name, length in wanted.items():
         column = name.removesuffix("_offsets")
         found = len(strings[column].offsets) if column in strings else len(getattr(graph, name))
@@ -70,6 +75,7 @@ def check_columns(graph: "Graph") -> None:
         lambda: _below(graph, "article_node", nodes),
         lambda: _below(graph, "redirect_articles", articles),
         lambda: _below(graph, "name_articles", articles),
+        lambda: _are_parents(graph),
         lambda: _ordered(graph, "name_keys", graph.name_keys),
         lambda: _ordered(graph, "node_article", graph.node_article),
         lambda: _ordered(graph, "article_node", graph.article_node),
@@ -104,6 +110,7 @@ def _strings(graph: "Graph") -> dict[str, Any]:
         "titles": graph.titles,
         "sections": graph.sections,
         "redirects": graph.redirects,
+        **({} if graph.addresses is None else {"addresses": graph.addresses}),
     }
 
 
@@ -118,6 +125,16 @@ def _below(graph: "Graph", name: str, limit: int) -> None:
     if len(plain) and int(plain.max()) >= limit:
         at = int(np.argmax(plain))
         raise _damaged(graph, name, f"entry {at:,} is {column[at]}, not one of 0 to {limit - 1:,}")
+
+
+def _are_parents(graph: "Graph") -> None:
+    """Every article stands below an article, or none."""
+    parents = graph.parents
+    if parents is not None and len(parents):
+        outside = (parents < -1) | (parents >= graph.articles)
+        if outside.any():
+            at = int(np.argmax(outside))
+            raise _damaged(graph, "article_parent", f"entry {at:,} is {parents[at]}, not an article")
 
 
 def _ascending(graph: "Graph", name: str, bounds: NDArray[Any], size: int) -> None:

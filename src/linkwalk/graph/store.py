@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from linkwalk.artifact import look_at, read_manifest, steady
 from linkwalk.errors import InputError
 from linkwalk.graph.columns import Strings, map_array
-from linkwalk.graph.csr import Csr
+from linkwalk.graph.csr import Csr, Int32s
 from linkwalk.graph.sound import check_columns, check_lengths, check_texts
 
 PREV, NEXT, LINK, ENTITY, CONTENTS, BACKLINK = range(6)
@@ -46,6 +46,9 @@ ARRAYS: dict[str, tuple[str, int]] = {
     "name_articles": ("int32", 0),
 }
 STRINGS = ("text", "titles", "sections", "redirects")
+OPTIONAL_ARRAYS: dict[str, tuple[str, int]] = {"article_parent": ("int32", 0)}
+OPTIONAL_STRINGS = ("addresses",)
+"""Columns of a graph whose articles have them: the article above, or -1; the file or URL an article comes from."""
 FIELDS = {"fingerprint": str, "snapshot": dict, "counts": dict}
 """What its manifest must have."""
 
@@ -58,6 +61,11 @@ def types_of(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
 def name_key(name: str) -> int:
     """64-bit key of an article's name; the chance that two of 17M names share one is about 1 in 100,000."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")
+
+
+def spelled(name: str) -> str:
+    """A name as its key is made from: underscores and runs of white space are one blank."""
+    return " ".join(name.replace("_", " ").split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +133,12 @@ class Graph:
             graph._arrays[name] = map_array(folder / f"{name}.npy", graph.remedy, dtype, width)
         for name in STRINGS:
             graph._strings[name] = Strings.open(folder, name, graph.remedy)
+        for name, (dtype, width) in OPTIONAL_ARRAYS.items():
+            if (folder / f"{name}.npy").exists():
+                graph._arrays[name] = map_array(folder / f"{name}.npy", graph.remedy, dtype, width)
+        for name in OPTIONAL_STRINGS:
+            if (folder / f"{name}.bin").exists():
+                graph._strings[name] = Strings.open(folder, name, graph.remedy)
         return graph
 
     @property
@@ -213,6 +227,16 @@ class Graph:
         """Titles that redirect to an article (``redirect_articles`` says which)."""
         return self._strings["redirects"]
 
+    @property
+    def addresses(self) -> Strings | None:
+        """Every article's file or URL, empty where it has none; None where no article has one."""
+        return self._strings.get("addresses")
+
+    @property
+    def parents(self) -> Int32s | None:
+        """The article above every article in the contents, -1 for none; None where no article has one."""
+        return self._arrays.get("article_parent")
+
     def title(self, node: int) -> str:
         """Title of the article a block belongs to."""
         return self.titles[int(self.node_article[node])]
@@ -246,8 +270,8 @@ class Graph:
         return edges
 
     def article(self, name: str) -> int | None:
-        """The article of that title, or the one a redirect of that title leads to; None if there is none."""
-        name = " ".join(name.replace("_", " ").split())
+        """The article of that title or address, or the one a redirect of that title leads to; None if there is none."""
+        name = spelled(name)
         for spelling in (name, name[:1].upper() + name[1:]):
             key = np.uint64(name_key(spelling))
             at = int(np.searchsorted(self.name_keys, key))

@@ -42,6 +42,11 @@ def write_subgraph(
     with GraphWriter(folder) as writer:
         for part, first in zip(_chunks(articles), _chunks(firsts), strict=True):
             writer.add_articles(graph.titles.take(part), first)
+            if graph.addresses is not None:
+                writer.add_addresses(graph.addresses.take(part))
+            if graph.parents is not None:
+                above = graph.parents[part]
+                writer.add_parents(np.where(above >= 0, new_article[above], -1))
         for part in _chunks(sections[: len(graph.sections)]):
             writer.add_sections(graph.sections.take(part))
         for start in range(0, len(graph.redirects), _CHUNK):

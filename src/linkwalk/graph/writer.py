@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from linkwalk.artifact import FORMAT, digest, seal
 from linkwalk.errors import InputError
-from linkwalk.graph.columns import Columns, map_array
+from linkwalk.graph.columns import ArrayWriter, Columns, StringWriter, map_array
 from linkwalk.graph.csr import Csr, transpose_indptr, transpose_into
-from linkwalk.graph.store import ARRAYS, KINDS, name_key
+from linkwalk.graph.store import ARRAYS, KINDS, OPTIONAL_ARRAYS, STRINGS, name_key, spelled
 
 MAX_NODES = (1 << 31) - 1
 #: Columns that ``finish`` derives; the others are appended by the caller or by ``add_*``.
@@ -35,6 +35,18 @@ def write_transpose(forward: Csr, to_indptr: Path, to_sources: Path) -> None:
     sources.flush()
 
 
+class _Named:
+    """Names of one sort, and the articles they stand for."""
+
+    def __init__(self) -> None:
+        self.keys: list[NDArray[np.uint64]] = []
+        self.articles: list[NDArray[np.int32]] = []
+
+    def add(self, names: list[str], articles: NDArray[np.int32]) -> None:
+        self.keys.append(np.fromiter(map(name_key, names), np.uint64, len(names)))
+        self.articles.append(articles)
+
+
 class GraphWriter:
     """A graph being written into ``folder``; ``finish`` writes the manifest last, so an unfinished one has none."""
 
@@ -47,13 +59,12 @@ class GraphWriter:
             for name, (dtype, width) in ARRAYS.items()
             if name not in _DERIVED
         }
-        self._strings = {
-            name: self._columns.strings(name) for name in ("text", "titles", "sections", "redirects")
-        }
+        self._strings = {name: self._columns.strings(name) for name in STRINGS}
+        self._addresses: StringWriter | None = None
+        self._parents: ArrayWriter | None = None
         self.arrays["out_indptr"].append([0])
         self.arrays["sentence_indptr"].append([0])
-        self._keys: list[NDArray[np.uint64]] = []
-        self._named: list[NDArray[np.int32]] = []
+        self._names: tuple[_Named, ...] = (_Named(), _Named(), _Named())  # titles, addresses, redirects
         self.nodes = self.edges = self.sentences = self.articles = 0
         self._kinds = np.zeros(len(KINDS), np.int64)
 
@@ -62,19 +73,33 @@ class GraphWriter:
         titles = list(titles)
         self._strings["titles"].append(titles)
         self.arrays["article_node"].append(first_nodes)
-        self._name(titles, np.arange(self.articles, self.articles + len(titles), dtype=np.int32))
+        self._names[0].add(titles, np.arange(self.articles, self.articles + len(titles), dtype=np.int32))
         self.articles += len(titles)
+
+    def add_addresses(self, addresses: Iterable[str]) -> None:
+        """Add where the articles come from, in their order, empty for none: those of all articles, or of none."""
+        if self._addresses is None:
+            self._addresses, self._addressed = self._columns.strings("addresses"), 0
+        addresses = list(addresses)
+        self._addresses.append(addresses)
+        given = [i for i, address in enumerate(addresses) if address]
+        self._names[1].add(
+            [spelled(addresses[i]) for i in given], np.array(given, np.int32) + np.int32(self._addressed)
+        )
+        self._addressed += len(addresses)
+
+    def add_parents(self, parents: NDArray[np.integer]) -> None:
+        """Add the articles above the articles, in their order, -1 for none: those of all articles, or of none."""
+        if self._parents is None:
+            self._parents = self._columns.array("article_parent", *OPTIONAL_ARRAYS["article_parent"])
+        self._parents.append(parents)
 
     def add_redirects(self, titles: Iterable[str], articles: NDArray[np.integer]) -> None:
         """Add further names of articles."""
         titles = list(titles)
         self._strings["redirects"].append(titles)
         self.arrays["redirect_articles"].append(articles)
-        self._name(titles, np.asarray(articles, np.int32))
-
-    def _name(self, titles: list[str], articles: NDArray[np.int32]) -> None:
-        self._keys.append(np.fromiter(map(name_key, titles), np.uint64, len(titles)))
-        self._named.append(articles)
+        self._names[2].add(titles, np.asarray(articles, np.int32))
 
     def add_sections(self, titles: Iterable[str]) -> None:
         """Add section titles, numbered in order; the first of all must be the empty one."""
@@ -147,9 +172,13 @@ class GraphWriter:
         return seal(self.folder, whole)
 
     def _write_names(self) -> None:
-        """Sort the names by key. Titles come before redirects, so a title wins over a redirect of the same name."""
-        keys = np.concatenate(self._keys) if self._keys else np.zeros(0, np.uint64)
-        named = np.concatenate(self._named) if self._named else np.zeros(0, np.int32)
+        """Sort the names by key. A title wins over an address, and that over a redirect of the same name."""
+        keys = np.concatenate(
+            [np.zeros(0, np.uint64), *(part for names in self._names for part in names.keys)]
+        )
+        named = np.concatenate(
+            [np.zeros(0, np.int32), *(part for names in self._names for part in names.articles)]
+        )
         keys, first = np.unique(keys, return_index=True)
         np.save(self.folder / "name_keys.npy", keys)
         np.save(self.folder / "name_articles.npy", named[first])

@@ -130,7 +130,13 @@ class Tools:
             raise InputError(f"{page.place.name} has {len(text):,} characters: choose a smaller offset")
         shown = text[offset : offset + TEXT]
         read = Excerpt(
-            page=replace(page, segments=(Segment(shown, None),), links=page.links[:LINKS]),
+            page=replace(
+                page,
+                segments=(Segment(shown, None),),
+                links=page.links[:LINKS],
+                below=page.below.first(LINKS),
+                linked_from=page.linked_from.first(LINKS),
+            ),
             offset=offset,
             characters_left=max(0, len(text) - offset - TEXT),
             links_left=max(0, len(page.links) - LINKS),
@@ -140,6 +146,8 @@ class Tools:
         head = f"{page.place.name}, one of {page.place.blocks} blocks"
         if page.place.section:
             head += f", {page.place.section}"
+        if page.place.address:
+            head += f", {page.place.address}"
         lines = [head, shown, _list("Links", read.page.links, read.links_left), _beside(page)]
         return _told("\n".join(filter(None, lines)), read)
 
@@ -293,7 +301,15 @@ def _where(place: Place) -> str:
 
 def _beside(page: Page) -> str:
     before, after = (place.name if place else "none" for place in (page.previous, page.next))
-    return f"Before: {before}; after: {after}"
+    lines = [f"Before: {before}; after: {after}"]
+    if page.above:
+        lines.append(f"Above in the contents: {page.above.name}")
+    for what, listed in (("Below in the contents", page.below), ("Linked from", page.linked_from)):
+        if listed.total:
+            names = [place.name for place in listed.places[:LINKS]]
+            left = listed.total - len(names)
+            lines.append(f"{what}: {'; '.join(names)}" + (f"; {left} more" if left else ""))
+    return "\n".join(lines)
 
 
 def _list(what: str, links: Iterable[Link], left: int) -> str:

@@ -8,10 +8,11 @@ from pydantic_core import to_json
 from linkwalk.graph.sentence import Sentence
 from linkwalk.navigate.ways import MapConfig, Ways
 from linkwalk.wiki import Answer, Choice, Click, Evidence, Link, Page, Place, Segment, Walk
+from linkwalk.wiki.pages import Listed
 from linkwalk.wiki.walks import Closest
 
 SHAPES = (
-    *(Place, Segment, Link, Page, Sentence, Choice, Click, Closest, MapConfig, Ways, Walk),
+    *(Place, Segment, Link, Listed, Page, Sentence, Choice, Click, Closest, MapConfig, Ways, Walk),
     *(Evidence, Answer),
 )
 _DESCRIBED = {

@@ -339,6 +339,8 @@ class Build:
         names = Names(self.folder)
         article_base = map_array(self.folder / "article-base.npy")
         article_node = map_array(self.folder / "article-node.npy")
+        above = map_array(self.folder / "above.npy")
+        addressed, below = bool(names.address_keys.any()), bool((above >= 0).any())
         with self.progress.stage("write", self.shards, "shards") as shown, GraphWriter(folder) as writer:
             writer.add_sections([""])
             sections = 1
@@ -350,6 +352,10 @@ class Build:
                 first = int(article_base[number])
                 titles = shard_strings(shard, "titles")
                 writer.add_articles(titles, article_node[first : first + len(titles)])
+                if addressed:
+                    writer.add_addresses(shard_strings(shard, "addresses"))
+                if below:
+                    writer.add_parents(above[first : first + len(titles)])
                 writer.add_sections(shard_strings(shard, "sections"))
                 section = shard["block_section"]
                 writer.add_blocks(

@@ -6,15 +6,17 @@ another can be clicked and the outer one still has the words around it.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.graph.store import CONTENTS, KINDS, LINK, NEXT, PREV, Graph
+from linkwalk.graph.store import BACKLINK, CONTENTS, KINDS, LINK, NEXT, PREV, Graph
 from linkwalk.wiki.places import Place
+
+_LISTED = 200
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,25 @@ class Link:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Listed:
+    """Pages beside a page, which its text does not name."""
+
+    places: tuple[Place, ...]
+    """The first of them."""
+    total: int
+    """How many there are."""
+
+    @classmethod
+    def of(cls, graph: Graph, nodes: list[int]) -> "Listed":
+        """A list of which no more is shown than one would look through."""
+        return cls(places=tuple(Place.many(graph, nodes[:_LISTED])), total=len(nodes))
+
+    def first(self, count: int) -> "Listed":
+        """The same list, with fewer of its places."""
+        return replace(self, places=self.places[:count])
+
+
+@dataclass(frozen=True, kw_only=True)
 class Page:
     """A block: joined, the segments' texts are its text."""
 
@@ -49,6 +70,12 @@ class Page:
     """Those in the text, in its order; the blocks before and after are beside them."""
     previous: Place | None
     next: Place | None
+    above: Place | None
+    """The page above in the contents."""
+    below: Listed
+    """The pages below."""
+    linked_from: Listed
+    """Pages that link here, in a graph that was built with backlinks."""
 
     @property
     def text(self) -> str:
@@ -115,11 +142,18 @@ def read_page(graph: Graph, node: int) -> Page:
     targets, kinds, spans = (
         column[row].tolist() for column in (graph.out_targets, graph.out_kinds, graph.out_spans)
     )
-    beside = dict(zip(kinds, targets, strict=True))
-    around = [kind for kind in (PREV, NEXT) if kind in beside]
-    place, *places = Place.many(graph, [node, *(beside[kind] for kind in around)])
-    by_kind = dict(zip(around, places, strict=True))
+    beside = {kind: target for kind, target in zip(kinds, targets, strict=True) if kind in (PREV, NEXT)}
+    above = _above(graph, node)
+    if above in targets:
+        beside[CONTENTS] = above
+    place, *places = Place.many(graph, [node, *beside.values()])
+    around = dict(zip(beside, places, strict=True))
     raw = graph.texts.bytes(node)
+    others = [
+        (kind, to)
+        for kind, to, (_, end) in zip(kinds, targets, spans, strict=True)
+        if not end and to != above
+    ]
     in_text = np.flatnonzero(stands_in_text(graph.out_kinds[row], graph.out_spans[row])).tolist()
     links = (
         Link(
@@ -135,9 +169,18 @@ def read_page(graph: Graph, node: int) -> Page:
         place=place,
         segments=cut(raw, [spans[i] for i in in_text]),
         links=tuple(links),
-        previous=by_kind.get(PREV),
-        next=by_kind.get(NEXT),
+        previous=around.get(PREV),
+        next=around.get(NEXT),
+        above=around.get(CONTENTS),
+        below=Listed.of(graph, [to for kind, to in others if kind == CONTENTS]),
+        linked_from=Listed.of(graph, [to for kind, to in others if kind == BACKLINK]),
     )
+
+
+def _above(graph: Graph, node: int) -> int:
+    """The first block of the article above; -1 where there is none."""
+    article = -1 if graph.parents is None else int(graph.parents[graph.node_article[node]])
+    return int(graph.article_node[article]) if article >= 0 else -1
 
 
 def find_segment(graph: Graph, node: int, edge: int) -> int | None:

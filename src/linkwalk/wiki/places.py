@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +29,8 @@ class Place:
     """The heading above it; empty in an article's lead."""
     name: str
     """``Title (3)``, which finds it again."""
+    address: str
+    """The file or URL the article comes from; empty where the source has none."""
 
     @classmethod
     def of(cls, graph: "Graph", node: int) -> "Place":
@@ -42,6 +45,7 @@ class Place:
             blocks=after - int(graph.article_node[article]),
             section=graph.sections[int(graph.node_section[node])],
             name=f"{title} ({block})",
+            address="" if graph.addresses is None else graph.addresses[article],
         )
 
     @classmethod
@@ -55,14 +59,21 @@ class Place:
         after = np.where(last, graph.nodes, graph.article_node[articles + ~last])
         return [
             cls(
-                node=node, title=title, block=block, blocks=blocks, section=section, name=f"{title} ({block})"
+                node=node,
+                title=title,
+                block=block,
+                blocks=blocks,
+                section=section,
+                name=f"{title} ({block})",
+                address=address,
             )
-            for node, title, block, blocks, section in zip(
+            for node, title, block, blocks, section, address in zip(
                 rows.tolist(),
                 graph.titles.take(articles),
                 graph.node_block[rows].tolist(),
                 (after - graph.article_node[articles]).tolist(),
                 graph.sections.take(graph.node_section[rows]),
+                repeat("", len(rows)) if graph.addresses is None else graph.addresses.take(articles),
                 strict=True,
             )
         ]

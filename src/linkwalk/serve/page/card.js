@@ -36,6 +36,8 @@ function cut(line, at, marked) {
   ].filter(Boolean);
 }
 
+const FEW = 8; // as many pages in a list as need not be folded
+
 const ENDINGS = { one: "st", two: "nd", few: "rd", other: "th" };
 const ordinal = (n) => `${n}${ENDINGS[new Intl.PluralRules("en", { type: "ordinal" }).select(n)]}`;
 
@@ -51,7 +53,7 @@ export function whereabouts(place) {
 
 /** The whole card. `to(place, how)` gives the attributes of a way out: what is done or where it leads. */
 export function card(block, to) {
-  const { place, previous, next } = block;
+  const { place, previous, next, above, below, linked_from: from } = block;
   const number = place.block ? h("bdi", { class: "number" }, ` (${place.block})`) : null;
   const text = h(
     "div",
@@ -64,16 +66,38 @@ export function card(block, to) {
     other
       ? h(
           "a",
-          { class: `beside ${how}`, ...to(other, how) },
-          h("span", { class: "way" }, words),
+          { class: `beside ${how}`, dataset: { to: other.node }, ...to(other, how.split(" ")[0]) },
+          words ? h("span", { class: "way" }, words) : null,
           label(other),
+        )
+      : null;
+  const listed = (list, how, words) =>
+    list?.total
+      ? h(
+          "details",
+          { class: "listed", open: list.total <= FEW },
+          h("summary", null, `${words} (${list.total.toLocaleString("en")})`),
+          h(
+            "ul",
+            null,
+            list.places.map((other) => h("li", null, beside(other, how))),
+          ),
         )
       : null;
   return h(
     "article",
     { class: "card", dataset: { node: place.node } },
-    h("header", null, whereabouts(place), h("h2", { class: "headline", dir: "auto" }, place.title, number)),
+    beside(above, "contents above", "Above in the contents"),
+    h(
+      "header",
+      null,
+      whereabouts(place),
+      h("h2", { class: "headline", dir: "auto" }, place.title, number),
+      place.address ? h("p", { class: "address" }, bdi(place.address)) : null,
+    ),
     text,
+    listed(below, "contents", "Below in the contents"),
+    listed(from, "backlink", "Linked from"),
     previous || next
       ? h("footer", null, beside(previous, "prev", "Block before"), beside(next, "next", "Block after"))
       : null,
@@ -84,7 +108,8 @@ export function card(block, to) {
 export function clickedOn(element, click) {
   if (click.segment !== null && click.segment !== undefined)
     return element.querySelector(`[data-segment="${Number(click.segment)}"]`);
-  return element.querySelector(
-    `.beside.${click.kind === "prev" ? "prev" : click.kind === "next" ? "next" : "nowhere"}`,
-  );
+  const way = click.kind === "back" ? "nowhere" : click.kind;
+  const link = element.querySelector(`.beside.${way}[data-to="${Number(click.to.node)}"]`);
+  if (link?.closest("details")) link.closest("details").open = true;
+  return link;
 }

@@ -51,9 +51,16 @@ function step(game, to, way) {
 export async function retrace(game, steps) {
   for (const text of steps ? steps.split(".").slice(0, MOST) : []) {
     const block = await api.block(here(game).node);
-    const beside = { prev: block.previous, next: block.next };
+    const beside = {
+      prev: [block.previous],
+      next: [block.next],
+      contents: [block.above, ...block.below.places],
+      backlink: block.linked_from.places,
+    };
     const ways = [
-      ...Object.entries(beside).flatMap(([kind, place]) => (place ? [{ kind, node: place.node }] : [])),
+      ...Object.entries(beside).flatMap(([kind, places]) =>
+        places.filter(Boolean).map(({ node }) => ({ kind, node })),
+      ),
       ...block.links,
     ];
     const back = String(game.history.at(-2)?.node) === text;

@@ -10,7 +10,7 @@ _FENCED = re.compile(
     r"(---|\+\+\+)[ \t]*\n(.*?)(?:^|\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
 )
 #: Front matter beyond this is none that a person or a tool writes.
-_MAX_CHARS = 1 << 16
+MAX_CHARS = 1 << 16
 _LINE = re.compile(r"^(title|aliases|alias|redirect_from|redirect_to)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
 BROKEN = "broken front matter"
 
@@ -30,7 +30,7 @@ def split(text: str, damage: Counter[str]) -> tuple[FrontMatter, str]:
     """A page's front matter and its text."""
     if not text.startswith(("---", "+++")):
         return FrontMatter(), text
-    found = _FENCED.match(text[:_MAX_CHARS])
+    found = _FENCED.match(text[:MAX_CHARS])
     if found is None:
         return FrontMatter(), text
     fields = _yaml(found[2]) if found[1] == "---" else _toml(found[2])

@@ -24,7 +24,8 @@ WIKILINK = "wikilink"
 _DOUBLE_BRACKETS = re.compile(r"(!?)\[\[([^\[\]|\n]*+)(?:\|([^\[\]\n]*+))?\]\](?!\()")
 _MARKDOWN_LINK = re.compile(r"\]\(|\[\[")
 _UNSEEN_BLOCK = re.compile(r"\s*<(?:pre|script|style|!--)", re.IGNORECASE)
-_CALLOUT = re.compile(r"\[![\w-]+\][+-]?")
+#: How a block may begin that is no word of it: a callout's kind, a definition's colon, a task's box.
+_OPENING = re.compile(r"\A(?:\[![\w-]+\][+-]?|:\s|\[[ xX]\]\s)")
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:?")
 _BLOCK_NAME = re.compile(r"(?:^|\s)\^([A-Za-z0-9-]+)$")
 
@@ -106,8 +107,10 @@ class _TokenReader:
             kind = token.type
             if kind == "text":
                 words = token.content
-                if "[" in words:
-                    words = _FOOTNOTE.sub("", words if number else _CALLOUT.sub("", words, count=1))
+                if not number:
+                    words = _OPENING.sub("", words)
+                if "[^" in words:
+                    words = _FOOTNOTE.sub("", words)
                 page.say(words)
             elif kind in ("softbreak", "hardbreak"):
                 page.say(" ")

@@ -13,7 +13,7 @@ from linkwalk.sources.lines import Heading, LinkSpan, Scan
 Resolve = Callable[[str], tuple[str, str] | str]
 """What a link as written leads to: a target and a fragment, or the reason why it leads to no page."""
 
-PICTURE, IN_TABLE, NOT_SHOWN = "image", "in table", "not shown"
+PICTURE, IN_TABLE, IN_LINK, NOT_SHOWN = "image", "in table", "in a link", "not shown"
 _NOT_IN_SLUGS = re.compile(r"[^\w\s-]")
 _GAPS = re.compile(r"[\s_-]+")
 _OWN_ANCHOR = re.compile(r"\s*\{:?\s*#([^\s{}]+)[^{}]*\}\s*$")
@@ -58,7 +58,7 @@ class PageText:
             words = words.replace("\n", " ")
         if self._size == self._line:
             words = words.lstrip()
-        self._shown = self._shown or not words.isspace()
+        self._shown = self._shown or bool(words.strip())
         self._parts.append(words)
         self._size += len(words)
 
@@ -90,7 +90,12 @@ class PageText:
 
     def open_link(self, href: str) -> None:
         """What is said from here on is a link's."""
-        self.close_link()
+        if (
+            self._link and not self._shown
+        ):  # an address in pointed brackets that is shown for a link to the same
+            self.counts[IN_LINK] += 1
+        else:
+            self.close_link()
         self._link, self._shown, self._alt = (self._size, href), False, ""
 
     def close_link(self) -> None:

@@ -3,18 +3,20 @@
 A path is read as GitHub and the static sites read it, only where such a page is there: as it stands, without its
 ending or with another, a folder for its page; from the page's own place, or from the root where it begins with a slash.
 A name in double brackets is read as Obsidian reads it: a path from the root or from here, else any page whose path ends
-so, whatever the case. Of several, one in the same folder comes first, then the shortest path, then the alphabet.
+so, whatever the case, or that has such an alias. Of several, one in the same folder comes first, then the shortest path,
+then the alphabet.
 """
 
 import mimetypes
 import os
 import posixpath
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import cached_property, lru_cache
 from pathlib import Path
 from urllib.parse import unquote
 
+from linkwalk.sources.front_matter import MAX_CHARS, split
 from linkwalk.sources.page_text import PICTURE, slug
 
 PAGES = (".md", ".markdown", ".mdx")
@@ -103,6 +105,18 @@ class Vault:
             names[_stem(page).casefold()].append(page)
         return dict(names)
 
+    @cached_property
+    def _by_alias(self) -> dict[str, list[str]]:
+        """Further names in small letters, as front matter has them -> pages; looked for when a name is no page's."""
+        names: dict[str, list[str]] = defaultdict(list)
+        for page in self.pages:
+            with (self.root / page).open(encoding="utf-8-sig", errors="replace") as file:
+                head = file.read(MAX_CHARS)
+            if "alias" in head:
+                for alias in split(head, Counter())[0].aliases:
+                    names[alias.casefold()].append(page)
+        return dict(names)
+
     def above(self, address: str, contents: bool) -> str:
         """The page (or, with ``contents``, the folder's own list) that a page or folder stands below; "" for none."""
         folder = _folder_of(address.rstrip("/"))
@@ -184,12 +198,16 @@ class Vault:
             found := self._by_case.get(name.casefold()) or self._with_ending(name)
         ):
             return found
+        if rooted:
+            return None
         stem = os.path.splitext(name)[0].casefold() if is_page(name) else name.casefold()
         pages = [
             one
             for one in self._by_name.get(posixpath.basename(stem), ())
-            if f"/{os.path.splitext(one)[0].casefold()}".endswith(f"/{stem}") and not rooted
+            if f"/{os.path.splitext(one)[0].casefold()}".endswith(f"/{stem}")
         ]
+        if not pages:
+            pages = self._by_alias.get(name.casefold(), [])
         return min(pages, key=lambda one: (_folder_of(one) != here, len(one), one), default=None)
 
     def _with_ending(self, path: str) -> str | None:

@@ -17,7 +17,7 @@ from linkwalk.progress import Progress, Stage
 from linkwalk.retrieve import Bm25, index
 from linkwalk.retrieve.bm25 import K1, MOST_TIED, TITLE_WEIGHT, B, update
 from linkwalk.retrieve.keys import Keys, block_keys
-from linkwalk.retrieve.words import stem_of
+from linkwalk.retrieve.words import stem_for, stem_of
 from tests.graph.conftest import Page, write_graph
 
 WORDS = (
@@ -286,6 +286,20 @@ def test_languages(tmp_path: Path, stem: str, text: str, query: str) -> None:
 )
 def test_stems_of_a_language(language: str, stem: str) -> None:
     assert stem_of(language) == stem
+
+
+@pytest.mark.parametrize(
+    ("text", "stem"),
+    [
+        ("The river flows from the mountains and is known by this name.", "english"),
+        ("北京是中国的首都，历史悠久。", "cjk"),
+        ("Upe tak nu kolnim i ir pazeistama ar itū vuordu.", "none"),
+    ],
+)
+def test_a_wiki_that_states_no_language_is_read(tmp_path: Path, text: str, stem: str) -> None:
+    graph = write(tmp_path, {"A": [text]})
+    graph.manifest["snapshot"]["language"] = ""
+    assert stem_for(graph) == stem
 
 
 def test_what_stems_do_not_do(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 from linkwalk.retrieve.keys import NO_KEYS, Keys, UInt64s, block_keys
 from linkwalk.retrieve.segments import check_segments
-from linkwalk.retrieve.words import analyser, check_stem, engine, stem_of
+from linkwalk.retrieve.words import analyser, check_stem, engine, stem_for
 
 KIND = "index"
 Bools = NDArray[np.bool_]
@@ -123,7 +123,7 @@ def update(
     """Index what is not indexed yet, and only that; memory is 8 bytes a block and the writer's 128 MB.
 
     ``stem`` is a language, ``cjk`` or ``none`` (see ``words``); None: the index's own, and for a new one that of the
-    language which the wiki states. ``force`` makes the index from nothing, as does one that is damaged. Killed at any
+    wiki's language. ``force`` makes the index from nothing, as does one that is damaged. Killed at any
     time, the index stays what it was.
     """
     progress, final = progress or Progress(quiet=True), workspace / KIND
@@ -210,7 +210,7 @@ def _recipe(folder: Path, stem: str | None, graph: Graph) -> dict[str, Any]:
         try:
             stem = check_stem(read_manifest(folder, KIND, "")["bm25"]["stem"])
         except (LinkwalkError, KeyError, TypeError):
-            stem = stem_of(graph.language)
+            stem = stem_for(graph)
     options = {"k1": K1, "b": B, "title_weight": TITLE_WEIGHT, "stem": check_stem(stem)}
     return {"engine": f"tantivy {version('tantivy')}", "bm25": options}
 

@@ -1,8 +1,12 @@
 """Which words a text has: small letters, no accents, stems of one language. Blocks and queries are read alike."""
 
+import re
 from typing import Any
 
+from linkwalk.embed.language import reads_english
 from linkwalk.errors import InputError
+from linkwalk.graph.store import Graph
+from linkwalk.scripts import UNSPACED
 
 ENGLISH, NONE, CJK = "english", "none", "cjk"
 LANGUAGES = (
@@ -19,6 +23,8 @@ _CODES = dict(
 ) | {"simple": "english", "nb": "norwegian", "nn": "norwegian", "mo": "romanian"}
 _UNSPACED_CODES = frozenset("zh yue wuu gan hak nan cdo lzh ja th lo km my".split())
 STEMS = (*LANGUAGES, CJK, NONE)
+_SAMPLE = 256  # blocks
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _LONGEST = 40  # bytes; what is longer is no word but an address or a formula
 # Letters of scripts without blanks stand alone, other letters and digits make words.
 _ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -41,10 +47,18 @@ def check_stem(stem: str) -> str:
     return stem
 
 
-def stem_of(language: str) -> str:
-    """The stems that texts in a language (a code such as ``pt-BR``; empty: nobody knows) are indexed by."""
-    if not language:
+def stem_for(graph: Graph) -> str:
+    """What a wiki's words are cut to: by the language that its source states or, where it states none, by its text."""
+    if graph.language:
+        return stem_of(graph.language)
+    if reads_english(graph).yes:
         return ENGLISH
+    sample = "".join(graph.texts.slice(0, min(graph.nodes, _SAMPLE)))
+    return CJK if 2 * len(_UNSPACED.findall(sample)) > len(sample) else NONE
+
+
+def stem_of(language: str) -> str:
+    """The stems that texts in a language, a code such as ``pt-BR``, are indexed by."""
     code = language.lower().replace("_", "-").partition("-")[0]
     return CJK if code in _UNSPACED_CODES else _CODES.get(code, NONE)
 

@@ -280,7 +280,6 @@ def test_languages(tmp_path: Path, stem: str, text: str, query: str) -> None:
             ("th", "cjk"),
             ("ltg", "none"),
             ("ko", "none"),
-            ("", "english"),
         ),
     ],
 )

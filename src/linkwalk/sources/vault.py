@@ -3,8 +3,8 @@
 A path is read as GitHub and the static sites read it, only where such a page is there: as it stands, without its
 ending or with another, a folder for its page; from the page's own place, or from the root where it begins with a slash.
 A name in double brackets is read as Obsidian reads it: a path from the root or from here, else any page whose path ends
-so, whatever the case, or that has such an alias. Of several, one in the same folder comes first, then the shortest path,
-then the alphabet.
+so, whatever the case, or that has such an alias. Of several, one in the same folder comes first, then the shortest
+path, then the alphabet.
 """
 
 import mimetypes

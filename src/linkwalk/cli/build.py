@@ -15,7 +15,7 @@ def build(
         typer.Argument(
             metavar="DUMP",
             help="MediaWiki exports (.xml, .xml.bz2, .xml.gz, .xml.xz; several parts of one wiki are read in order), "
-            "JSON lines with `title` and `text` (.jsonl, packed or not), or a folder of Markdown. The words "
+            "JSON lines with `title` and `text` (.jsonl, packed or not), or a folder of Markdown or HTML. The words "
             "`demo` and `demo2` stand for the two editions of the bundled encyclopedia.",
         ),
     ],
@@ -24,8 +24,8 @@ def build(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What is read: `mediawiki`, `jsonlines`, `markdown`, or a source of your own as package.module:Name. "
-            "[default: told by the files]",
+            help="What is read: `mediawiki`, `jsonlines`, `markdown`, `html`, or a source of your own as "
+            "package.module:Name. [default: told by the files]",
         ),
     ] = None,
     language: Annotated[

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from linkwalk.errors import InputError
 from linkwalk.parts import import_part, is_part, takes
 from linkwalk.sources import packed
+from linkwalk.sources.html import Html
 from linkwalk.sources.jsonlines import JsonLines
 from linkwalk.sources.markdown import Markdown
 from linkwalk.sources.mediawiki import MediaWiki
@@ -25,7 +26,12 @@ class Format(Protocol):
         ...
 
 
-FORMATS: dict[str, Format] = {"mediawiki": MediaWiki, "jsonlines": JsonLines, "markdown": Markdown}
+FORMATS: dict[str, Format] = {
+    "mediawiki": MediaWiki,
+    "jsonlines": JsonLines,
+    "markdown": Markdown,
+    "html": Html,
+}
 """Name -> format, in the order in which they are asked."""
 _MEMBERS = ("path", "files", "version", "site", "pieces", "documents")
 
@@ -55,7 +61,7 @@ def _recognise(path: Path) -> Format:
         asked = [kind for kind in FORMATS.values() if kind.recognises(path, None)]
         if asked:
             return asked[0]
-        raise InputError(f"{path} is a folder without pages: of Markdown, say")
+        raise InputError(f"{path} is a folder without pages of Markdown or HTML")
     asked = list(FORMATS.values())
     for head in packed.heads(path, packed.packing_of(path)):
         answers = [(kind, kind.recognises(path, head)) for kind in asked]

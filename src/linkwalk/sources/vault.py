@@ -14,6 +14,7 @@ import re
 from collections import Counter, defaultdict
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import unquote
 
 from linkwalk.sources.front_matter import MAX_CHARS, split
@@ -32,6 +33,8 @@ Found = tuple[str, str] | str
 
 class Vault:
     """The pages below a folder, by address: their path from the root, with slashes."""
+
+    endings: ClassVar[tuple[str, ...]] = PAGES
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -56,7 +59,7 @@ class Vault:
                         self.aliens.append(address)
                     elif entry.is_dir():
                         waiting.append(address + "/")
-                    elif entry.is_file() and is_page(entry.name):
+                    elif entry.is_file() and entry.name.lower().endswith(self.endings):
                         self.pages.append(address)
 
     @cached_property
@@ -87,7 +90,7 @@ class Vault:
             name = posixpath.basename(folder.rstrip("/")).casefold()
             stems = {_stem(page).casefold(): page for page in reversed(inside) if not page.endswith("/")}
             named = [stems[_] for _ in (*_INDEX, name) if _ in stems]
-            beside = [folder.rstrip("/") + ending for ending in PAGES] if folder else []
+            beside = [folder.rstrip("/") + ending for ending in self.endings] if folder else []
             if own := named or [page for page in beside if page in self.known]:
                 found[folder] = own[0]
         return found
@@ -163,9 +166,11 @@ class Vault:
         place = place.rstrip("/")
         if place in self.known:
             return place
-        stem = next((place.removesuffix(e) for e in (*_SITE_ENDINGS, *PAGES) if place.endswith(e)), place)
+        stem = next(
+            (place.removesuffix(e) for e in (*_SITE_ENDINGS, *self.endings) if place.endswith(e)), place
+        )
         folder = posixpath.dirname(stem) if _basename(stem) in _INDEX else stem
-        tries = [stem + ending for ending in PAGES]
+        tries = [stem + ending for ending in self.endings]
         for one in (place, *tries):
             if found := self._by_case.get(one.casefold()):
                 return found
@@ -211,7 +216,7 @@ class Vault:
         return min(pages, key=lambda one: (_folder_of(one) != here, len(one), one), default=None)
 
     def _with_ending(self, path: str) -> str | None:
-        found = (self._by_case.get(path.casefold() + ending) for ending in PAGES)
+        found = (self._by_case.get(path.casefold() + ending) for ending in self.endings)
         return next(filter(None, found), None)
 
 

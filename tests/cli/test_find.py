@@ -136,7 +136,7 @@ def test_ways_that_need_no_embeddings(way: str, encyclopedia: Path, run: Run) ->
         assert {evidence["place"]["block"] for evidence in answer["evidence"]} == {0}
     refused(
         run("find", encyclopedia, QUESTION, "--navigation", way, "--start", "dense", *TFIDF),
-        f"no embeddings named 'minilm' in {encyclopedia}",
+        f"no embeddings in {encyclopedia}",
         "run `linkwalk embed",
     )
 

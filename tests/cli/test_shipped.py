@@ -182,13 +182,13 @@ def test_an_untrained_compass_is_greedy_with_a_map(run: Run, wiki: Path) -> None
 def test_embeddings_of_another_encoder(run: Run, wiki: Path, command: tuple[str, ...]) -> None:
     assert run("embed", wiki, "--encoder", "random", "-q").status == 0
     where = ends(wiki) if command == ("walk",) else ()
-    ran = run(*command, wiki, *where, "--embeddings", "random")
+    ran = run(*command, wiki, *where, "--embeddings", "random", "--agent", "compass")
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert (
         "the policy 'compass' was trained on embeddings of another encoder (minilm) than 'random': "
         in ran.err
     )
-    assert f"run `linkwalk embed {wiki}`, or name another agent" in ran.err
+    assert f"run `linkwalk embed {wiki} --encoder minilm`, or name another agent" in ran.err
 
 
 def test_no_embeddings(run: Run, wiki: Path) -> None:

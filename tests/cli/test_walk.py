@@ -122,7 +122,6 @@ def test_one_is_there_already(run: Run, world: Path) -> None:
             "no agent named 'clever': choose from random",
         ),
         (["--from", "Alpha", "--to", "Beta", "--agent", "random,greedy"], "one agent walks at a time"),
-        (["--from", "Alpha", "--to", "Beta"], "no embeddings named 'minilm'"),
         (["--from", "Alpha", "--to", "Beta", "--budget", "0"], "--budget"),
         (["--from", "Alpha"], "--to"),
     ],
@@ -172,8 +171,14 @@ def test_towards_a_sentence_the_goal_is_unknown(run: Run, embedded_world: Path) 
         (["--from", "Alpha", "--to", "Beta", "--sentence", "x"], "one of the two"),
         (["--from", "Alpha", "--sentence", "  "], "--sentence is empty: give the words to look for"),
         (["--from", "Echo", "--sentence", "x"], "Echo (0) has no links, so no path leads anywhere"),
-        (["--from", "Alpha", "--sentence", "x"], "no embeddings named 'minilm'"),
-        (["--from", "Alpha", "--sentence", "x", "--agent", "random"], "no embeddings named 'minilm'"),
+        (
+            ["--from", "Alpha", "--sentence", "x"],
+            "random features, which cannot read text: run `linkwalk embed",
+        ),
+        (
+            ["--from", "Alpha", "--sentence", "x", "--agent", "random"],
+            "which cannot read text: run `linkwalk",
+        ),
         (
             ["--from", "Alpha", "--sentence", "x", "--embeddings", "random"],
             "the embeddings 'random' are random features, which cannot read text",

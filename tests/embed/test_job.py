@@ -170,11 +170,11 @@ def test_a_changed_graph(graph: Graph, tmp_path: Path) -> None:
 
 
 def test_names(graph: Graph, tmp_path: Path) -> None:
-    with pytest.raises(ArtifactError, match=r"no embeddings named 'minilm' in .*wiki: run `linkwalk embed"):
+    with pytest.raises(ArtifactError, match=r"no embeddings in .*wiki: run `linkwalk embed .*wiki` first"):
         Embeddings.open(tmp_path / "wiki")
     embed(tmp_path / "wiki", RANDOM)
     with pytest.raises(ArtifactError, match=r"no embeddings named 'minilm' .*\(there are: random\)"):
-        Embeddings.open(tmp_path / "wiki")
+        Embeddings.open(tmp_path / "wiki", "minilm")
     for name in ("", "../graph", "a/b", ".hidden", "x.partial", "x.old", "two words"):
         with pytest.raises(InputError, match="cannot name embeddings"):
             Embeddings.open(tmp_path / "wiki", name)

@@ -13,9 +13,7 @@ import pytest
 
 from linkwalk import Wiki
 from linkwalk.cli import main
-from linkwalk.demo import POLICY
 from linkwalk.errors import ArtifactError, InputError
-from linkwalk.retrieve import FindConfig
 from linkwalk.wiki.plain import plain
 from linkwalk.wiki.shelf import Shelf
 
@@ -154,10 +152,6 @@ def test_blocks_that_have_the_words(known: Wiki) -> None:
         known.search("octopus", 0)
     with pytest.raises(InputError, match="lone surrogate"):
         known.search("\ud800")
-
-
-def test_who_navigates_unasked() -> None:
-    assert FindConfig().agent == POLICY
 
 
 def test_ways_of_retrieval_by_name(known: Wiki, walked: Wiki) -> None:

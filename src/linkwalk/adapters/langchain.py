@@ -7,7 +7,6 @@ from dataclasses import fields
 from typing import Any
 
 from linkwalk.adapters.passages import Passages, opened
-from linkwalk.demo import POLICY
 from linkwalk.wiki import Wiki
 
 try:
@@ -31,7 +30,7 @@ class WikiRetriever(BaseRetriever):
     candidates: int = 20
     navigation: str = "tabs"
     rerank: Any = None
-    agent: Any = POLICY
+    agent: Any = None
     paragraph: bool = False
     _passages: Passages = PrivateAttr()
 

@@ -5,7 +5,6 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from linkwalk.demo import POLICY
 from linkwalk.errors import InputError
 from linkwalk.navigate import Agent
 from linkwalk.retrieve import Reranker
@@ -33,8 +32,8 @@ class Passages:
     """tabs, or none for search results alone, and what else ``Wiki.find`` knows."""
     rerank: str | Reranker | None = None
     """cross, tfidf, none, a reranker's folder, or one of your own; None: the wiki's own, or the best there is."""
-    agent: str | Agent = POLICY
-    """Who navigates."""
+    agent: str | Agent | None = None
+    """Who navigates; None: whoever fits the embeddings."""
     paragraph: bool = False
     """Whether a passage is the whole block that the sentence stands in; each block comes once then."""
 

@@ -4,15 +4,14 @@ from typing import Annotated
 
 import typer
 
-from linkwalk.demo import POLICY
 from linkwalk.navigate.ways import Ways
 
 NAMES = (
-    "compass (the policy that ships), random, greedy, greedy-unvisited, random-dfs, greedy-dfs, greedy-map, or a "
-    "policy: its name in the workspace, or its path; or one of your own, package.module:Name"
+    "compass (the policy that ships, for minilm), random, greedy, greedy-unvisited, random-dfs, greedy-dfs, "
+    "greedy-map, or a policy: its name in the workspace, or its path; or one of your own, package.module:Name"
 )
-COMPARED = (POLICY, "greedy-unvisited", "random")
-"""What is measured where no agent is named: the policy that ships, the baseline that counts, and chance."""
+COMPARED = ("greedy-unvisited", "random")
+"""What is measured beside the usual agent where none is named: the baseline that counts, and chance."""
 
 Back = Annotated[
     bool,
@@ -44,7 +43,11 @@ Budget = Annotated[
 Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Makes all chance repeatable.")]
 EmbeddingsName = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Embeddings that agents look at. [default: minilm]"),
+    typer.Option(
+        metavar="NAME",
+        help="Embeddings that are looked at. [default: those that the policy named was trained on, else minilm, else "
+        "the newest there are]",
+    ),
 ]
 
 

@@ -22,7 +22,7 @@ from linkwalk.cli.agents import (
 )
 from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_next
 from linkwalk.navigate.ways import Ways
-from linkwalk.wiki.agents import check_agents, open_agent, open_encoders, open_vectors
+from linkwalk.wiki.agents import check_agents, open_agent, open_encoders, open_vectors, used_embeddings
 
 if TYPE_CHECKING:
     from linkwalk.evaluate import Result
@@ -49,7 +49,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="A",
-            help=f"{NAMES}; may be repeated. [default: {', '.join(COMPARED)}]",
+            help=f"{NAMES}; may be repeated. [default: whoever `linkwalk walk` takes, {', '.join(COMPARED)}]",
         ),
     ] = None,
     task: Annotated[
@@ -89,16 +89,20 @@ def evaluate(
     """
     from linkwalk.embed import Embeddings
     from linkwalk.evaluate import SentenceQueries, TaskConfig, compare, draw_episodes, draw_sentences
-    from linkwalk.graph.store import Graph
     from linkwalk.navigate import BASELINES, REFERENCE
     from linkwalk.progress import Progress
+    from linkwalk.wiki import Wiki
 
     ways = Ways(back=back, sampled=sampled, revisit=revisit)
-    names = check_agents(agent or COMPARED, wiki, ways)
+    opened = Wiki.open(wiki, embeddings=embeddings)
+    names = check_agents(agent or (opened.usual, *COMPARED), wiki, ways)
     lengths = _lengths(("20" if task is Task.MULTISTEP else "5,10,20") if steps is None else steps)
-    graph = Graph.open(wiki)
+    graph = opened.graph
     vectors = open_vectors(wiki, graph, names, embeddings)
-    extra = [REFERENCE] if vectors is not None and REFERENCE not in names else []
+    used = None if vectors is None else used_embeddings(wiki, graph, embeddings, names)
+    table = None if used is None else Embeddings.open(wiki, used, graph)
+    measured = table is not None and (table.reads or task is not Task.SENTENCE)
+    extra = [REFERENCE] if measured and REFERENCE not in names else []
     results: list[Result] = []
     configs = [
         TaskConfig(task=task.value, steps=length, sampling=sampling.value, episodes=episodes, seed=seed)
@@ -108,7 +112,8 @@ def evaluate(
     if task is Task.SENTENCE and (
         looking := [name for name in names + extra if name not in BASELINES or not BASELINES[name].blind]
     ):
-        encoders = open_encoders(wiki, looking, Embeddings.open(wiki, embeddings or "minilm", graph))
+        assert table is not None, "open_vectors sees to it"
+        encoders = open_encoders(wiki, looking, table)
         count = episodes * len(lengths) * len(set(encoders.values()))
         with progress.stage("read", count, "sentences") as stage:
             for config in configs:
@@ -117,7 +122,7 @@ def evaluate(
     with progress.stage("eval", total, "episodes") as stage:
         for config in configs:
             made = {
-                name: open_agent(name, wiki, graph, vectors, replace(ways, depth=config.steps), embeddings)
+                name: open_agent(name, wiki, graph, vectors, replace(ways, depth=config.steps), used)
                 for name in names + extra
             }
             results += compare(
@@ -139,7 +144,7 @@ def evaluate(
         print_json(
             {
                 "results": [result.to_json() | options for result in results],
-                "embeddings": None if vectors is None else embeddings or "minilm",
+                "embeddings": used,
             }
         )
         return
@@ -149,7 +154,7 @@ def evaluate(
         + ways.words()
     )
     _show(results)
-    if vectors is None:
+    if not measured:
         print(f"\nno failure ratio: greedy-unvisited needs embeddings (`linkwalk embed {wiki}`)")
     one = replace(results[0].task, episodes=1)
     first = draw_episodes(graph.forward, graph.reverse, one)

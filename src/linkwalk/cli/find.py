@@ -10,7 +10,6 @@ import typer
 from linkwalk.cli import retrieval
 from linkwalk.cli.agents import EmbeddingsName, EncoderName
 from linkwalk.cli.output import Json, print_json, print_next
-from linkwalk.demo import POLICY
 
 
 def find(
@@ -24,7 +23,7 @@ def find(
     candidates: retrieval.Candidates = 20,
     rerank: retrieval.Rerank = None,
     top: retrieval.Top = 20,
-    agent: retrieval.AgentName = POLICY,
+    agent: retrieval.AgentName = None,
     embeddings: EmbeddingsName = None,
     encoder: EncoderName = None,
     json: Json = False,

@@ -56,7 +56,7 @@ def index(
         from linkwalk.retrieve.dense import WORTH_IT, index_dense, usearch
 
         usearch()
-        table = Embeddings.open(wiki, embeddings or "minilm", graph)
+        table = Embeddings.open(wiki, embeddings, graph)
         if graph.nodes < WORTH_IT:
             progress.warn(f"below {WORTH_IT:,} blocks it is as quick, and exact, to look at all embeddings")
     made = update(wiki, graph, threads=threads, progress=progress, stem=stem, force=force)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from linkwalk.cli.agents import EmbeddingsName
+from linkwalk.cli.agents import EmbeddingsName, EncoderName
 from linkwalk.cli.retrieval import Rerank
 from linkwalk.cli.serve import check_named, leave_at_ctrl_c
 
@@ -32,6 +32,7 @@ def mcp(
         typer.Option(metavar="ADDRESS", help="Where to listen, with --http; there are no passwords."),
     ] = "127.0.0.1",
     embeddings: EmbeddingsName = None,
+    encoder: EncoderName = None,
     rerank: Rerank = None,
 ) -> None:
     """Give a language model the wiki as tools: search, open, links, navigate, find_evidence.

@@ -166,6 +166,8 @@ def reproduce(
         )
         return
 
+    from linkwalk.embed.store import choose
+    from linkwalk.graph.store import Graph
     from linkwalk.progress import Progress
     from linkwalk.reproduce import show
     from linkwalk.reproduce.bounds import run_bounds, to_json
@@ -176,7 +178,8 @@ def reproduce(
 
     size = _size(quick, episodes, updates, seed)
     table = choose_rows(RUN[what], names) if what in RUN else None
-    progress, name = Progress(quiet=quiet), embeddings or "minilm"
+    progress, home = Progress(quiet=quiet), wiki / "train" if (wiki / "train").is_dir() else wiki
+    name = choose(home, Graph.open(home), embeddings)
     runner = Runner(
         open_halves(wiki, name, progress),
         embeddings=name,

@@ -41,7 +41,7 @@ def evidence_table(
     limit = evidence.QUICK if quick else None
     questions = read_benchmark(table.benchmark, file, graph, wiki_pages=wiki_pages, level=level, limit=limit)
     tell_damage(questions, progress)
-    cross = any(row.rerank == "cross" for row in choose_rows(asked, progress))
+    cross = any(row.rerank == "cross" for row in choose_rows(wiki, graph, asked, progress))
     rows = table.choose(names, cross=cross)
     outcome, rerankers = run(wiki, graph, questions, asked, rows, progress)
     scored = score_answers(graph, questions, outcome, wiki_pages)

@@ -96,13 +96,13 @@ def asked_traces(
     meanings = opened.meanings([one.text for one in judged])
     shown = asked_gallery(graph, opened.finder, judged, meanings, count=count)
     if not json:
-        print("\n".join(asked_lines(graph, shown, asked.who, asked.candidates)))
+        print("\n".join(asked_lines(graph, shown, opened.asked.who, asked.candidates)))
         return
     facts = {key: value for key, value in asdict(shown).items() if key not in ("found", "missed")}
     print_json(
         {
             "what": "traces",
-            "agent": asked.who,
+            "agent": opened.asked.who,
             "file": file.name,
             "candidates": asked.candidates,
             **facts,

@@ -1,16 +1,17 @@
 """``linkwalk score``: a benchmark's claims or questions are asked of a wiki, and what is found is counted."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from linkwalk.cli import retrieval
-from linkwalk.cli.agents import EmbeddingsName
+from linkwalk.cli.agents import EmbeddingsName, EncoderName
 from linkwalk.cli.output import Json, Quiet, print_json, print_next
 from linkwalk.cli.score_shown import print_distances, print_scores
-from linkwalk.demo import POLICY
-from linkwalk.wiki.retrieval import open_finder, open_rows
+from linkwalk.wiki.retrieval import QUICK, open_finder, open_rows, settled
+from linkwalk.wiki.shelf import Shelf
 
 if TYPE_CHECKING:
     from linkwalk.downstream.asking import Outcome
@@ -98,8 +99,9 @@ def score(
     candidates: retrieval.Candidates = 20,
     rerank: retrieval.Rerank = None,
     top: retrieval.Top = 20,
-    agent: retrieval.AgentName = POLICY,
+    agent: retrieval.AgentName = None,
     embeddings: EmbeddingsName = None,
+    encoder: EncoderName = None,
     save: Annotated[
         Path | None,
         typer.Option(
@@ -179,7 +181,8 @@ def score(
     if plots is not None and not any(one.gold for one in questions.judged):
         raise InputError("--plots needs questions whose gold blocks are known: NQ-open has answers alone")
     tell_damage(questions, progress)
-    chosen = choose_rows(asked, progress) if rows else []
+    chosen = choose_rows(wiki, graph, asked, progress) if rows else []
+    asked = settle(wiki, graph, asked, chosen)
     outcome, names = run(wiki, graph, questions, asked, chosen, progress)
     from linkwalk.downstream.measure import save_answers, score_answers
 
@@ -225,17 +228,21 @@ def tell_damage(questions: "Questions", progress: "Progress") -> None:
     )
 
 
-def choose_rows(asked: "FindConfig", progress: "Progress") -> "list[Row]":
+def choose_rows(wiki: Path, graph: "Graph", asked: "FindConfig", progress: "Progress") -> "list[Row]":
     """The rows that can be run: those with a cross-encoder only where there is one."""
-    from linkwalk.demo import reranker_path
     from linkwalk.downstream.rows import ROWS
-    from linkwalk.embed.model import has_minilm
+    from linkwalk.wiki import Wiki
 
-    cross = asked.rerank not in ("none", "tfidf")
-    if asked.rerank is None and not (reranker_path().is_dir() and has_minilm()):
-        cross = False
-        progress.warn("no cross-encoder: its rows are left out; name one with --rerank")
+    cross = (asked.rerank or Wiki(wiki, graph, embeddings=asked.embeddings).ranks) not in QUICK
+    if asked.rerank is None and not cross:
+        progress.warn("no cross-encoder for these embeddings: its rows are left out; name one with --rerank")
     return [row for row in ROWS if cross or row.rerank != "cross"]
+
+
+def settle(wiki: Path, graph: "Graph", asked: "FindConfig", rows: "Sequence[Row]") -> "FindConfig":
+    """What was asked, of one way or of many, with what was left open."""
+    navigation = {row.navigation for row in rows} or {asked.navigation}
+    return settled(wiki, graph, asked, navigation, {row.start for row in rows} or {asked.begin}, Shelf())
 
 
 def run(

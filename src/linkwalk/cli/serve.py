@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linkwalk.cli.agents import EmbeddingsName
+from linkwalk.cli.agents import EmbeddingsName, EncoderName
 
 if TYPE_CHECKING:
     from linkwalk.wiki import Wiki
@@ -45,12 +45,13 @@ def serve(
     ] = None,
     open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
     embeddings: EmbeddingsName = None,
+    encoder: EncoderName = None,
     rerank: Annotated[
         str | None,
         typer.Option(
             metavar="HOW",
             help="Who ranks sentences where a question does not say: cross, tfidf, none, or the folder of a reranker. "
-            "[default: cross, or tfidf without torch]",
+            "[default: cross with minilm's embeddings, or else tfidf]",
         ),
     ] = None,
     lazy: Annotated[
@@ -147,6 +148,7 @@ def serve(
         limits=limits,
         runs=None if runs is None else str(runs),
         embeddings=embeddings,
+        encoder=encoder,
         rerank=rerank,
         warm=not lazy,
         names=own_names(host, names),
@@ -154,6 +156,8 @@ def serve(
     )
     leave_at_ctrl_c()
     print(f"{graph.snapshot}: {graph.articles:,} articles, {graph.nodes:,} blocks, {graph.edges:,} links")
+    if health.embeddings is not None:
+        print(f"  embeddings: {health.embeddings}; sentences are ranked by {health.rerank}")
     print(f"  agents: {', '.join(opened.agents)}")
     for missing in health.missing.values():
         print(f"  {missing}")
@@ -175,9 +179,9 @@ def serve(
 def check_named(wiki: "Wiki") -> None:
     """What was named must be there; what was not may be missing, and will be said to be."""
     from linkwalk.errors import InputError
-    from linkwalk.wiki.retrieval import check_reranker, reranker_name
+    from linkwalk.wiki.retrieval import check_reranker
 
-    check_reranker(reranker_name(wiki.rerank))
+    check_reranker(wiki.ranks)
     if wiki.embeddings is not None and (line := wiki.missing().get("navigate")):
         raise InputError(line)
 

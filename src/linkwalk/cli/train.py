@@ -110,7 +110,7 @@ def train(
     name = name or recipe
     final = new_folder(wiki, name)
     graph = Graph.open(wiki)
-    table = Embeddings.open(wiki, embeddings or "minilm", graph)
+    table = Embeddings.open(wiki, embeddings, graph)
     own = [f"head.head={use_head(head)}"] if head else []
     config = with_settings(RECIPES[recipe](table.width), [*own, *(settings or [])])
     training = _Training(final, recipe, config, graph, table)

@@ -18,6 +18,7 @@ from linkwalk.cli.training import (
     stopped,
     up_to_date,
 )
+from linkwalk.wiki.agents import used_embeddings
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -68,7 +69,7 @@ def train_reader(
     graph = Graph.open(wiki)
     place = find_place(wiki, policy, name)
     config = with_settings(TargetConfig(), settings or [])
-    table = Embeddings.open(wiki, embeddings or "minilm", graph)
+    table = Embeddings.open(wiki, used_embeddings(wiki, graph, embeddings, [policy]), graph)
     with locked(place.home):
         job = {
             "config": config_to_json(config),

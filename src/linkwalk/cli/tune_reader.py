@@ -23,6 +23,7 @@ from linkwalk.cli.training import (
     stopped,
     warn_of_damage,
 )
+from linkwalk.wiki.agents import used_embeddings
 
 if TYPE_CHECKING:
     from linkwalk.embed import Embeddings
@@ -85,7 +86,7 @@ def tune_reader(
     place = find_place(wiki, policy, name)
     config = _configure(recipe, settings or [])
     bm25 = Bm25.open(wiki, graph)
-    table = Embeddings.open(wiki, embeddings or "minilm", graph)
+    table = Embeddings.open(wiki, used_embeddings(wiki, graph, embeddings, [policy]), graph)
     least = _THRESHOLD if threshold is None else threshold
     with locked(place.home):
         if not force:  # what is tuned goes on from what is there, so it is never the same twice

@@ -10,7 +10,6 @@ import typer
 
 from linkwalk.cli.agents import NAMES, Back, EmbeddingsName, EncoderName, Heads, Revisit, Sampled, Seed, given
 from linkwalk.cli.output import Json, print_json, print_next
-from linkwalk.demo import POLICY
 from linkwalk.navigate.ways import Ways
 from linkwalk.wiki.agents import check_agents
 
@@ -42,12 +41,13 @@ def walk(
         ),
     ] = None,
     agent: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="A",
-            help=f"{NAMES}. Depth-first search goes {_DEPTH} links deep.",
+            help=f"{NAMES}. Depth-first search goes {_DEPTH} links deep. [default: compass, or without minilm's "
+            "embeddings a policy trained for those there are, or greedy-map]",
         ),
-    ] = POLICY,
+    ] = None,
     budget: Annotated[
         int | None,
         typer.Option(
@@ -82,13 +82,14 @@ def walk(
     from linkwalk.wiki.plain import plain
 
     ways = Ways(back=back, sampled=sampled, revisit=revisit, depth=_DEPTH)
+    opened = Wiki.open(wiki, embeddings=embeddings)
+    agent = agent or opened.usual
     if len(check_agents([agent], wiki, ways)) != 1:
         raise InputError("one agent walks at a time: name one with --agent")
     if (goal is None) == (sentence is None):
         raise InputError("say what to find: a block with --to or words with --sentence, one of the two")
     if sentence is not None and not sentence.strip():
         raise InputError("--sentence is empty: give the words to look for")
-    opened = Wiki.open(wiki, embeddings=embeddings)
     walked = opened.walk(start, goal, sentence=sentence, agent=agent, budget=budget, ways=ways, seed=seed)
     if json:
         print_json(plain(walked))

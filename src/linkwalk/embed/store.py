@@ -1,13 +1,14 @@
 """The embeddings of a workspace, opened through the memory map and checked against its graph."""
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.artifact import look_at, read_manifest, steady
+from linkwalk.artifact import MANIFEST, look_at, read_json, read_manifest, steady
 from linkwalk.embed.features import RANDOM
 from linkwalk.embed.fitted import WORDS, Fitted
 from linkwalk.embed.model import MINILM, find_model
@@ -53,10 +54,11 @@ class Embeddings:
         self.folder, self.manifest, self.vectors = folder, manifest, vectors
 
     @classmethod
-    def open(cls, workspace: Path | str, name: str = "minilm", graph: Graph | None = None) -> "Embeddings":
-        """Open embeddings by name; those of another graph than the workspace's are an error."""
+    def open(cls, workspace: Path | str, name: str | None = None, graph: Graph | None = None) -> "Embeddings":
+        """Open embeddings by name, or those that ``choose`` finds; those of another graph are an error."""
         workspace = Path(workspace)
         graph = graph or Graph.open(workspace)
+        name = choose(workspace, graph, name)
         folder, make = folder_of(workspace, name), command(workspace, name)
         if not folder.exists():
             there = names(workspace)
@@ -96,6 +98,11 @@ class Embeddings:
     def fingerprint(self) -> str:
         """What the encoder and its options are, whatever the graph: a policy fits all embeddings that share it."""
         return str(self.manifest["encoder_fingerprint"])
+
+    @property
+    def reads(self) -> bool:
+        """Whether sentences can be read with what made the table; random features know nothing of any text."""
+        return bool(self.manifest["encoder"] != RANDOM)
 
     def encoder(self, device: str = "cpu") -> "TellingEncoder":
         """What made the table, for sentences and queries; another encoder by that name is an error."""
@@ -141,7 +148,8 @@ class Embeddings:
             )
         if spec == RANDOM:
             raise InputError(
-                f"the embeddings {self.name!r} are random features, which cannot read text: use minilm's"
+                f"the embeddings {self.name!r} are random features, which cannot read text: run "
+                f"`linkwalk embed {self.folder.parents[1]}` for some that can"
             )
         if find_model(spec).fingerprint != self.manifest["model_fingerprint"]:
             raise ArtifactError(
@@ -150,11 +158,48 @@ class Embeddings:
         return spec
 
 
+def choose(workspace: Path, graph: Graph, asked: str | None = None, fits: Collection[str] = ()) -> str:
+    """The name of the embeddings that are used: what was embedded is what is used.
+
+    Those asked for; else those that a policy at hand was trained on (``fits``: encoders' fingerprints); else minilm;
+    else the newest. Random features, which know nothing of the text, come last, and those of another graph behind them.
+    """
+    if asked is not None:
+        return asked
+    found = names(workspace)
+    if not found:
+        raise ArtifactError(f"no embeddings in {workspace}: run `linkwalk embed {workspace}` first")
+
+    def place(name: str) -> tuple[bool, bool, bool, bool, int, str]:
+        path = folder_of(workspace, name) / MANIFEST
+        try:
+            manifest = read_json(path, "")
+        except ArtifactError:  # whoever opens it says what is wrong
+            manifest = {}
+        return (
+            manifest.get("graph", graph.fingerprint) != graph.fingerprint,
+            manifest.get("encoder") == RANDOM,
+            manifest.get("encoder_fingerprint") not in fits,
+            name != MINILM,
+            -_modified(path),
+            name,
+        )
+
+    return min(found, key=place)
+
+
 def names(workspace: Path) -> list[str]:
     """Names of the embeddings in a workspace."""
     return sorted(
         path.parent.name for path in (workspace / KIND).glob("*/manifest.json") if _whole(path.parent)
     )
+
+
+def _modified(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:  # somebody has just removed it
+        return 0
 
 
 def _whole(folder: Path) -> bool:

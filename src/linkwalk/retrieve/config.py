@@ -33,9 +33,9 @@ class FindConfig:
     """Clicks from each of them, if the agent walks."""
     candidates: int = 20
     """At most that many blocks are read, the soonest seen; 0: all (with ``walks`` and ``expand``)."""
-    agent: str | Agent | Guide = "compass"
+    agent: str | Agent | Guide | None = None
     """Who navigates, by name or an object: with ``walks`` it walks, with ``tabs`` and ``order`` it says where to look.
-    Unasked, the policy that ships."""
+    None: the policy that ships, or whoever else fits the embeddings."""
     rerank: str | Reranker | None = None
     """Who ranks the sentences: cross, tfidf, none, a folder, ``package.module:Name``, or an object; None: the best
     there is."""
@@ -84,7 +84,7 @@ class FindConfig:
     @property
     def who(self) -> str:
         """The agent's name."""
-        agent = self.agent
+        agent = self.agent or ""
         return agent if isinstance(agent, str) else str(getattr(agent, "name", type(agent).__name__))
 
     @property

@@ -6,7 +6,6 @@ from linkwalk import __version__
 from linkwalk.demo import POLICY
 from linkwalk.serve.schema import AgentInfo, Health, WikiInfo
 from linkwalk.wiki import Wiki
-from linkwalk.wiki.retrieval import reranker_name
 
 _ABOUT = {
     POLICY: "The policy that ships: goes where a learned map of the goal points, and remembers the links it has seen.",
@@ -38,7 +37,8 @@ def health_of(wiki: Wiki, budget: int) -> Health:
         ),
         find="find" not in missing,
         navigate="navigate" not in missing,
-        rerank=Path(reranker_name(wiki.rerank)).name,
+        embeddings=None if "navigate" in missing else wiki.table().name,
+        rerank=Path(wiki.ranks).name,
         missing={what: f"{_WITHOUT[what]}: {line}" for what, line in missing.items()},  # type: ignore[misc]
         budget=budget,
     )

@@ -83,7 +83,7 @@ class Api:
 
     def check_walk(self, asked: schema.WalkRequest) -> None:
         """What can be said before anything is looked up."""
-        self.check([asked.agent], asked.budget)
+        self.check([asked.agent or self.wiki.usual], asked.budget)
         if (asked.goal is None) == (asked.sentence is None):
             raise ApiError(
                 "bad_input", "say what to find: a block as goal or words as sentence, one of the two"

@@ -132,10 +132,13 @@ class Health(Said):
     version: str
     wiki: WikiInfo
     agents: tuple[AgentInfo, ...]
+    """Who can walk; the first does where nobody is named."""
     find: bool
     """Whether there is an index, so that evidence can be looked for."""
     navigate: bool
     """Whether there are embeddings, so that agents see more than chance."""
+    embeddings: str | None
+    """Which ones agents look at and sentences are read with; null if there are none."""
     rerank: str
     """Who ranks sentences where nobody is named."""
     missing: dict[Literal["find", "navigate"], str]
@@ -209,7 +212,9 @@ class WalkRequest(_Request):
     sentence: str | None = Field(
         default=None, description="What to find, in words of your own.", json_schema_extra=_HAS_WORDS
     )
-    agent: str = Field(default=POLICY, max_length=100, description="Who walks: /api/v1/health lists them.")
+    agent: str | None = Field(
+        default=None, max_length=100, description="Who walks: /api/v1/health lists them, the usual one first."
+    )
     budget: int | None = Field(default=None, ge=1, description="Steps. [100; towards a sentence: 20]")
     back: bool = Field(default=False, description="Give the agent a back button.")
     seed: Seed = 0

@@ -13,7 +13,6 @@ from typing import Annotated
 from mcp_types import CallToolResult, TextContent
 from pydantic import Field
 
-from linkwalk.demo import POLICY
 from linkwalk.errors import InputError
 from linkwalk.serve.schema import Links, Said
 from linkwalk.wiki import Answer, Click, Link, Page, Place, Segment, Walk, Wiki
@@ -182,8 +181,9 @@ class Tools:
             ),
         ] = "",
         agent: Annotated[
-            str, Field(max_length=100, description="Who walks: compass, or a baseline.")
-        ] = POLICY,
+            str,
+            Field(max_length=100, description="Who walks: compass, or a baseline; nobody named, the best."),
+        ] = "",
         budget: Annotated[
             int, Field(ge=0, le=1000, description="Most clicks; 0: 100, or 20 to a sentence.")
         ] = 0,
@@ -194,6 +194,7 @@ class Tools:
         """
         if bool(goal.strip()) == bool(sentence.strip()):
             raise InputError("say what to find: goal or sentence, one of the two")
+        agent = agent or self.wiki.usual
         if agent not in self.wiki.agents:  # and nobody from elsewhere on this machine
             raise self.wiki.why_no_agent(agent)
         walk = self.wiki.walk(

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from linkwalk.demo import POLICY
 from linkwalk.serve import events, runs, schema
 from linkwalk.serve.api import Api, as_json, timed
 from linkwalk.serve.described import EVENT, POST, errors
@@ -58,8 +57,9 @@ def add_walking(router: APIRouter, api: Api) -> None:
         ] = None,
         sentence: Annotated[str | None, Query(description="words of your own, one of the two.")] = None,
         agent: Annotated[
-            str, Query(max_length=100, description="Who walks: /api/v1/health lists them.")
-        ] = POLICY,
+            str | None,
+            Query(max_length=100, description="Who walks: /api/v1/health lists them, the usual one first."),
+        ] = None,
         budget: Annotated[int | None, Query(ge=1, description="Steps. [100; towards words: 20]")] = None,
         back: Annotated[bool, Query(description="Give the agent a back button.")] = False,
         seed: Annotated[int, Query(ge=0, le=2**32 - 1, description="Makes all chance repeatable.")] = 0,

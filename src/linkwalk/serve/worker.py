@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from fastapi import FastAPI
 
+from linkwalk.embed import use_encoder
 from linkwalk.errors import LinkwalkError
 from linkwalk.serve.app import create_app
 from linkwalk.serve.damage import Inspector
@@ -55,6 +56,8 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     runs: str | None = None
     embeddings: str | None = None
+    encoder: str | None = None
+    """One's own, as package.module:Name, that made them."""
     rerank: str | None = None
     warm: bool = True
     names: tuple[str, ...] = ()
@@ -75,6 +78,8 @@ class Settings:
 
     def app(self) -> FastAPI:
         """The application."""
+        if self.encoder is not None:
+            use_encoder(self.encoder)
         wiki = Wiki.open(self.wiki, embeddings=self.embeddings, rerank=self.rerank)
         runs = None if self.runs is None else Path(self.runs)
         return create_app(wiki, self.limits, runs, warm=self.warm, names=self.names)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from linkwalk.navigate import Agent, Units
 
 
-DEFAULT = "minilm"
-"""The embeddings that are looked at where none are named."""
+UNTRAINED = "greedy-map"
+"""Who walks where no policy fits the embeddings."""
 
 
 def threads() -> int:
@@ -103,7 +104,7 @@ def open_agent(
     from linkwalk.policy.checkpoint import open_policy
     from linkwalk.policy.direction import Guide
 
-    table = Embeddings.open(wiki, embeddings or DEFAULT, graph)
+    table = Embeddings.open(wiki, used_embeddings(wiki, graph, embeddings, [name]), graph)
     fitting(folder, name, wiki, table)
     policy = open_policy(folder, table.fingerprint)
     if isinstance(policy, Guide):
@@ -141,7 +142,7 @@ def fitting(
     if manifest.get("encoder") == table.fingerprint:
         return manifest
     encoder = manifest.get("encoder_name")
-    command = f"linkwalk embed {wiki}" + ("" if encoder == "minilm" else f" --encoder {encoder}")
+    command = f"linkwalk embed {wiki} --encoder {encoder}"
     if encoder == table.manifest["encoder"]:
         what = f"with other options than {table.name!r}"
     else:
@@ -149,6 +150,36 @@ def fitting(
     raise ArtifactError(
         f"the policy {name!r} was trained on embeddings {what}: run `{command}`, or {otherwise}"
     )
+
+
+def used_embeddings(wiki: Path, graph: "Graph", asked: str | None, agents: Iterable[str] = ()) -> str:
+    """The name of the embeddings that are looked at (``embed.store.choose``): a policy named wants its own."""
+    from linkwalk.embed.store import choose
+    from linkwalk.errors import LinkwalkError
+    from linkwalk.policy.checkpoint import read_policy
+
+    fits = []
+    for folder in (policy_folder(wiki, name) for name in agents if asked is None):
+        with suppress(LinkwalkError):  # said when it is opened
+            fits += [] if folder is None else [read_policy(folder)["encoder"]]
+    return choose(wiki, graph, asked, fits[:1])
+
+
+def usual_agent(wiki: Path, table: "Embeddings | None", *, directing: bool = False) -> str:
+    """Who walks where nobody is named: a policy for these embeddings, the one that ships first; else greedy-map.
+
+    ``directing`` is for those that say where to look. Without embeddings it is the policy that ships, which says what
+    is missing.
+    """
+    from linkwalk.policy.checkpoint import gives_directions, read_policy
+
+    if table is None:
+        return POLICY
+    for name in policies(wiki, table):
+        folder = policy_folder(wiki, name)
+        if not directing or (folder is not None and gives_directions(read_policy(folder))):
+            return name
+    return UNTRAINED
 
 
 def policies(wiki: Path, table: "Embeddings") -> list[str]:
@@ -198,7 +229,8 @@ def open_vectors(
     from linkwalk.errors import ArtifactError, DamagedError, SuspectError
 
     try:
-        return open_units(wiki, graph, name or DEFAULT, shelf or Shelf(), mapped=mapped)
+        used = used_embeddings(wiki, graph, name, agents)
+        return open_units(wiki, graph, used, shelf or Shelf(), mapped=mapped)
     except ArtifactError as error:
         if name is not None:
             raise

@@ -1,14 +1,14 @@
 """A wiki, opened: what the command line, the server and the adapters stand on."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from linkwalk.demo import POLICY
-from linkwalk.embed import Encoder, use_encoder
+from linkwalk.embed import Embeddings, Encoder, use_encoder
 from linkwalk.errors import ArtifactError, InputError, LinkwalkError
 from linkwalk.graph.paths import Path as ShortestPath
 from linkwalk.graph.paths import ShortestPaths, no_way_out, why_no_path
@@ -20,7 +20,6 @@ from linkwalk.navigate.traps import trapped_at
 from linkwalk.policy.checkpoint import read_policy
 from linkwalk.retrieve import Bm25, FindConfig, Reranker
 from linkwalk.wiki.agents import (
-    DEFAULT,
     check_agents,
     open_agent,
     open_encoder,
@@ -30,13 +29,15 @@ from linkwalk.wiki.agents import (
     policy_folder,
     policy_names,
     threads,
+    used_embeddings,
+    usual_agent,
 )
 from linkwalk.wiki.answers import Answer
 from linkwalk.wiki.clicks import clicks_along, shortest_clicks, weighed
 from linkwalk.wiki.pages import Page, read_page
 from linkwalk.wiki.pairs import GamePairs
 from linkwalk.wiki.places import Place
-from linkwalk.wiki.retrieval import Opened, need_search, open_finder
+from linkwalk.wiki.retrieval import Opened, need_search, open_finder, reranker_name, usual_reranker
 from linkwalk.wiki.shelf import Shelf
 from linkwalk.wiki.titles import Titles
 from linkwalk.wiki.walks import Click, Closest, Walk
@@ -149,17 +150,33 @@ class Wiki:
 
     # Walks
 
+    def table(self, *agents: str) -> Embeddings:
+        """The embeddings that are looked at: those named, or the ones that fit the agents, or are there at all."""
+        used = self._shelf.get(
+            ("used", self.embeddings, *agents),
+            lambda: used_embeddings(self.folder, self.graph, self.embeddings, agents),
+        )
+        return open_table(self.folder, self.graph, used, self._shelf)
+
+    @property
+    def usual(self) -> str:
+        """Who walks where nobody is named: a policy that fits the embeddings, or else greedy-map."""
+        try:
+            return usual_agent(self.folder, self.table())
+        except LinkwalkError:
+            return POLICY
+
     @property
     def agents(self) -> list[str]:
-        """Who can walk here: the policy that ships, baselines, policies of the workspace that fit the embeddings."""
+        """Who can walk here, the usual one first: policies that fit the embeddings, and baselines."""
         try:
-            table = open_table(self.folder, self.graph, self.embeddings or DEFAULT, self._shelf)
+            table = self.table()
         except LinkwalkError:
             return [name for name, kind in BASELINES.items() if kind.blind]
-        return [
-            *policies(self.folder, table),
-            *BASELINES,
-        ]  # looked for each time: another may have been trained
+        # Looked for each time: another may have been trained.
+        return list(
+            dict.fromkeys((usual_agent(self.folder, table), *policies(self.folder, table), *BASELINES))
+        )
 
     def why_no_agent(self, name: str) -> LinkwalkError:
         """Why nobody of that name walks here; a policy of the workspace that cannot be opened says it itself."""
@@ -167,8 +184,7 @@ class Wiki:
         folder = policy_folder(self.folder, name) if name in policy_names(self.folder) else None
         if folder is not None and why is None:
             try:
-                table = open_table(self.folder, self.graph, self.embeddings or DEFAULT, self._shelf)
-                read_policy(folder, table.fingerprint)
+                read_policy(folder, self.table(name).fingerprint)
             except LinkwalkError as error:
                 return error
         others = f" (others need embeddings: {why})" if why else ""
@@ -180,16 +196,17 @@ class Wiki:
         goal: str | int | None = None,
         *,
         sentence: str | None = None,
-        agent: str | Agent = POLICY,
+        agent: str | Agent | None = None,
         budget: int | None = None,
         ways: Ways = Ways(),  # noqa: B008 (frozen)
         seed: int = 0,
     ) -> Walk:
         """Let an agent walk to a block, or for all its steps towards what a sentence means (sec. 4.1, 4.2).
 
-        The agent is one of ``agents``, the path of a policy, ``package.module:Name``, or an object of your own.
+        The agent is one of ``agents``, of which the first walks where none is named, the path of a policy,
+        ``package.module:Name``, or an object of your own.
         """
-        (who,) = self._named([agent], ways)
+        (who,) = self._named([agent or self.usual], ways)
         if (goal is None) == (sentence is None):
             raise InputError("say what to find: a block or a sentence, one of the two")
         budget = self._checked(budget, BUDGET if sentence is None else SENTENCE_BUDGET, seed)
@@ -256,12 +273,15 @@ class Wiki:
 
     def _open_agent(self, who: str | Agent, ways: Ways) -> tuple[Agent, Units | None]:
         names = [who] if isinstance(who, str) else []
-        vectors = open_vectors(self.folder, self.graph, names, self.embeddings, self._shelf, mapped=True)
+        used = self.embeddings
+        with suppress(ArtifactError):  # whoever can do without is not refused
+            used = self.table(*names).name
+        vectors = open_vectors(self.folder, self.graph, names, used, self._shelf, mapped=True)
         if not isinstance(who, str):
             return who, vectors
         agent = self._shelf.get(
             ("agent", who, ways),
-            lambda: open_agent(who, self.folder, self.graph, vectors, ways, self.embeddings),
+            lambda: open_agent(who, self.folder, self.graph, vectors, ways, used),
         )
         return agent, vectors
 
@@ -341,10 +361,9 @@ class Wiki:
 
     def _read(self, who: str | Agent, sentence: str) -> Float32s:
         """What the agent is shown of the words to look for: a vector of unit length."""
-        table = open_table(self.folder, self.graph, self.embeddings or DEFAULT, self._shelf)
-        encoder: Encoder = open_encoder(
-            self.folder, who if isinstance(who, str) else None, table, self._shelf
-        )
+        name = who if isinstance(who, str) else None
+        table = self.table(*filter(None, [name]))
+        encoder: Encoder = open_encoder(self.folder, name, table, self._shelf)
         with self._reading:
             query: Float32s = unit_rows(encoder.encode([sentence]))[0]
         return query
@@ -387,9 +406,19 @@ class Wiki:
         with self._reading if opened.alone else nullcontext():
             found = opened.find(queries, count)
         return [
-            Answer.of(self.graph, query, own, asked, opened.reranker)
+            Answer.of(self.graph, query, own, opened.asked, opened.reranker)
             for query, own in zip(queries, found, strict=True)
         ]
+
+    @property
+    def ranks(self) -> str:
+        """Who ranks sentences where nobody is named."""
+        if self.rerank is not None:
+            return reranker_name(self.rerank)
+        try:
+            return usual_reranker(self.table())
+        except LinkwalkError:
+            return usual_reranker(None)
 
     def missing(self) -> dict[str, str]:
         """What cannot be done here yet, ``find`` or ``navigate``, each with the line that says which command helps."""
@@ -400,7 +429,7 @@ class Wiki:
         except LinkwalkError as error:
             found["find"] = str(error)
         try:
-            open_table(self.folder, self.graph, self.embeddings or DEFAULT, self._shelf)
+            self.table()
         except ArtifactError as error:
             found["navigate"] = str(error)
         return found

@@ -1,5 +1,6 @@
 """How evidence is looked for: what was asked, and what it takes, opened."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -7,7 +8,6 @@ from linkwalk.demo import reranker_path
 from linkwalk.navigate.ways import Ways
 from linkwalk.parts import is_part, make_part, takes
 from linkwalk.wiki.agents import (
-    DEFAULT,
     check_agents,
     open_agent,
     open_encoder,
@@ -16,6 +16,8 @@ from linkwalk.wiki.agents import (
     own_part,
     policy_folder,
     threads,
+    used_embeddings,
+    usual_agent,
 )
 from linkwalk.wiki.shelf import Shelf
 
@@ -38,10 +40,11 @@ QUICK = ("tfidf", "none")
 
 
 class Opened:
-    """A finder with what it takes to read queries."""
+    """A finder with what it takes to read queries; ``asked`` says all that was left open in what was asked."""
 
-    def __init__(self, finder: "Finder", encoder: "Encoder | None", reranker: str) -> None:
-        self.finder, self.encoder, self.reranker = finder, encoder, reranker
+    def __init__(self, finder: "Finder", encoder: "Encoder | None", asked: "FindConfig") -> None:
+        self.finder, self.encoder, self.asked = finder, encoder, asked
+        self.reranker = reranker_name(asked.rerank)
 
     def meanings(self, queries: "Sequence[str]") -> "Float32s | None":
         """What the queries mean to the agent [Q, D]; None where nobody wants to know."""
@@ -102,6 +105,7 @@ def open_finder(
     from linkwalk.retrieve import Finder
 
     shelf = shelf or Shelf()
+    asked = settled(wiki, graph, asked, {asked.navigation}, {asked.begin}, shelf)
     parts = _open_parts(wiki, graph, asked, {asked.navigation}, {asked.begin}, shelf, device, mapped)
     finder = Finder(
         graph,
@@ -115,7 +119,45 @@ def open_finder(
         workers=threads(),
     )
     finder.sentences = shelf.get("sentences", lambda: finder.sentences)
-    return Opened(finder, parts.encoder, reranker_name(asked.rerank))
+    return Opened(finder, parts.encoder, asked)
+
+
+def settled(
+    wiki: Path,
+    graph: "Graph",
+    asked: "FindConfig",
+    navigation: set[str],
+    starts: set[str],
+    shelf: Shelf,
+) -> "FindConfig":
+    """What was asked, with what was left open: which embeddings, who navigates, who ranks."""
+    from linkwalk.errors import ArtifactError
+
+    if not looks(navigation, starts):
+        return replace(asked, rerank=asked.rerank or usual_reranker(None))
+    named = [asked.agent] if isinstance(asked.agent, str) else []
+    try:
+        name = shelf.get(
+            ("used", asked.embeddings, *named), lambda: used_embeddings(wiki, graph, asked.embeddings, named)
+        )
+        table = open_table(wiki, graph, name, shelf)
+    except ArtifactError as error:
+        if asked.start not in (None, "bm25") or asked.embeddings is not None:
+            raise
+        raise ArtifactError(f"{error}, or read search results alone, without navigation") from None
+    return replace(
+        asked,
+        embeddings=name,
+        agent=asked.agent or usual_agent(wiki, table, directing=bool(navigation & {"tabs", "order"})),
+        rerank=asked.rerank or usual_reranker(table),
+    )
+
+
+def looks(navigation: set[str], starts: set[str]) -> bool:
+    """Whether embeddings are looked at."""
+    from linkwalk.retrieve.config import NAVIGATED
+
+    return bool(navigation & NAVIGATED) or starts != {"bm25"}
 
 
 def open_rows(wiki: Path, graph: "Graph", asked: "FindConfig", rows: "Sequence[Row]") -> Compared:
@@ -125,6 +167,7 @@ def open_rows(wiki: Path, graph: "Graph", asked: "FindConfig", rows: "Sequence[R
 
     navigation, starts = {row.navigation for row in rows}, {row.start for row in rows}
     shelf = Shelf()
+    asked = settled(wiki, graph, asked, navigation, starts, shelf)
     parts = _open_parts(wiki, graph, asked, navigation, starts, shelf, "auto")
     ranked = any(row.rerank == "cross" for row in rows)
 
@@ -156,9 +199,8 @@ def _open_parts(
     device: str,
     mapped: bool = False,
 ) -> _Parts:
-    from linkwalk.errors import ArtifactError, InputError
+    from linkwalk.errors import InputError
     from linkwalk.retrieve import Bm25
-    from linkwalk.retrieve.config import NAVIGATED
 
     bm25 = shelf.get("bm25", lambda: Bm25.open(wiki, graph))
     agent = asked.agent
@@ -166,16 +208,12 @@ def _open_parts(
         agent, *others = shelf.get(("checked", agent), lambda: check_agents([asked.who], wiki))
         if others:
             raise InputError("one agent navigates at a time: name one")
-    if not navigation & NAVIGATED and starts == {"bm25"}:
+    if not looks(navigation, starts):
         return _Parts(bm25)
 
-    name = asked.embeddings or DEFAULT
-    try:
-        table = open_table(wiki, graph, name, shelf)
-    except ArtifactError as error:
-        if asked.start not in (None, "bm25") or asked.embeddings is not None:
-            raise
-        raise ArtifactError(f"{error}, or read search results alone, without navigation") from None
+    assert asked.embeddings is not None, "settled sees to it"
+    name = asked.embeddings
+    table = open_table(wiki, graph, name, shelf)
     vectors = open_units(wiki, graph, name, shelf, mapped=mapped)
     encoder = open_encoder(wiki, agent if isinstance(agent, str) else None, table, shelf, device)
     walker: Any = None
@@ -195,13 +233,20 @@ def _open_parts(
     return _Parts(bm25, walker, guide, vectors, near, encoder)
 
 
+def usual_reranker(table: "Embeddings | None") -> str:
+    """Who ranks where nobody is named: the cross-encoder that ships stands on MiniLM, and reads what that reads."""
+    from linkwalk.embed.model import MINILM, has_minilm
+
+    fits = table is None or table.manifest["encoder"] == MINILM
+    return "cross" if fits and has_minilm() else "tfidf"
+
+
 def reranker_name(asked: "str | Reranker | None") -> str:
-    """What answers call who ranks; unasked it is the best there is."""
-    from linkwalk.embed.model import has_minilm
+    """What answers call who ranks."""
     from linkwalk.retrieve.rerank import name_of
 
     if asked is None:
-        return "cross" if has_minilm() else "tfidf"
+        return usual_reranker(None)
     return asked if isinstance(asked, str) else name_of(asked)
 
 
@@ -273,16 +318,16 @@ def _guide(
     from linkwalk.navigate import BASELINES
     from linkwalk.policy.direction import Guide
 
-    looks, name = asked.agent, asked.who
-    if isinstance(looks, str):
+    agent, name = asked.agent, asked.who
+    if isinstance(agent, str):
         if name in BASELINES and not BASELINES[name].blind:
             return None
-        looks = shelf.get(("guide", table.name, name), lambda: _open_guide(name, wiki, graph, vectors, table))
-    if not isinstance(looks, Guide):
+        agent = shelf.get(("guide", table.name, name), lambda: _open_guide(name, wiki, graph, vectors, table))
+    if not isinstance(agent, Guide):
         raise InputError(
             f"{name} walks, but does not say where to look: let it walk, or name compass, greedy or a compass of yours"
         )
-    return looks
+    return agent
 
 
 def _open_guide(name: str, wiki: Path, graph: "Graph", vectors: "Units", table: "Embeddings") -> Any:

@@ -4,13 +4,13 @@ import * as api from "./api.js";
 import { count, h, notice, still, waiting } from "./dom.js";
 import { lanes, ofAgent, ofOptimum } from "./lanes.js";
 
-const USUAL = ["compass", "greedy-unvisited", "random"];
+const BESIDE = ["greedy-unvisited", "random"];
 const MOST = 6;
 
 /** `onpick(names)` is told which agents to compare: the address holds them, and `show` draws what it holds. */
 export function comparison({ agents, say, onpick }) {
   const element = h("section", { class: "beside-each-other", "aria-label": "Side by side" });
-  const usual = USUAL.filter((name) => agents.includes(name));
+  const usual = [...new Set([agents[0], ...BESIDE])].filter((name) => agents.includes(name));
   let shown = "", // what is on the page, or on its way there
     wanted = false;
 

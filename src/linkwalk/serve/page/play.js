@@ -9,7 +9,7 @@ import { suggest } from "./suggest.js";
 
 export function enter(root, { server, go, note, say, title }) {
   const agents = server.agents.map((agent) => agent.name);
-  const usual = agents.includes("compass") ? "compass" : agents[0];
+  const usual = agents[0];
   let shown = "", // the address of what is on the page
     visited = false, // whether something was, before
     leave = () => {};

@@ -101,7 +101,7 @@ export function player({ asked, say, onmove, oncancel }) {
     "section",
     { class: "panel trails", "aria-label": "Trail" },
     h("div", { class: "trailhead" }, headline, bar),
-    h("div", { class: "row" }, h("p", { class: "rowname" }, bdi(asked.agent || "compass")), own.element),
+    h("div", { class: "row" }, h("p", { class: "rowname" }, bdi(asked.agent)), own.element),
     bestRow,
   );
   const stage = h("div", { class: "page" }, waiting("The agent sets out …", oncancel));

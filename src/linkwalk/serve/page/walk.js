@@ -12,7 +12,7 @@ const LEAST = 4; // clicks that a pair is apart
 
 export function enter(root, { server, go, note, say, title }) {
   const agents = server.agents.map((agent) => agent.name);
-  const usual = agents.includes("compass") ? "compass" : agents[0];
+  const usual = agents[0];
   let watching = null,
     watched = "",
     stop = () => {},

@@ -45,7 +45,7 @@ def tiny_bert(folder: Path, kind: str = "BertModel", *, seed: int = 0, **config:
 
     torch.manual_seed(seed)
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    model = getattr(transformers, kind)(transformers.BertConfig(**sizes, **config))
+    model = getattr(transformers, kind)(transformers.BertConfig(**sizes | config))
     folder.mkdir(parents=True)
     save_file(model.state_dict(), folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps(model.config.to_dict()))

@@ -158,7 +158,7 @@ def test_what_it_learned_is_kept_beside_the_vectors(graph: Graph, tmp_path: Path
         "words_terms.npy",
     }
     assert np.allclose(np.linalg.norm(table.vectors.astype(np.float32), axis=1), 1, atol=1e-2)
-    read = table.encoder().encode(node_texts(graph, 0, graph.nodes))
+    read = table.encoder().encode(node_texts(graph, 0, graph.nodes, words.TITLES))
     assert np.abs(read - table.vectors).max() < 1e-3
     nothing, river = table.encoder().encode(["xyzzy", "the Danube in the Black Forest"])
     assert not nothing.any()

@@ -27,7 +27,7 @@ from linkwalk.embed.own import OWN, use_encoder
 from linkwalk.embed.shards import Shards
 from linkwalk.embed.store import KIND, Embeddings, folder_of
 from linkwalk.embed.text import node_texts
-from linkwalk.embed.words import VERSION, WordsEncoder, fit
+from linkwalk.embed.words import TITLES, VERSION, WordsEncoder, fit
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
@@ -190,7 +190,8 @@ def _identify(config: EmbedConfig, graph: Graph) -> _Identity:
             model_fingerprint=digest(
                 [WORDS, VERSION, graph.fingerprint]
             ),  # what it learns follows from these
-            config={key: options[key] for key in ("seed", "width", "shard_blocks")} | {"text": TEXT},
+            config={key: options[key] for key in ("seed", "width", "shard_blocks")}
+            | {"text": TEXT, "titles": TITLES},
         )
     if config.encoder in OWN:
         if config.tanh:
@@ -252,6 +253,7 @@ def _source(
 
         return draw
     encoder: TellingEncoder
+    titles = TITLES if config.encoder == WORDS else 1
     if config.encoder == WORDS:
         encoder = WordsEncoder(_fitted(graph, config, shards.folder, progress))
     else:
@@ -264,7 +266,7 @@ def _source(
         )
 
     def read(start: int, stop: int, advance: Callable[[float], None]) -> NDArray[np.float32]:
-        return encoder.encode(node_texts(graph, start, stop), advance)
+        return encoder.encode(node_texts(graph, start, stop, titles), advance)
 
     return read
 
@@ -274,7 +276,11 @@ def _fitted(graph: Graph, config: EmbedConfig, folder: Path, progress: Progress)
     found = Fitted.kept(folder, config.width)
     if found is None:
         found = fit(
-            partial(node_texts, graph), graph.nodes, width=config.width, seed=config.seed, progress=progress
+            partial(node_texts, graph, titles=TITLES),
+            graph.nodes,
+            width=config.width,
+            seed=config.seed,
+            progress=progress,
         )
         found.keep(folder)
     return found

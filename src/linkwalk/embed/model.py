@@ -35,7 +35,7 @@ def find_model(spec: str) -> ModelFolder:
     if spec == MINILM:
         return _minilm()
     if Path(spec).is_dir():
-        return _folder(spec, Path(spec))
+        return _folder(str(Path(spec).resolve()), Path(spec))  # found again from elsewhere
     if Path(spec).exists():
         raise InputError(f"{spec} is a file: an encoder is the folder of a Hugging Face model")
     return _folder(spec, _from_hub(spec))
@@ -88,7 +88,7 @@ def _from_hub(name: str) -> Path:
         Exception
     ) as error:  # not found, no network, offline by choice, not a name: each has a class of its own
         raise InputError(
-            f"no encoder {name!r}: neither minilm, random nor a folder here, and the Hugging Face hub does not "
+            f"no encoder {name!r}: neither minilm, words, random nor a folder here, and the Hugging Face hub does not "
             f"give it ({type(error).__name__})"
         ) from None
 

@@ -12,6 +12,7 @@ from linkwalk.artifact import MANIFEST, look_at, read_json, read_manifest, stead
 from linkwalk.embed.features import RANDOM
 from linkwalk.embed.fitted import WORDS, Fitted
 from linkwalk.embed.model import MINILM, find_model
+from linkwalk.embed.own import own_encoder
 from linkwalk.errors import ArtifactError, DamagedError, InputError
 from linkwalk.graph.columns import map_array
 from linkwalk.graph.store import Graph
@@ -104,10 +105,15 @@ class Embeddings:
         """Whether sentences can be read with what made the table; random features know nothing of any text."""
         return bool(self.manifest["encoder"] != RANDOM)
 
+    def check_encoder(self) -> None:
+        """Make sure that there is something to read sentences with; it is not opened."""
+        if is_part(name := self.manifest["encoder"]):
+            own_encoder(name, self.manifest["model_fingerprint"])
+        elif name != WORDS:
+            self._spec()
+
     def encoder(self, device: str = "cpu") -> "TellingEncoder":
         """What made the table, for sentences and queries; another encoder by that name is an error."""
-        from linkwalk.embed.own import own_encoder
-
         if is_part(name := self.manifest["encoder"]):
             return own_encoder(name, self.manifest["model_fingerprint"])
         if name == WORDS:

@@ -8,15 +8,15 @@ MIN_WORDS = 4
 """What is shorter is an item of a list or a caption, and no sentence to search for."""
 
 
-def node_texts(graph: Graph, start: int, stop: int) -> list[str]:
-    """``"Title. text"`` of the blocks ``start`` to ``stop``.
+def node_texts(graph: Graph, start: int, stop: int, titles: int = 1) -> list[str]:
+    """``"Title. text"`` of the blocks ``start`` to ``stop``, with so many ``titles``.
 
     Differs: the paper appends the title; here it comes first, so that cutting at 200 tokens never loses it.
     """
     articles, which = np.unique(graph.node_article[start:stop], return_inverse=True)
-    titles = graph.titles.take(articles)
+    heads = [titles * f"{title}. " for title in graph.titles.take(articles)]
     texts = graph.texts.slice(start, stop)
-    return [f"{titles[article]}. {text}" for article, text in zip(which.tolist(), texts, strict=True)]
+    return [heads[article] + text for article, text in zip(which.tolist(), texts, strict=True)]
 
 
 def goal_sentences(graph: Graph, node: int) -> tuple[str, ...]:

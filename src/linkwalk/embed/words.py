@@ -28,6 +28,8 @@ VERSION = 1
 """Of the method: another one makes other vectors."""
 TERMS = 1 << 18
 """Most terms that count: those in the most blocks."""
+TITLES = 3
+"""How often the title counts that is read with each block: what an article is about, its blocks often do not say."""
 LEAST = 2
 """Blocks that a term is in, at least."""
 FITTED = 1 << 20

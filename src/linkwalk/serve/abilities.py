@@ -16,7 +16,11 @@ _ABOUT = {
     "greedy-dfs": "Depth-first search, the most promising link first.",
     "greedy-map": "As compass, with nothing learned.",
 }
-_WITHOUT = {"navigate": "agents walk by chance only", "find": "Ask is off"}
+_WITHOUT = {
+    "navigate": "agents walk by chance only",
+    "find": "Ask is off",
+    "read": "agents find no sentences, nor does Ask read on from what it finds",
+}
 
 
 def health_of(wiki: Wiki, budget: int) -> Health:

@@ -228,7 +228,7 @@ class Tools:
         A search gives places to begin; an agent follows the most promising links from there. The path says how each
         sentence was reached.
         """
-        navigation = "none" if "navigate" in self.wiki.missing() else "tabs"
+        navigation = "none" if {"navigate", "read"} & self.wiki.missing().keys() else "tabs"
         answer = self.wiki.find(query, limit, navigation=navigation)
         proof = Proof(
             answer=replace(

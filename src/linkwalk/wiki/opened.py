@@ -421,7 +421,10 @@ class Wiki:
             return usual_reranker(None)
 
     def missing(self) -> dict[str, str]:
-        """What cannot be done here yet, ``find`` or ``navigate``, each with the line that says which command helps."""
+        """What cannot be done here yet, each with the line that says what helps.
+
+        ``find``: there is no index; ``navigate``: no embeddings; ``read``: nothing to read sentences with.
+        """
         found = {}
         try:
             need_search()
@@ -429,9 +432,14 @@ class Wiki:
         except LinkwalkError as error:
             found["find"] = str(error)
         try:
-            self.table()
+            table = self.table()
         except ArtifactError as error:
             found["navigate"] = str(error)
+            return found
+        try:
+            table.check_encoder()
+        except LinkwalkError as error:
+            found["read"] = str(error)
         return found
 
     # The graph

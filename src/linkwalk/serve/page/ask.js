@@ -96,6 +96,7 @@ export function enter(root, { server, go, say, title }) {
       );
       return;
     }
+    if (server.missing?.read) trouble.replaceChildren(notice(server.missing.read));
     offer(q);
     if (q === asked && q) return;
     asked = q;

@@ -61,7 +61,8 @@ def test_blocks_partition_any_text(rng: random.Random, block_words: int) -> None
         assert block.sentence_ends == sorted(set(block.sentence_ends))
         assert block.sentence_ends[0] > 0
         assert block.sentence_ends[-1] == len(text)
-        assert not [h for h in scan.headings if h.level <= 2 and block.start < h.offset < block.end]
+        crossed = [h for h in scan.headings if h.level <= 2 and block.start < h.offset < block.end]
+        assert not crossed or block is blocks[0]
         above = [heading.title for heading in scan.headings if heading.offset <= block.start]
         assert block.section == (above[-1] if above else "")
     placed = [
@@ -150,3 +151,31 @@ def test_long_anchors_are_text(make: Maker) -> None:
     ] == [("B (0)", "short")]
     assert built.ledger["links"]["unresolved"]["anchor too long"] == 1
     assert max(len(built.graph.texts.bytes(node)) for node in range(built.graph.nodes)) <= MAX_BLOCK_BYTES
+
+
+def headed(*sections: int) -> Scan:
+    """Sections of so many words, each under a main heading of its own but the first."""
+    lines = [" ".join(f"w{i}" for i in range(words)) for words in sections]
+    starts = list(itertools.accumulate((len(line) + 1 for line in lines), initial=0))
+    headings = [Heading(start, 2, f"H{i}") for i, start in enumerate(starts[:-1]) if i]
+    return Scan("\n".join(lines), [], headings)
+
+
+@pytest.mark.parametrize(
+    ("sections", "blocks"),
+    [
+        ((10, 90, 50), [10, 90, 50]),
+        ((9, 90, 50), [99, 50]),  # a caption goes with what it stands above
+        ((4, 5, 1, 95), [10, 95]),
+        ((50, 5, 95), [50, 5, 95]),  # short sections further on stay as they are
+        ((9, 300), [109, 100, 100]),
+        ((9,), [9]),
+        ((20, 30, 50), [100]),  # an article no longer than a block is one
+        ((20, 30, 51), [20, 30, 51]),
+    ],
+)
+def test_the_first_block_is_worth_landing_on(sections: tuple[int, ...], blocks: list[int]) -> None:
+    scan = headed(*sections)
+    found = cut_blocks(scan, 100)
+    assert [len(text.split()) for text in texts(scan, found)] == blocks
+    assert found[0].section == ""

@@ -267,3 +267,25 @@ def test_a_format_is_told_or_named(tmp_path: Path) -> None:
         open_source(xml, "builtins:str")
     with pytest.raises(InputError, match="neither a class of sources nor a function"):
         open_source(xml, "math:pi")
+
+
+def test_what_a_wiki_leaves_out_is_a_page_elsewhere(tmp_path: Path) -> None:
+    shelf = Shelf(
+        Document(title="Index of commands", text="may refer to:\nOne and\nanother"),
+        Document(title="my_note (disambiguation)", text="List of many words."),
+        Document(title="", text="Nameless."),
+    )
+    config = BuildConfig(extract=ExtractConfig(min_chars=1), entity_links=False)
+    shelf.site = Site(name="Docs", literal=True)
+    build([shelf], tmp_path / "wiki", config)
+    graph = Graph.open(tmp_path / "wiki")
+    assert graph.titles.slice(0, graph.articles) == ["Index of commands", "my_note (disambiguation)"]
+    assert graph.find("my_note (disambiguation)") == 1
+    assert graph.language == ""
+
+
+def test_pages_that_are_all_too_short_say_so(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"no page is an article \(2 short\): a page of less than 20 characters"
+    ):
+        build([Shelf(Document(title="A", text="a"), Document(title="B"))], tmp_path / "wiki")

@@ -144,3 +144,15 @@ def test_an_article_wins_over_a_redirect_and_a_left_out_page_of_its_name(make: M
     )
     assert built.linked("C") == [("A (0)", "A")]
     assert built.ledger["pages"]["skipped"] == {"redirect": 1, "short": 1}
+
+
+def test_scripts_without_blanks_say_more_with_a_character() -> None:
+    assert reason_by_text("苏州是一座城市", min_chars=20) is None
+    assert reason_by_text("苏州", min_chars=20) == "short"
+    assert reason_by_text("Суджоу город", min_chars=20) == "short"
+    assert reason_by_text("", min_chars=0) == "short"
+
+
+def test_lists_and_disambiguations_are_a_wikis() -> None:
+    text = "Pods may refer to:\nA pod\nAnother pod"
+    assert reason_by_text(text, min_chars=0, wiki=False) is None

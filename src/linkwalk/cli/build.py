@@ -39,7 +39,7 @@ def build(
     ] = 100,
     min_chars: Annotated[
         int, typer.Option(min=0, metavar="N", help="Leave out pages with fewer characters of text.")
-    ] = 200,
+    ] = 20,
     prose_only: Annotated[
         bool, typer.Option("--prose-only", help="Drop lists and captions too, as the paper did.")
     ] = False,

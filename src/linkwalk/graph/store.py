@@ -63,9 +63,10 @@ def name_key(name: str) -> int:
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "little")
 
 
-def spelled(name: str) -> str:
-    """A name as its key is made from: underscores and runs of white space are one blank."""
-    return " ".join(name.replace("_", " ").split())
+def spellings(name: str) -> list[str]:
+    """What may be meant by a name: itself, with blanks for underscores, and with a capital."""
+    blanks = " ".join(name.replace("_", " ").split())
+    return list(dict.fromkeys((" ".join(name.split()), blanks, blanks[:1].upper() + blanks[1:])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +272,7 @@ class Graph:
 
     def article(self, name: str) -> int | None:
         """The article of that title or address, or the one a redirect of that title leads to; None if there is none."""
-        name = spelled(name)
-        for spelling in (name, name[:1].upper() + name[1:]):
+        for spelling in spellings(name):
             key = np.uint64(name_key(spelling))
             at = int(np.searchsorted(self.name_keys, key))
             if at < len(self.name_keys) and self.name_keys[at] == key:

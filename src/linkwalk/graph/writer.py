@@ -13,7 +13,7 @@ from linkwalk.artifact import FORMAT, digest, seal
 from linkwalk.errors import InputError
 from linkwalk.graph.columns import ArrayWriter, Columns, StringWriter, map_array
 from linkwalk.graph.csr import Csr, transpose_indptr, transpose_into
-from linkwalk.graph.store import ARRAYS, KINDS, OPTIONAL_ARRAYS, STRINGS, name_key, spelled
+from linkwalk.graph.store import ARRAYS, KINDS, OPTIONAL_ARRAYS, STRINGS, name_key
 
 MAX_NODES = (1 << 31) - 1
 #: Columns that ``finish`` derives; the others are appended by the caller or by ``add_*``.
@@ -84,7 +84,8 @@ class GraphWriter:
         self._addresses.append(addresses)
         given = [i for i, address in enumerate(addresses) if address]
         self._names[1].add(
-            [spelled(addresses[i]) for i in given], np.array(given, np.int32) + np.int32(self._addressed)
+            [" ".join(addresses[i].split()) for i in given],
+            np.array(given, np.int32) + np.int32(self._addressed),
         )
         self._addressed += len(addresses)
 

@@ -1,7 +1,8 @@
 """An article is cut into blocks of about a hundred words: the nodes of the graph (sec. 4.1, app. A.1).
 
-A block never crosses a main (second-level) heading and is cut, in this order of preference, where a paragraph
-ends, where a sentence ends, between two words of an over-long sentence; never inside a link.
+A block never crosses a main (second-level) heading, but that an article's first block, which links lead to, is more
+than a few words, and that an article no longer than a block is one. It is cut, in this order of preference, where a
+paragraph ends, where a sentence ends, between two words of an over-long sentence; never inside a link.
 """
 
 import re
@@ -24,6 +25,8 @@ _MAX_CHARS = MAX_BLOCK_BYTES // 4
 #: Letters of scripts that put no blanks between words, and how many of them make one.
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _UNSPACED_LETTERS = 2
+#: Share of a block below which what stands before the first main heading is a caption or a few words.
+_FEW = 0.1
 
 
 class _Unit(NamedTuple):
@@ -50,22 +53,33 @@ class Cut:
 
 def cut_blocks(scan: Scan, block_words: int) -> list[Cut]:
     """Cut one article's text into blocks, in order."""
-    mains = sorted({h.offset for h in scan.headings if h.level <= 2} | {len(scan.text)})
     starts = [h.offset for h in scan.headings]
-    blocks: list[Cut] = []
-    section: list[_Unit] = []
-    main = 0
-    for unit in _units(scan.text, scan.links, block_words):
-        while unit.start >= mains[main]:
-            main += 1
-            if section:
-                blocks += _group(section, block_words, scan.headings, starts)
-                section = []
-        section.append(unit)
-    if section:
-        blocks += _group(section, block_words, scan.headings, starts)
+    blocks = [
+        block
+        for section in _sections(scan, block_words)
+        for block in _group(section, block_words, scan.headings, starts)
+    ]
     _share_links(blocks, scan.links)
     return blocks
+
+
+def _sections(scan: Scan, block_words: int) -> Iterator[list[_Unit]]:
+    """The sentences under each main heading; a few words before the first stay with what comes after them."""
+    units = list(_units(scan.text, scan.links, block_words))
+    if sum(unit.words for unit in units) <= block_words:
+        yield units
+        return
+    mains = sorted({h.offset for h in scan.headings if h.level <= 2} | {len(scan.text)})
+    few, section, words, main = _FEW * block_words, list[_Unit](), 0, 0
+    for unit in units:
+        while unit.start >= mains[main]:
+            main += 1
+            if section and words >= few:
+                yield section
+                section, few = [], 0
+        section.append(unit)
+        words += unit.words
+    yield section
 
 
 def _units(text: str, links: list[LinkSpan], block_words: int) -> Iterator[_Unit]:

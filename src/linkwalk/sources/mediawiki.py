@@ -108,13 +108,13 @@ def _read_site(path: Path, header: bytes) -> Site:
     """Parse ``<siteinfo>``; a dump without one is read with MediaWiki's defaults."""
     fields = {"sitename": "", "dbname": "", "case": "first-letter"}
     namespaces: dict[str, int] = {}
-    language, element, key = "en", "", 0
+    language, element, key = "", "", 0
 
     def start(name: str, attributes: dict[str, str]) -> None:
         nonlocal language, element, key
         element = name
         if name == "mediawiki":
-            language = attributes.get("xml:lang", "en")
+            language = attributes.get("xml:lang", "")
         elif name == "namespace":
             key = int(attributes.get("key", "0"))
 

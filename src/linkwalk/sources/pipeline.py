@@ -176,8 +176,12 @@ class Build:
             reasons = ", ".join(
                 f"{n:,} {reason}" for reason, n in ledger.to_json()["pages"]["skipped"].items()
             )
+            least = self.config.extract.min_chars
+            why = f"a page of less than {least} characters is short, ask for fewer; or " * bool(
+                ledger.pages["short"]
+            )
             raise InputError(
-                f"{files}: no page is an article ({reasons}): ask for fewer characters, or check the dump"
+                f"{files}: no page is an article ({reasons}): {why}see whether it is the right file"
             )
 
     def check_damage(self, *, strict: bool) -> None:

@@ -2,6 +2,7 @@
 
 import re
 
+from linkwalk.scripts import UNSPACED
 from linkwalk.sources.documents import Wikitext
 
 #: Reasons a page is left out, in the order they are tried; the position is the code kept for links to such a page.
@@ -18,6 +19,7 @@ REASONS = (
 )
 
 _CATEGORY = 14
+_UNSPACED, _UNSPACED_WEIGHT = re.compile(f"[{UNSPACED}]"), 3
 _REDIRECT = re.compile(
     r"""\s*\#(?:redirect|redirection|weiterleitung|redirecci[oó]n|rinvia|doorverwijzing|redirecionamento|patrz|
     przekieruj|tam|перенаправление|перенапр|перенаправлення|omdirigering|omstilling|ohjaus|uudelleenohjaus|
@@ -65,7 +67,7 @@ def reason_by_source(page: Wikitext, *, keep_lists: bool) -> str | None:
 
 
 def reason_by_title(title: str, *, keep_lists: bool) -> str | None:
-    """Why a page is left out, as far as its title tells."""
+    """Why a page of a wiki is left out, as far as its title tells."""
     if not title.strip():
         return "no title"
     if _DISAMBIGUATION_TITLE.search(title):
@@ -75,10 +77,15 @@ def reason_by_title(title: str, *, keep_lists: bool) -> str | None:
     return None
 
 
-def reason_by_text(text: str, *, min_chars: int) -> str | None:
-    """Why a page is left out, as far as its plain text tells."""
-    if _MAY_REFER.match(text[:300].partition("\n")[0]) and "\n" in text:
+def reason_by_text(text: str, *, min_chars: int, wiki: bool = True) -> str | None:
+    """Why a page, be it a wiki's or not, is left out, as far as its plain text tells."""
+    if wiki and _MAY_REFER.match(text[:300].partition("\n")[0]) and "\n" in text:
         return "disambiguation"
-    if len(text) < max(1, min_chars):  # an article has at least one block
-        return "short"
+    if len(text) < max(1, min_chars) and not (text and _weight(text) >= min_chars):
+        return "short"  # an article has at least one block
     return None
+
+
+def _weight(text: str) -> int:
+    """How many letters a text has: a character of a script without blanks says as much as a few of others."""
+    return len(text) + (_UNSPACED_WEIGHT - 1) * len(_UNSPACED.findall(text))

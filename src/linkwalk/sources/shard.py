@@ -44,7 +44,8 @@ class ExtractConfig:
     """How pages become blocks."""
 
     block_words: int = 100
-    min_chars: int = 200
+    min_chars: int = 20
+    """Pages with less text are left out: what is shorter is a name, the shortest sentence is longer."""
     prose_only: bool = False
     keep_tables: bool = False
     keep_list_pages: bool = False
@@ -111,7 +112,8 @@ class _Extractor:
         """Add one document; one that is left out says why."""
         found = self.scan(document) if isinstance(document, Wikitext) else self.take(document)
         if not isinstance(found, str):
-            found = reason_by_text(found.text, min_chars=self.config.min_chars) or found
+            wiki = not self.site.literal
+            found = reason_by_text(found.text, min_chars=self.config.min_chars, wiki=wiki) or found
         address, parent, is_contents = "", _NO_PAGE, False
         if isinstance(document, Document):
             address, is_contents = document.address, document.contents
@@ -149,6 +151,10 @@ class _Extractor:
             for name in filter(None, (document.title, self.site.normalise(document.address))):
                 self.add_redirect(name, document.redirect)
             return "redirect"
+        if not document.title:
+            return "no title"
+        if self.site.literal:
+            return tidy(document)
         reason = reason_by_title(document.title, keep_lists=self.config.keep_list_pages)
         return reason or tidy(document)
 

@@ -52,7 +52,8 @@ class Site:
 
     name: str = ""
     dbname: str = ""
-    language: str = "en"
+    language: str = ""
+    """A code such as ``de``; empty where nobody says."""
     first_letter: bool = True
     """Titles begin with a capital, so ``[[comet]]`` and ``[[Comet]]`` are one page."""
     literal: bool = False

@@ -13,7 +13,7 @@ from linkwalk.artifact import FORMAT, digest, seal
 from linkwalk.errors import InputError
 from linkwalk.graph.columns import ArrayWriter, Columns, StringWriter, map_array
 from linkwalk.graph.csr import Csr, transpose_indptr, transpose_into
-from linkwalk.graph.store import ARRAYS, KINDS, OPTIONAL_ARRAYS, STRINGS, name_key
+from linkwalk.graph.store import ARRAYS, KINDS, OPTIONAL_ARRAYS, OPTIONAL_STRINGS, STRINGS, name_key
 
 MAX_NODES = (1 << 31) - 1
 #: Columns that ``finish`` derives; the others are appended by the caller or by ``add_*``.
@@ -53,6 +53,9 @@ class GraphWriter:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
+        for name in (*OPTIONAL_ARRAYS, *OPTIONAL_STRINGS):  # of a graph that was here before
+            for file in folder.glob(f"{name}[._]*"):
+                file.unlink()
         self._columns = Columns(folder)
         self.arrays = {
             name: self._columns.array(name, dtype, width)

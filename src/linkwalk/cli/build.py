@@ -15,8 +15,8 @@ def build(
         typer.Argument(
             metavar="DUMP",
             help="MediaWiki exports (.xml, .xml.bz2, .xml.gz, .xml.xz; several parts of one wiki are read in order), "
-            "JSON lines with `title` and `text` (.jsonl, packed or not), or a folder of Markdown or HTML. The words "
-            "`demo` and `demo2` stand for the two editions of the bundled encyclopedia.",
+            "JSON lines with `title` and `text` (.jsonl, packed or not), a folder of Markdown or HTML, a ZIM file, "
+            "a web archive (.warc, .warc.gz). The words `demo` and `demo2` stand for the two editions of the bundled encyclopedia.",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="WIKI", help="Workspace to make.")],
@@ -24,8 +24,8 @@ def build(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="What is read: `mediawiki`, `jsonlines`, `markdown`, `html`, or a source of your own as "
-            "package.module:Name. [default: told by the files]",
+            help="What is read: `mediawiki`, `jsonlines`, `markdown`, `html`, `zim`, `warc`, or a source of your own "
+            "as package.module:Name. [default: told by the files]",
         ),
     ] = None,
     language: Annotated[

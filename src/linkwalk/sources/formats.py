@@ -12,6 +12,8 @@ from linkwalk.sources.jsonlines import JsonLines
 from linkwalk.sources.markdown import Markdown
 from linkwalk.sources.mediawiki import MediaWiki
 from linkwalk.sources.source import ReadConfig, Source
+from linkwalk.sources.warc import Warc
+from linkwalk.sources.zim import Zim
 
 
 class Format(Protocol):
@@ -31,6 +33,8 @@ FORMATS: dict[str, Format] = {
     "jsonlines": JsonLines,
     "markdown": Markdown,
     "html": Html,
+    "zim": Zim,
+    "warc": Warc,
 }
 """Name -> format, in the order in which they are asked."""
 _MEMBERS = ("path", "files", "version", "site", "pieces", "documents")
@@ -71,5 +75,6 @@ def _recognise(path: Path) -> Format:
         if not asked:
             break
     raise InputError(
-        f"{path} is not a MediaWiki export (no <mediawiki> element) nor JSON lines of `title` and `text`"
+        f"{path} is not a MediaWiki export (no <mediawiki> element) nor JSON lines of `title` and `text`, "
+        "nor a ZIM file or a web archive (WARC)"
     )

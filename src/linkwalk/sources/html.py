@@ -9,23 +9,23 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote
 
 from linkwalk.errors import InputError
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document
+from linkwalk.sources.html_document import ASKED, document, language_of, parse, spread
 from linkwalk.sources.html_links import NOWHERE, within
-from linkwalk.sources.html_text import HtmlPage, decode
+from linkwalk.sources.html_text import HtmlPage
 from linkwalk.sources.site import Site
 from linkwalk.sources.source import ReadConfig, in_groups
 from linkwalk.sources.titles import name_of
-from linkwalk.sources.vault import ITSELF, Found, Vault, kind_of
+from linkwalk.sources.vault import Found, Vault, elsewhere, kind_of
 
 #: Goes up with every change of what the documents are.
 _VERSION = 1
-#: How many pages are asked for the site's language and address.
-_ASKED = 50
 _SYMLINK = "symbolic link (not followed)"
 
 
@@ -43,21 +43,25 @@ class HtmlVault(Vault):
         path = written.partition("?")[0]
         for place in (unquote(written), written, unquote(path), path):
             if (address := self.find(place)) is not None:
-                return _elsewhere(address, fragment, page)
-        return kind_of(path) or _elsewhere(unquote(path), fragment, page)
-
-
-def _elsewhere(address: str, fragment: str, page: str) -> Found:
-    """A place in another page, or in this one."""
-    if address != page:
-        return address, fragment
-    return ("", fragment) if fragment else ITSELF
+                return elsewhere(address, fragment, page)
+        return kind_of(path) or elsewhere(unquote(path), fragment, page)
 
 
 @lru_cache(maxsize=4)
 def html_at(root: Path) -> HtmlVault:
     """The folder's index, made once for every process."""
     return HtmlVault(root)
+
+
+def _home(sample: list[tuple[str, HtmlPage]]) -> str:
+    """The site's own address, as most pages have it whose canonical address ends in their path."""
+    homes: Counter[str] = Counter()
+    for address, page in sample:
+        endings = (address, address.removesuffix(".html"), address.removesuffix("index.html"))
+        ending = next((end for end in endings if page.canonical.endswith("/" + end)), None)
+        if ending is not None and page.canonical.startswith("http"):
+            homes[page.canonical.removesuffix(ending)] += 1
+    return min(homes, key=lambda home: (-homes[home], home), default=NOWHERE)
 
 
 class Html:
@@ -72,8 +76,10 @@ class Html:
         self.vault = HtmlVault(path)
         if not self.vault.pages:
             raise InputError(f"{path} has no pages of HTML ({', '.join(HtmlVault.endings)})")
-        language, self.home = self.ask()
-        self.site = config.stated(Site(name=path.resolve().name, language=language, literal=True))
+        sample = list(islice(self.sample(), ASKED))
+        self.home = _home(sample)
+        language = config.language or language_of(page for _, page in sample)
+        self.site = Site(name=path.resolve().name, language=language, literal=True)
         self.version = f"html {_VERSION}{config.told()}"
 
     @staticmethod
@@ -97,23 +103,12 @@ class Html:
         """The pages."""
         return [self.path / page for page in self.vault.pages]
 
-    def ask(self) -> tuple[str, str]:
-        """The language that most pages say they are in, and the address that most say the site has."""
-        pages = self.vault.pages
-        languages, homes = Counter[str](), Counter[str]()
-        for address in pages[:: max(1, len(pages) // _ASKED)][:_ASKED]:
-            page = self.parse(address, Counter())
-            if page is None:
-                continue
-            languages[page.language] += 1
-            for ending in (address, address.removesuffix(".html"), address.removesuffix("index.html")):
-                if page.canonical.startswith("http") and page.canonical.endswith("/" + ending):
-                    homes[page.canonical.removesuffix(ending)] += 1
-                    break
-        del languages[""]
-        language = min(languages, key=lambda code: (-languages[code], code), default="en")
-        home = min(homes, key=lambda home: (-homes[home], home), default=NOWHERE)
-        return language, home
+    def sample(self) -> Iterator[tuple[str, HtmlPage]]:
+        """Some pages from all over the folder, with their addresses."""
+        for number in spread(len(self.vault.pages)):
+            address = self.vault.pages[number]
+            if (page := self.parse(address, Counter())) is not None:
+                yield address, page
 
     def pieces(self) -> Iterator[tuple[list[str], int]]:
         """Symbolic links; then the pages. All are addresses."""
@@ -137,25 +132,15 @@ class Html:
         if path.stat().st_size > packed.MAX_PAGE_BYTES:
             damage[packed.TOO_LARGE] += 1
             return None
-        return HtmlPage(decode(path.read_bytes(), damage), self.config, damage)
+        return parse(path.read_bytes(), self.config, damage)
 
     def document(self, address: str, page: HtmlPage) -> Document:
-        """A page as a document; one that sends its readers on, or says it really is elsewhere, is a name for that."""
+        """A page as a document; one that says it really is another page of the folder is only a name for that."""
         resolve = partial(self.vault.resolve_link, page=address, base=page.base, home=self.home)
-        for elsewhere in filter(None, (page.refresh, page.canonical)):
-            found = resolve(elsewhere)
-            if not isinstance(found, str) and found[0] in self.vault.known:
-                return Document(title=address, redirect="#".join(filter(None, found)))
-        scan = page.read(resolve)
-        return Document(
-            title=page.title or name_of(address),
-            text=scan.text,
-            links=scan.links,
-            headings=scan.headings,
-            address=address,
-            parent=self.vault.above(address, False),
-            counts=scan.counts,
-        )
+        if page.canonical and (found := resolve(page.canonical))[0] in self.vault.known:
+            return Document(title=address, redirect=found[0])
+        parent = self.vault.above(address, False)
+        return document(page, address, page.title or name_of(address), resolve, parent)
 
     def symlink(self, address: str, damage: Counter[str]) -> Iterator[Document]:
         """A symbolic link is never followed; one to a page of the folder is another name for it."""

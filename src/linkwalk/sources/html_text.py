@@ -36,7 +36,7 @@ _MEDIAWIKI = ".mw-parser-output, body.mediawiki"
 _LEFT_OUT = """nav, header, footer, aside, script, style, noscript, template, iframe, object, svg, math, canvas, audio,
     video, select, button, textarea, datalist, dialog, [role=navigation], [role=banner], [role=contentinfo],
     [role=complementary], [role=search], [role=menu], [hidden], [aria-hidden=true], [style*="display:none"],
-    [style*="display: none"], .mw-editsection, .editsection, sup.reference, #toc, .toc, .navbox, .catlinks,
+    [style*="display: none"], .mw-editsection, .editsection, sup.reference, #toc, .toc, div.navbox, .catlinks,
     .printfooter, #siteSub, #contentSub, #jump-to-nav, .mw-jump-link"""
 _LAYOUT = "table, h1, h2, h3, h4, h5, h6"
 _HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))

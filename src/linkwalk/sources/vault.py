@@ -23,6 +23,8 @@ from linkwalk.sources.page_text import PICTURE, slug
 PAGES = (".md", ".markdown", ".mdx")
 _INDEX = ("index", "_index", "readme")
 _SITE_ENDINGS = (".html", ".htm")
+#: Python's own table of endings: what the machine knows besides would change what is read.
+_TYPES = mimetypes.MimeTypes()
 _SKIPPED = ("node_modules",)
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:|//|\\\\")
 EXTERNAL, FILE, OUTSIDE, ITSELF = "external", "file", "outside the folder", "page itself"
@@ -233,10 +235,17 @@ def is_page(name: str) -> bool:
 
 def kind_of(path: str) -> str:
     """What a path leads to that is no page: a picture, another file; empty where it may be a page."""
-    kind = mimetypes.guess_type(path)[0] or ""
+    kind = _TYPES.guess_type(path)[0] or ""
     if kind.startswith("image/"):
         return PICTURE
     return "" if kind in ("", "text/html", "text/markdown") else FILE
+
+
+def elsewhere(address: str, fragment: str, page: str) -> Found:
+    """A place in another page, or in the page itself."""
+    if address != page:
+        return address, fragment
+    return ("", fragment) if fragment else ITSELF
 
 
 def listing(folder: str) -> str:

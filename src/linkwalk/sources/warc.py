@@ -1,0 +1,207 @@
+"""A web archive (WARC): responses of HTML are called by their address, answers that lead elsewhere are other names.
+
+An address is host, path and query, whatever the scheme. Of several captures of an address the newest counts. Needs
+``fastwarc`` (an extra), which is imported where a file is opened.
+"""
+
+import re
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+
+from linkwalk.errors import InputError
+from linkwalk.graph.store import name_key
+from linkwalk.sources import packed
+from linkwalk.sources.documents import Document, date_in
+from linkwalk.sources.html_document import document, language_of, parse
+from linkwalk.sources.html_links import absolute
+from linkwalk.sources.html_text import HtmlPage
+from linkwalk.sources.site import Site
+from linkwalk.sources.source import ReadConfig
+from linkwalk.sources.vault import Found, elsewhere, kind_of
+
+#: Goes up with every change of what the documents are.
+_VERSION = 1
+_BEGINNING = re.compile(rb"WARC/[01]\.\d")
+_NEXT = {"gzip": re.compile(rb"\x1f\x8b\x08"), "plain": re.compile(rb"(?<=\n)WARC/[01]\.\d\r?\n")}
+_OLDER, _CUT = "older capture of a page (left out)", "record cut short"
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+
+
+class _Capture(NamedTuple):
+    """An answer that is a page, or leads to one."""
+
+    offset: int
+    address: str
+    url: str
+    date: str
+    size: int
+    record: Any
+
+
+class Warc:
+    """One file, packed record by record with gzip or not packed; a piece is a list of records by their offsets."""
+
+    def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
+        self.path, self.files, self.config = path, [path], config
+        self.packing = packed.packing_of(path)
+        if not self.recognises(path, next(packed.heads(path, self.packing), b"")):
+            raise InputError(f"{path} is no web archive: it does not begin with a record of WARC")
+        if self.packing not in _NEXT:
+            raise InputError(
+                f"{path} is packed with {self.packing}: unpack it, or pack its records with gzip"
+            )
+        language = config.language or language_of(self.sample())
+        self.site = Site(name=path.name.partition(".")[0], language=language, literal=True)
+        self.version = f"warc {_VERSION}{config.told()}"
+
+    @staticmethod
+    def recognises(path: Path, head: bytes | None) -> bool:
+        """Whether a file begins with a record."""
+        return head is not None and _BEGINNING.match(head) is not None
+
+    def sample(self) -> Iterator[HtmlPage]:
+        """The first pages; a file that is one stream of gzip is found out here."""
+        before = -1
+        for capture in self.captures(0, Counter()):
+            if capture.offset == before:
+                raise InputError(
+                    f"{self.path} is one stream of gzip, not one for every record: unpack it (gunzip) first"
+                )
+            before = capture.offset
+            if (page := self.page(capture, Counter())) is not None:
+                yield page
+
+    def captures(self, offset: int, damage: Counter[str]) -> Iterator[_Capture]:
+        """Answers from an offset on; what cannot be read is counted, and passed by up to the next record."""
+        iterate, types = _fastwarc()
+        with self.path.open("rb") as file:
+            while True:
+                last = offset
+                file.seek(offset)
+                try:
+                    for record in iterate(
+                        file, record_types=types.response, parse_http=True, auto_decode="all"
+                    ):
+                        last = record.stream_pos
+                        if (capture := _capture(record)) is not None:
+                            yield capture
+                    return
+                except (OSError, ValueError, RuntimeError):
+                    damage[packed.UNREADABLE] += 1
+                with mmap(file.fileno(), 0, access=ACCESS_READ) as view:
+                    found = _NEXT[self.packing].search(view, last + 1)
+                if found is None:
+                    return
+                offset = found.start()
+
+    def pieces(self) -> Iterator[tuple[tuple[list[int], dict[str, int]], int]]:
+        """The newest capture of every address, in the file's order; damage goes with the first piece."""
+        damage: Counter[str] = Counter()
+        keys, dates, offsets, sizes = array("Q"), array("q"), array("q"), array("q")
+        for capture in self.captures(0, damage):
+            keys.append(name_key(capture.address))
+            dates.append(int(re.sub(r"\D", "", capture.date)[:14] or 0))
+            offsets.append(capture.offset)
+            sizes.append(capture.size)
+        order = np.lexsort((np.array(offsets), np.array(dates), np.array(keys)))
+        key = np.array(keys)[order]
+        newest = np.sort(order[np.append(key[1:] != key[:-1], True)] if len(key) else order)
+        damage[_OLDER] += len(key) - len(newest)
+        group: list[int] = []
+        size = 0
+        for at in newest.tolist():
+            group.append(offsets[at])
+            size += sizes[at]
+            if size >= packed.CHUNK_BYTES:
+                yield (group, dict(+damage)), size
+                group, size = [], 0
+                damage.clear()
+        if group or damage:
+            yield (group, dict(+damage)), size
+
+    def documents(self, piece: tuple[list[int], dict[str, int]], damage: Counter[str]) -> Iterator[Document]:
+        """The pages at the offsets of a piece."""
+        offsets, found = piece
+        damage.update(found)
+        for offset in offsets:
+            capture = next(self.captures(offset, Counter()), None)
+            if capture is None:
+                continue
+            resolve = partial(_resolve, url=capture.url, address=capture.address)
+            if capture.record.http_headers.status_code in _REDIRECTS:
+                target = resolve(capture.record.http_headers.get("Location") or "")
+                if not isinstance(target, str) and target[0]:
+                    yield Document(title=capture.address, redirect="#".join(filter(None, target)))
+            elif (page := self.page(capture, damage)) is not None:
+                resolve = partial(resolve, base=page.base)
+                written = document(page, capture.address, page.title or capture.address, resolve)
+                written.timestamp = date_in(capture.date)
+                yield written
+
+    def page(self, capture: _Capture, damage: Counter[str]) -> HtmlPage | None:
+        """A capture's page; one that is cut short is read as far as it goes."""
+        if capture.record.http_headers.status_code != 200:
+            return None
+        try:
+            data = capture.record.reader.read(packed.MAX_PAGE_BYTES + 1)
+        except (OSError, ValueError, RuntimeError):
+            damage[packed.UNREADABLE] += 1
+            return None
+        if len(data) < min(capture.size, packed.MAX_PAGE_BYTES):
+            damage[_CUT] += 1
+        return parse(data, self.config, damage, capture.record.http_charset or "")
+
+
+def _capture(record: Any) -> _Capture | None:
+    """A record, if it is a page's or leads to one."""
+    http, url = record.http_headers, (record.headers.get("WARC-Target-URI") or "").strip("<>")
+    if http is None or not (address := address_of(url)):
+        return None
+    kind = record.http_content_type or "text/html"
+    if http.status_code not in _REDIRECTS and not (
+        http.status_code == 200 and kind in ("text/html", "application/xhtml+xml")
+    ):
+        return None
+    date = record.headers.get("WARC-Date") or ""
+    return _Capture(record.stream_pos, address, url, date, record.content_length, record)
+
+
+def address_of(url: str) -> str:
+    """What a page is called: host, path and query, as they are read; empty for what is no address of the web."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        return ""
+    if parts.scheme not in ("http", "https") or not host:
+        return ""
+    number = f":{port}" if port and port not in (80, 443) else ""
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{host}{number}{unquote(parts.path) or '/'}{query}"
+
+
+def _resolve(href: str, url: str, address: str, base: str = "") -> Found:
+    """What a link on a page leads to: an address; other sites are as good, where they are in the archive."""
+    found = absolute(href, url, base)
+    if isinstance(found, str):
+        return found
+    target = address_of(found[0])
+    if not target:
+        return "broken address"
+    return kind_of(urlsplit(found[0]).path) or elsewhere(target, found[1], address)
+
+
+def _fastwarc() -> tuple[Any, Any]:
+    try:
+        from fastwarc.warc import ArchiveIterator, WarcRecordType
+    except ImportError:
+        raise InputError("fastwarc is not installed: pip install 'linkwalk[warc]'") from None
+    return ArchiveIterator, WarcRecordType

@@ -1,0 +1,139 @@
+"""A ZIM file, as Kiwix reads them: its pages of HTML are called by their paths, its redirects are other names.
+
+Needs ``libzim`` (an extra: its licence is the GPL), which is imported where a file is opened.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from linkwalk.errors import InputError
+from linkwalk.sources import packed
+from linkwalk.sources.documents import Document
+from linkwalk.sources.html_document import document, language_of, parse, spread
+from linkwalk.sources.html_links import NOWHERE, within
+from linkwalk.sources.html_text import HtmlPage
+from linkwalk.sources.site import Site
+from linkwalk.sources.source import ReadConfig
+from linkwalk.sources.vault import Found, elsewhere, kind_of
+
+#: Goes up with every change of what the documents are.
+_VERSION = 1
+_MAGIC = b"ZIM\x04"
+#: How much larger pages are than the file that they are packed in, about.
+_PACKED = 4
+_MIN_PIECE, _MAX_PIECE = 20, 5000
+_UNREADABLE = "entry that cannot be read"
+#: ZIM files have codes of three letters (ISO 639-3), pages and stemmers of two, where there are any.
+_CODES = dict(
+    pair.split(":")
+    for pair in """ara:ar ben:bn bul:bg cat:ca ces:cs dan:da deu:de ell:el eng:en epo:eo est:et eus:eu fas:fa fin:fi
+    fra:fr gle:ga glg:gl heb:he hin:hi hrv:hr hun:hu hye:hy ind:id isl:is ita:it jpn:ja kat:ka kor:ko lat:la lav:lv
+    lit:lt mkd:mk mya:my nld:nl nno:nn nob:nb nor:no pol:pl por:pt ron:ro rus:ru slk:sk slv:sl spa:es sqi:sq srp:sr
+    swa:sw swe:sv tam:ta tel:te tha:th tur:tr ukr:uk urd:ur vie:vi zho:zh""".split()
+)
+
+
+class Zim:
+    """One ZIM file; a piece is a range of its entries."""
+
+    def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
+        self.path, self.files, self.config = path, [path], config
+        if not self.recognises(path, next(packed.heads(path, packed.packing_of(path)), b"")):
+            raise InputError(f"{path} is no ZIM file: it does not begin like one")
+        archive = open_zim(path)
+        self.entries = archive.entry_count
+        language = config.language or language_of(self.sample(archive), _metadata(archive, "Language"))
+        name = _metadata(archive, "Title") or path.stem
+        self.site = Site(name=name, language=_CODES.get(language, language) or "en", literal=True)
+        self.version = f"zim {_VERSION}{config.told()}"
+
+    @staticmethod
+    def recognises(path: Path, head: bytes | None) -> bool:
+        """Whether a file begins as ZIM files do."""
+        return head is not None and head.startswith(_MAGIC)
+
+    def sample(self, archive: Any) -> Iterator[HtmlPage]:
+        """Some pages from all over the file."""
+        for number in spread(self.entries):
+            for _, _, page in self.entry(archive, number, Counter()):
+                if page is not None:
+                    yield page
+
+    def pieces(self) -> Iterator[tuple[tuple[int, int], int]]:
+        """Ranges of entries."""
+        each = _PACKED * self.path.stat().st_size / max(1, self.entries)
+        step = min(max(int(packed.CHUNK_BYTES / each), _MIN_PIECE), _MAX_PIECE)
+        for first in range(0, self.entries, step):
+            last = min(first + step, self.entries)
+            yield (first, last), int((last - first) * each / _PACKED)
+
+    def documents(self, piece: tuple[int, int], damage: Counter[str]) -> Iterator[Document]:
+        """The pages and redirects of a range of entries."""
+        archive = _zim_at(self.path)
+        for number in range(*piece):
+            for path, title, page in self.entry(archive, number, damage):
+                if page is None:
+                    yield Document(title=path, redirect=title)
+                else:
+                    title = title if title != path else page.title or title
+                    yield document(page, path, title, partial(_resolve, path=path, base=page.base))
+
+    def entry(
+        self, archive: Any, number: int, damage: Counter[str]
+    ) -> Iterator[tuple[str, str, HtmlPage | None]]:
+        """An entry's path, title and page; of a redirect its path, the path it leads to, and no page."""
+        try:
+            entry = archive._get_entry_by_id(number)
+            if entry.is_redirect:
+                yield entry.path, entry.get_redirect_entry().path, None
+                return
+            item = entry.get_item()
+            if not item.mimetype.startswith(("text/html", "application/xhtml")):
+                return
+            if item.size > packed.MAX_PAGE_BYTES:
+                damage[packed.TOO_LARGE] += 1
+                return
+            path, title, data = entry.path, entry.title, bytes(item.content)
+        except (RuntimeError, KeyError, ValueError, UnicodeError):
+            damage[_UNREADABLE] += 1
+            return
+        if (page := parse(data, self.config, damage, "utf-8")) is not None:
+            yield path, title, page
+
+
+def _resolve(href: str, path: str, base: str) -> Found:
+    """What a link on the page at a path leads to: a path, less its query."""
+    found = within(href, path, NOWHERE, base)
+    if isinstance(found, str):
+        return found
+    target = unquote(found[0].partition("?")[0])
+    return kind_of(target) or elsewhere(target, found[1], path)
+
+
+def open_zim(path: Path) -> Any:
+    """A file opened by ``libzim``."""
+    try:
+        from libzim.reader import Archive
+    except ImportError:
+        raise InputError("libzim is not installed: pip install 'linkwalk[zim]'") from None
+    try:
+        return Archive(path)
+    except RuntimeError as error:
+        raise InputError(f"{path} cannot be read as a ZIM file ({error}): download it again") from None
+
+
+@lru_cache(maxsize=2)
+def _zim_at(path: Path) -> Any:
+    """A file opened once for every process."""
+    return open_zim(path)
+
+
+def _metadata(archive: Any, name: str) -> str:
+    """What the file says about itself, the first of several; empty where it does not."""
+    if name not in archive.metadata_keys:
+        return ""
+    return str(archive.get_metadata(name).decode("utf-8", "replace")).partition(",")[0].strip()

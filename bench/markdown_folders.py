@@ -1,8 +1,9 @@
 """Folders of Markdown: pages, links and edges as they are read, beside what is known of them.
 
-    python bench/markdown_folders.py ../shared/data/markdown/README.md FOLDER...
+    python bench/markdown_folders.py ../shared/data/markdown/README.md FOLDER... [--built WORKSPACES]
 
 A folder is named like its row in the README's table. Links of every page count, also of those that a build leaves out.
+With ``--built`` a second table says what became of them in the graphs WORKSPACES/NAME.
 """
 
 import argparse
@@ -71,9 +72,16 @@ def main() -> None:
     )
     parser.add_argument("readme", type=Path)
     parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--built", type=Path)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     known, found = expected(given.readme), {folder.name: measure(folder) for folder in given.folders}
+    for name in found if given.built else ():
+        graph = given.built / name / "graph"
+        ledger, manifest = (
+            json.loads((graph / f"{file}.json").read_text()) for file in ("ledger", "manifest")
+        )
+        found[name]["built"] = {"ledger": ledger, "edges": manifest["counts"]["edges_by_kind"]}
     if given.json:
         print(json.dumps(found, indent=1))
         return
@@ -83,12 +91,29 @@ def main() -> None:
     print("| --- | --: | --: | --: | --: | --- | --: |")
     for name, row in found.items():
         pages, links, edges = known[name]
-        reasons = ", ".join(f"{n:,} {reason}" for reason, n in row["reasons"].items() if n)
         print(
             f"| {name} | {row['pages']:,} ({pages:,}) | {row['links']:,} | {row['internal']:,} ({links:,}, "
             f"{row['internal'] / links - 1:+.2%}) | {row['edges']:,} ({edges:,}, {row['edges'] / edges - 1:+.2%}) "
-            f"| {reasons} | {row['pages_per_second']:,} |"
+            f"| {in_words(row['reasons'])} | {row['pages_per_second']:,} |"
         )
+    if given.built:
+        print(
+            "\n| collection | read | kept | left out | links seen | resolved | not, by reason | sections | edges |"
+        )
+        print("| --- | --: | --: | --- | --: | --: | --- | --- | --- |")
+    for name, row in found.items() if given.built else ():
+        ledger, edges = row["built"]["ledger"], row["built"]["edges"]
+        pages, links = ledger["pages"], ledger["links"]
+        print(
+            f"| {name} | {pages['read']:,} | {pages['kept']:,} | {in_words(pages['skipped'])} | {links['seen']:,} "
+            f"| {links['resolved']['total']:,} | {in_words(links['unresolved'])} "
+            f"| {in_words(ledger['section_links'])} | {in_words(edges)} |"
+        )
+
+
+def in_words(counts: dict[str, int]) -> str:
+    """Counts by reason, but for their total."""
+    return ", ".join(f"{n:,} {reason}" for reason, n in counts.items() if n and reason != "total")
 
 
 if __name__ == "__main__":

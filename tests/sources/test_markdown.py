@@ -282,6 +282,19 @@ def test_anchors_are_found_however_they_are_written(tmp_path: Path) -> None:
         )
 
 
+def test_definitions_stand_below_their_terms(tmp_path: Path) -> None:
+    page = one(
+        tmp_path,
+        "## H\n\nCow\n: An animal\n: Food\n\n- `pull up` _Optional_\n  - : What [x](x.md) does\n\na: b",
+    )
+    lines = [line.strip() for line in page.text.splitlines()]
+    assert lines == ["Cow", "An animal", "Food", "pull up Optional", "What x does", "a: b"]
+    places = [(h.anchor, page.text[h.offset :].split("\n")[0].strip(), h.title) for h in page.headings[1:]]
+    assert ("cow", "Cow", "H") in places
+    assert ("pull", "pull up Optional", "H") in places
+    assert clicks(page) == [("x", "/x", "")]
+
+
 def test_front_matter(tmp_path: Path) -> None:
     found = documents(
         folder(

@@ -24,8 +24,9 @@ WIKILINK = "wikilink"
 _DOUBLE_BRACKETS = re.compile(r"(!?)\[\[([^\[\]|\n]*+)(?:\|([^\[\]\n]*+))?\]\](?!\()")
 _MARKDOWN_LINK = re.compile(r"\]\(|\[\[")
 _UNSEEN_BLOCK = re.compile(r"\s*<(?:pre|script|style|!--)", re.IGNORECASE)
-#: How a block may begin that is no word of it: a callout's kind, a definition's colon, a task's box.
-_OPENING = re.compile(r"\A(?:\[![\w-]+\][+-]?|:\s|\[[ xX]\]\s)")
+#: How a block may begin that is no word of it: a callout's kind, a task's box.
+_OPENING = re.compile(r"\A(?:\[![\w-]+\][+-]?|\[[ xX]\]\s)")
+_DEFINITION = re.compile(r":\s")
 _FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:?")
 _BLOCK_NAME = re.compile(r"(?:^|\s)\^([A-Za-z0-9-]+)$")
 
@@ -102,12 +103,16 @@ class _TokenReader:
 
     def inline(self, tokens: Iterable[Token], name: str = "") -> None:
         """Read what stands in a line."""
-        page = self.page
+        page, kind = self.page, ""
         for number, token in enumerate(tokens):
+            begins = kind in ("", "softbreak")
             kind = token.type
             if kind == "text":
                 words = token.content
-                if not number:
+                if begins and _DEFINITION.match(words):
+                    page.define()
+                    words = words[1:]
+                elif not number:
                     words = _OPENING.sub("", words)
                 if "[^" in words:
                     words = _FOOTNOTE.sub("", words)

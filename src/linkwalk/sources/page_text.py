@@ -40,6 +40,8 @@ class PageText:
         """In a row of a table, which is one line whatever stands in it."""
         self._parts: list[str] = []
         self._size = self._line = 0  # of the text, and where its line begins
+        self._first = 0  # the line's first part
+        self._before = ""  # the line before
         self._link: tuple[int, str] | None = None
         self._shown, self._alt = False, ""  # whether the link has words; what its picture is called
         self._heading: tuple[int, int, int, int, str] | None = None
@@ -66,9 +68,10 @@ class PageText:
         """What comes next stands in a line of its own, or else, in a row, apart from what was said."""
         self.close_link()
         if self._size > self._line and self._heading is None and not self.row:
+            self._before = "".join(self._parts[self._first :])
             self._parts.append("\n")
             self._size += 1
-            self._line = self._size
+            self._line, self._first = self._size, len(self._parts)
         else:
             self.say(" ")
 
@@ -133,6 +136,15 @@ class PageText:
             title = self.headings[-1].title if self.headings else ""
             self.headings.append(Heading(self._size, _PLACE, title, anchor))
 
+    def define(self) -> None:
+        """What comes next explains the line before, a term that links may ask for by its words or its first word."""
+        self.end_line()
+        title = self.headings[-1].title if self.headings else ""
+        offset = self._size - len(self._before) - 1
+        for name in dict.fromkeys((slug(self._before), slug(self._before.partition(" ")[0]))):
+            if name and self._before and not self.row:
+                self.headings.append(Heading(offset, _PLACE, title, name))
+
     def begin_heading(self, level: int, anchor: str = "") -> None:
         """What is said until the heading ends is its title."""
         self.row = False
@@ -160,7 +172,7 @@ class PageText:
         anchor = slug(anchor) or slug(title)
         times = self._slugs[anchor]
         self._slugs[anchor] += 1
-        if times:
+        if times and anchor:
             anchor = f"{anchor}-{times}"
         if level == 1 and offset == 0 and not any(h.level < _PLACE for h in self.headings):
             level, title = _PLACE, ""  # the page's own: what follows it is no section but the page

@@ -15,8 +15,9 @@ def build(
         typer.Argument(
             metavar="DUMP",
             help="MediaWiki exports (.xml, .xml.bz2, .xml.gz, .xml.xz; several parts of one wiki are read in order), "
-            "JSON lines with `title` and `text` (.jsonl, packed or not), a folder of Markdown or HTML, a ZIM file, "
-            "a web archive (.warc, .warc.gz). The words `demo` and `demo2` stand for the two editions of the bundled encyclopedia.",
+            "JSON lines with `title` and `text` (.jsonl, packed or not), a folder of Markdown or HTML, a ZIM file, a "
+            "web archive (.warc, .warc.gz). The words `demo` and `demo2` stand for the two editions of the bundled "
+            "encyclopedia.",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="WIKI", help="Workspace to make.")],
@@ -49,6 +50,21 @@ def build(
     keep_list_pages: Annotated[
         bool, typer.Option("--keep-list-pages", help='Keep pages titled "List of ...".')
     ] = False,
+    keep_code: Annotated[
+        bool, typer.Option("--keep-code", help="Keep blocks of code, line by line.")
+    ] = False,
+    markup: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="What the text of JSON lines is written in: `plain`, `wikitext`, `markdown`."
+        ),
+    ] = "plain",
+    main: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="What finds the own text of a page of HTML: `rule`, or `trafilatura`."
+        ),
+    ] = "rule",
     no_entity_links: Annotated[
         bool,
         typer.Option("--no-entity-links", help="Only the links that authors set: no links for mentions."),
@@ -94,13 +110,24 @@ def build(
     from linkwalk.sources.build import build as run
     from linkwalk.sources.formats import open_source
     from linkwalk.sources.shard import ExtractConfig
-    from linkwalk.sources.source import ReadConfig
+    from linkwalk.sources.source import MAINS, MARKUPS, ReadConfig
 
     if prose_only and keep_tables:
         raise InputError("--prose-only drops what --keep-tables keeps: give one of them")
     if anchors is not None and no_entity_links:
         raise InputError("--anchors serves entity links, which --no-entity-links turns off: give one of them")
-    reading = ReadConfig(language=language, tables=keep_tables or None, contents=not no_contents)
+    if markup not in MARKUPS:
+        raise InputError(f"no markup {markup!r}: there are {', '.join(MARKUPS)}")
+    if main not in MAINS:
+        raise InputError(f"--main {main} is none: there are {', '.join(MAINS)}")
+    reading = ReadConfig(
+        language=language,
+        tables=keep_tables or None,
+        code=keep_code,
+        main=main,
+        markup=markup,
+        contents=not no_contents,
+    )
     result = run(
         [open_source(dump_path(str(dump)) or dump, format, reading) for dump in dumps],
         output,

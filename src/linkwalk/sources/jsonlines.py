@@ -1,34 +1,43 @@
-"""JSON lines with ``title`` and ``text``, packed or not: plain text without links, each of its lines a paragraph."""
+"""JSON lines with ``title`` and ``text``, packed or not; each line of plain text is a paragraph."""
 
 import json
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from linkwalk.errors import InputError
 from linkwalk.sources import packed
-from linkwalk.sources.documents import Document, date_in
+from linkwalk.sources.documents import Document
+from linkwalk.sources.json_page import document_of
 from linkwalk.sources.packed import Blocks, Chunk, Unpacker
 from linkwalk.sources.site import Site
 from linkwalk.sources.source import ReadConfig
 
+#: Goes up with every change of what the documents are.
+_VERSION = 2
+#: How many lines are asked for the language they are in.
+_ASKED = 1000
 _LINE = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*\{[ \t]*\"", re.MULTILINE)
+_SITE, _USUAL = Site(), ReadConfig()
 _SPACE = " \t\r\n"
 _BROKEN_LINE = "broken JSON line"
 
 
 class JsonLines:
-    """One file of pages, an object a line; other keys than ``title``, ``text`` and ``timestamp`` are ignored."""
+    """One file of pages, an object a line: see ``json_page`` for its keys. Others are ignored."""
 
-    def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
-        self.path, self.files = path, [path]
+    def __init__(self, path: Path, config: ReadConfig = _USUAL) -> None:
+        self.path, self.files, self.config = path, [path], config
         self.packing, self.size = packed.packing_of(path), path.stat().st_size
-        self.site = config.stated(Site(name=path.name.split(".")[0]))
-        self.version = config.language and f"language {config.language}"
-        if not any(self.recognises(path, head) for head in packed.heads(path, self.packing)):
+        found = next((head for head in packed.heads(path, self.packing) if self.recognises(path, head)), None)
+        if found is None:
             raise InputError(f"{path} has no JSON lines of `title` and `text`")
+        language = config.language or _language(found)
+        self.site = Site(name=path.name.split(".")[0], language=language)
+        self.version = f"jsonlines {_VERSION}{config.told()}"
 
     @staticmethod
     def recognises(path: Path, head: bytes | None) -> bool | None:
@@ -47,7 +56,7 @@ class JsonLines:
     def documents(self, piece: Chunk, damage: Counter[str]) -> Iterator[Document]:
         """The pages of a chunk."""
         damage.update(piece.damage)
-        return parse_lines(piece.data, damage)
+        return parse_lines(piece.data, damage, self.site, self.config)
 
 
 def _cut_lines(blocks: Blocks, chunk_bytes: int) -> Iterator[Chunk]:
@@ -87,23 +96,36 @@ def _cut_lines(blocks: Blocks, chunk_bytes: int) -> Iterator[Chunk]:
         yield Chunk(bytes(buffer), tuple(damage))
 
 
-def parse_lines(data: bytes, damage: Counter[str]) -> Iterator[Document]:
+def _language(head: bytes) -> str:
+    """The language that most of the first lines state."""
+    languages: Counter[str] = Counter()
+    for line in head.split(b"\n")[:_ASKED]:
+        with suppress(ValueError, RecursionError):
+            record = json.loads(line)
+            if isinstance(record, dict) and isinstance(stated := record.get("language"), str) and stated:
+                languages[stated.lower()] += 1
+    return min(languages, key=lambda code: (-languages[code], code), default="en")
+
+
+def parse_lines(
+    data: bytes, damage: Counter[str], site: Site = _SITE, config: ReadConfig = _USUAL
+) -> Iterator[Document]:
     """The pages of a chunk; a line that is none is counted."""
     for line in data.split(b"\n"):
         if len(line) > packed.MAX_PAGE_BYTES:
             damage[packed.TOO_LARGE] += 1
         elif line and not line.isspace():
-            yield from _pages_on_line(line, damage)
+            yield from _pages_on_line(line, damage, site, config)
 
 
-def _pages_on_line(line: bytes, damage: Counter[str]) -> Iterator[Document]:
+def _pages_on_line(line: bytes, damage: Counter[str], site: Site, config: ReadConfig) -> Iterator[Document]:
     """The one page of a line. Of a broken line, those it begins with: line breaks between them may be lost."""
     at, joined = 0, False
     try:
         text = line.decode("utf-8-sig", "surrogatepass").strip(_SPACE)
         while True:
             record, at = _DECODER.raw_decode(text, at)
-            yield _document(record)
+            yield document_of(record, site, config, damage)
             if at == len(text):
                 break
             joined = True
@@ -113,14 +135,6 @@ def _pages_on_line(line: bytes, damage: Counter[str]) -> Iterator[Document]:
         joined = True
     if joined:
         damage[_BROKEN_LINE] += 1
-
-
-def _document(record: Any) -> Document:
-    """A page of a JSON object."""
-    title, text, timestamp = record["title"], record["text"], str(record.get("timestamp", ""))
-    if not isinstance(title, str) or not isinstance(text, str):
-        raise TypeError
-    return Document(title=title, text=text, timestamp=date_in(timestamp))
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -14,6 +14,10 @@ from linkwalk.sources import packed
 from linkwalk.sources.documents import Document, Wikitext
 from linkwalk.sources.site import Site
 
+PLAIN = "plain"
+MARKUPS = (PLAIN, "wikitext", "markdown")
+MAINS = (RULE := "rule", "trafilatura")
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReadConfig:
@@ -25,8 +29,10 @@ class ReadConfig:
     """Keep tables, each row a line; None is what the format does by itself."""
     code: bool = False
     """Keep blocks of code."""
-    main: str = "rule"
+    main: str = RULE
     """What tells a page's own text from what stands around it: the format's ``rule``, or ``trafilatura``."""
+    markup: str = PLAIN
+    """What text is written in where it may be one or the other: ``plain``, ``wikitext`` or ``markdown``."""
     contents: bool = True
     """A folder without a page of its own gets a document that lists what lies in it."""
 

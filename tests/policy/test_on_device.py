@@ -6,6 +6,7 @@ import torch
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
+from linkwalk.graph.store import KINDS
 from linkwalk.learn.clone import cloning_loss
 from linkwalk.policy import from_walks, without
 from linkwalk.policy.heads import FeedForward, HeadConfig, Table
@@ -24,7 +25,7 @@ def world(seed: int = 0, *, nodes: int = 60, links: float = 9.0):
     """A graph with repeated links, self-links and dead ends, a head, and embeddings."""
     rng = np.random.default_rng(seed)
     graph = unsorted_graph(rng, nodes=nodes, links=links)
-    kinds = rng.integers(0, 4, len(graph.indices)).astype(np.uint8)
+    kinds = rng.integers(0, len(KINDS), len(graph.indices)).astype(np.uint8)
     torch.manual_seed(seed)
     head = FeedForward(HeadConfig(width=WIDTH)).to(DEVICE)
     vectors = torch.tensor(rng.normal(size=(nodes, WIDTH)), dtype=torch.float32, device=DEVICE)
@@ -84,7 +85,7 @@ def test_the_link_taken_is_never_hidden() -> None:
     # With every other link hidden the walk's is the only one: it is certain, wherever rows do not repeat it.
     rng = np.random.default_rng(6)
     graph = csr(30, sorted({(int(a), int(b)) for a, b in rng.integers(0, 30, (200, 2))}))
-    kinds = rng.integers(0, 4, len(graph.indices)).astype(np.uint8)
+    kinds = rng.integers(0, len(KINDS), len(graph.indices)).astype(np.uint8)
     _, _, head, vectors = world()
     for seed in range(3):
         walks = ForwardWalks(graph, steps=5).sample(40, rng)

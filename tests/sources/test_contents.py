@@ -2,6 +2,7 @@
 
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from linkwalk.graph.store import KINDS, Graph
 from linkwalk.sources.build import BuildConfig, BuildResult, build
 from linkwalk.sources.contents import in_a_ring
-from linkwalk.sources.documents import Document, LinkSpan
+from linkwalk.sources.documents import Document, LinkSpan, Wikitext
 from linkwalk.sources.shard import ExtractConfig
 from tests.conftest import assert_same_files, graph_files, prose
 from tests.sources.test_documents import Shelf
@@ -181,11 +182,26 @@ def test_the_first_kind_stays(
     assert result.ledger["backlinks"].get("edges", 0) == counts["backlink"]
 
 
-@pytest.mark.parametrize("backlinks", [False, True])
-def test_how_it_is_cut_makes_no_difference(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backlinks: bool
-) -> None:
-    """Duplicates are dropped and pages of one title told apart: parents and tables go with their pages."""
+class Volumes(Shelf):
+    """The same in two pieces; the second cannot be read while a file is in the way."""
+
+    obstacle = Path("nowhere")
+
+    def pieces(self) -> Iterator[tuple[Any, int]]:
+        return (((first, first + 3), 1) for first in range(0, len(self.given), 3))
+
+    def documents(self, piece: Any, damage: Counter[str]) -> Iterator[Document | Wikitext]:
+        if piece[0] and self.obstacle.exists():
+            raise OSError("disk full")
+        yield from self.given[slice(*piece)]
+
+
+@pytest.mark.parametrize(("workers", "backlinks"), [(1, False), (1, True), (2, True)])
+def test_how_it_is_made_makes_no_difference(tmp_path: Path, workers: int, backlinks: bool) -> None:
+    """Cut elsewhere, by several workers, stopped between: parents, tables and addresses go with their pages.
+
+    One page is there twice, and two share a title.
+    """
     documents = [
         page("a", "e.md", links=[LinkSpan(0, 4, "c.md")]),
         page("a", "c.md"),
@@ -195,17 +211,15 @@ def test_how_it_is_cut_makes_no_difference(
         page("e"),
     ]
     whole = made(tmp_path / "one", *documents, backlinks=backlinks)[0]
-
-    class Volume(Shelf):
-        def pieces(self) -> Any:
-            yield (0, 3), 1
-            yield (3, len(self.given)), 1
-
-        def documents(self, piece: Any, damage: Counter[str]) -> Any:
-            yield from self.given[slice(*piece)]
-
     config = BuildConfig(extract=ExtractConfig(min_chars=1), entity_links=False, backlinks=backlinks)
-    build([Volume(*documents)], tmp_path / "two" / "wiki", config)
+    volumes = Volumes(*documents)
+    volumes.obstacle = tmp_path / "obstacle"
+    volumes.obstacle.touch()
+    with pytest.raises(OSError, match="disk full"):
+        build([volumes], tmp_path / "two" / "wiki", config, workers=workers)
+    assert list((tmp_path / "two" / "wiki" / "graph.partial").glob("shard-*.npz"))
+    volumes.obstacle.unlink()
+    build([volumes], tmp_path / "two" / "wiki", config, workers=workers)
     assert_same_files(graph_files(tmp_path / "one" / "wiki"), graph_files(tmp_path / "two" / "wiki"))
     assert ways(whole, "A") == [("", "E (0)"), ("", "A (x/a.md) (0)"), ("", "B (0)")]
     assert ways(whole, "A (x/a.md)") == [("", "A (0)"), ("", "C (0)")]

@@ -39,11 +39,14 @@ def test_it_opens_as_it_is(wiki: Path) -> None:
     before = {path: path.read_bytes() for path in wiki.rglob("*") if path.is_file()}
     graph = Graph.open(wiki)
     assert (graph.articles, graph.nodes, graph.edges) == (10, 41, 178)
+    assert (graph.addresses, graph.parents) == (None, None)
     table = Embeddings.open(wiki, "random", graph)
     assert len(Bm25.open(wiki, graph).search(graph.title(0), 3)[0])
     assert len(Dense.open(wiki, table).nearest(table.vectors[0].astype("float32"), 3)) == 3
     opened = Wiki.open(wiki, embeddings="random")
     assert {"ours", "paper"} <= set(opened.agents)
+    page = opened.block(0)
+    assert (page.place.address, page.above, page.below.total, page.linked_from.total) == ("", None, 0, 0)
     for agent in ("ours", "paper", "greedy-unvisited"):
         assert opened.walk(0, 1, agent=agent).success
     assert {path: path.read_bytes() for path in before} == before

@@ -6,12 +6,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from linkwalk.errors import InputError
+from linkwalk.graph.store import Graph
 from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.documents import Document
 from linkwalk.sources.formats import open_source
 from linkwalk.sources.markdown import Markdown
+from linkwalk.sources.markdown_text import read_markdown
 from linkwalk.sources.shard import ExtractConfig
 from linkwalk.sources.source import ReadConfig
 
@@ -306,7 +310,9 @@ def test_front_matter(tmp_path: Path) -> None:
                 "d.md": "---\ntitle: x: y\n---\n[a](/old/a) [[first]] [[Ay]]",
                 "e.md": "text\n\nHeading\n=======\n",
                 "f.md": "```\n# no\n```\n# `F` [x](a.md)\n",
-                "g-h.md": "---\n\nno front matter\n",
+                "g-h.md": "---\n\nno front matter\n\n---\n",
+                "i.md": "---\ntitle: 1.10\naliases:\n---\n",
+                "j.md": "---\n- [\ntitle: 'J'\n---\n# # K # #\n",
             },
         ),
         damage := Counter(),
@@ -315,11 +321,13 @@ def test_front_matter(tmp_path: Path) -> None:
     assert titles == {"/": tmp_path.name, "a.md": "Ay", "b.md": "Bee", "d.md": "x: y", "e.md": "Heading"} | {
         "f.md": "F x",
         "g-h.md": "g-h",
+        "i.md": "1.10",
+        "j.md": "J",
     }
     redirects = {name: document.redirect for name, document in found.items() if document.redirect}
     assert redirects == {"First": "a.md", "/old/a": "a.md", "/older/a": "a.md", "c.md": "a.md#part"}
     assert [target for _, target, _ in clicks(found["d.md"])] == ["/old/a", "a.md", "Ay"]
-    assert damage == {"broken front matter": 1}
+    assert (damage, found["g-h.md"].text) == ({"broken front matter": 2}, "no front matter")
 
 
 def test_what_stands_above_a_page(tmp_path: Path) -> None:
@@ -428,6 +436,14 @@ def test_damaged_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert damage == {"invalid UTF-8 (mended)": 1, "too large": 1}
 
 
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9\n x.md")
+    root = folder(tmp_path / "in", {name: "word " * 50, "b.md": "word " * 50})
+    result = build([Markdown(root)], tmp_path / "wiki", BuildConfig(entity_links=False))
+    assert result.ledger["damage"] == {"forbidden characters (mended)": 2}
+    assert "caf\ufffd x" in list(Graph.open(tmp_path / "wiki").titles)
+
+
 def test_redirects_in_a_ring_are_in_the_ledger(tmp_path: Path) -> None:
     pages = {
         "a.md": "---\nredirect_to: b.md\naliases: [B]\n---\n",
@@ -441,12 +457,47 @@ def test_redirects_in_a_ring_are_in_the_ledger(tmp_path: Path) -> None:
     assert ledger["links"]["resolved"]["edges"] == 2
 
 
-@pytest.mark.parametrize(
-    "sign", ["[", ">", "*", "![", "[[", "`a", "<a ", "<", "- ", "_a", "](", "|", "<div>", "&", "[a]("]
-)
+@pytest.mark.parametrize("sign", "[ > * `a <a - _a ]( | <div> & [a]( <".split())
 def test_no_page_is_too_hard(tmp_path: Path, sign: str) -> None:
-    page = one(tmp_path, sign * (100_000 // len(sign)) + "\n\nthe end\n")
+    page = one(tmp_path, f"{sign} " * 10 + sign * (100_000 // len(sign)) + "\n\nthe end\n")
     assert page.text.splitlines()[-1].endswith("the end")
+
+
+@pytest.mark.parametrize("sign", "![ [[ [^ [^a".split())
+def test_no_bracket_is_too_hard(tmp_path: Path, sign: str) -> None:
+    assert one(tmp_path, sign * 5000 + "\n\nthe end\n").text.endswith("\nthe end")
+
+
+def test_long_lines_are_no_harder(tmp_path: Path) -> None:
+    letters, blanks = "a" * 100_000, " " * 60_000
+    page = one(
+        tmp_path, f"# a{blanks}b\n\n## {{#{letters}\n\n<a {letters} x=y>\n\nthe <a {letters} x=y>end\n"
+    )
+    assert page.text == "the end"
+
+
+_SNIPPETS = st.sampled_from(
+    "[ ] ( ) [[ ]] | ! # * _ ` ``` > - : + = ~ & ^ \\ \n \n\n \t --- <a> <a_href=b.md> </a> <b> <table> <tr> "
+    "<td> "
+    "</td> </table> <pre> </pre> <script> <!-- --> <h2> </h2> <li> b.md b #c [b](b.md) [[b]] ![[b]] [b]: word é 漢 \0 \u2028 "
+    "&amp; ^x [^1]".split(" ")
+)
+
+
+@given(st.lists(_SNIPPETS, max_size=40))
+def test_any_text_is_a_page(snippets: list[str]) -> None:
+    seen: list[str] = []
+
+    def resolve(href: str) -> tuple[str, str] | str:
+        seen.append(href)
+        return ("b.md", "") if "b" in href else "external"
+
+    text = " ".join(snippets).replace("<a_", "<a ")
+    scan, _ = read_markdown(text, resolve, resolve, ReadConfig())
+    others = scan.counts.get("image", 0) + scan.counts.get("in a link", 0)
+    assert len(scan.links) + sum(scan.counts.values()) - others == len(seen)
+    assert all(0 <= link.start <= link.end <= len(scan.text) for link in scan.links)
+    assert all("\n" not in scan.text[link.start : link.end] for link in scan.links)
 
 
 def test_what_is_nested_too_deep_is_counted(tmp_path: Path) -> None:

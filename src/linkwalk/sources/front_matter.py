@@ -34,6 +34,8 @@ def split(text: str, damage: Counter[str]) -> tuple[FrontMatter, str]:
     if found is None:
         return FrontMatter(), text
     fields = _yaml(found[2]) if found[1] == "---" else _toml(found[2])
+    if fields is not None and not isinstance(fields, dict):
+        return FrontMatter(), text  # words between two rulers
     if fields is None:
         damage[BROKEN] += 1
         fields = {name: value.strip().strip("\"'") for name, value in _LINE.findall(found[2])}
@@ -44,15 +46,14 @@ def split(text: str, damage: Counter[str]) -> tuple[FrontMatter, str]:
     ), text[found.end() :]
 
 
-def _yaml(written: str) -> dict[str, Any] | None:
-    """The fields of a mapping, None where it is broken."""
+def _yaml(written: str) -> Any:
+    """What is written, all values as text (``1.10`` is a title, not a number); None where it is broken."""
     import yaml
 
     try:
-        fields = yaml.safe_load(written)
-    except (yaml.YAMLError, ValueError, RecursionError):
+        return yaml.load(written, Loader=yaml.BaseLoader) or {}
+    except (yaml.YAMLError, RecursionError):
         return None
-    return fields if isinstance(fields, dict) else {}
 
 
 def _toml(written: str) -> dict[str, Any] | None:
@@ -64,7 +65,8 @@ def _toml(written: str) -> dict[str, Any] | None:
 
 def _name(value: object) -> str:
     """A name as a line of text; a number or a date is one as well."""
-    return "" if value is None or isinstance(value, list | dict) else " ".join(str(value).split())
+    name = "" if isinstance(value, list | dict) else " ".join(str(value).split())
+    return "" if name in ("None", "null", "~") else name
 
 
 def _names(value: object) -> list[str]:

@@ -9,7 +9,9 @@ _TAG = re.compile(
     r"""<!--.*?(?:-->|\Z)|<[!?][^<>]*+>|<(/?)([a-zA-Z][a-zA-Z0-9-]*+)((?:[^<>"']|"[^"]*+"|'[^']*+')*+)>""",
     re.DOTALL,
 )
-_ATTRIBUTE = re.compile(r"""([a-zA-Z_:][\w:.-]*+)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'=<>`]++))""")
+_ATTRIBUTE = re.compile(
+    r"""(?<![\w:.-])([a-zA-Z_:][\w:.-]*+)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'=<>`]++))"""
+)
 #: What browsers do not show, up to its end tag.
 _UNSEEN = ("script", "style", "template", "noscript", "svg", "math", "iframe", "object")
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")

@@ -17,8 +17,9 @@ from linkwalk.sources.markdown_html import HtmlInText
 from linkwalk.sources.page_text import PICTURE, PageText, Resolve
 from linkwalk.sources.source import ReadConfig
 
-#: Blocks nested deeper than this are left out: each list in a list is two.
-MAX_NESTING = 100
+#: Blocks nested deeper than this are left out: each list in a list is two. A page of brackets takes as many times as
+#: long as one of words.
+MAX_NESTING = 40
 TOO_DEEP = "nested too deep (left out)"
 WIKILINK = "wikilink"
 _DOUBLE_BRACKETS = re.compile(r"(!?)\[\[([^\[\]|\n]*+)(?:\|([^\[\]\n]*+))?\]\](?!\()")
@@ -27,7 +28,7 @@ _UNSEEN_BLOCK = re.compile(r"\s*<(?:pre|script|style|!--)", re.IGNORECASE)
 #: How a block may begin that is no word of it: a callout's kind, a task's box.
 _OPENING = re.compile(r"\A(?:\[![\w-]+\][+-]?|\[[ xX]\]\s)")
 _DEFINITION = re.compile(r":\s")
-_FOOTNOTE = re.compile(r"\[\^[^\]\s]+\]:?")
+_FOOTNOTE = re.compile(r"\[\^[^\[\]\s]++\]:?")
 _BLOCK_NAME = re.compile(r"(?:^|\s)\^([A-Za-z0-9-]+)$")
 
 

@@ -16,7 +16,7 @@ Resolve = Callable[[str], tuple[str, str] | str]
 PICTURE, IN_TABLE, IN_LINK, NOT_SHOWN = "image", "in table", "in a link", "not shown"
 _NOT_IN_SLUGS = re.compile(r"[^\w\s-]")
 _GAPS = re.compile(r"[\s_-]+")
-_OWN_ANCHOR = re.compile(r"\s*\{:?\s*#([^\s{}]+)[^{}]*\}\s*$")
+_OWN_ANCHOR = re.compile(r"\s?\{:?\s*+#([^\s{}]++)[^{}]*+\}$")
 #: Deeper than any heading: a place that has a name, and begins no section.
 _PLACE = 7
 

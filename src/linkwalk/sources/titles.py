@@ -8,10 +8,11 @@ from linkwalk.sources.markdown_text import plain
 #: How far into a page its title is looked for, in characters.
 HEAD_CHARS = 1 << 16
 _FENCE_OR_HEADING = re.compile(
-    r"^ {0,3}(?:(`{3,}|~{3,})|\#[ \t]+(\S.*?)(?:[ \t]+\#*)?[ \t]*$|([^\s#>-].*)\n {0,3}=+[ \t]*$"
+    r"^ {0,3}(?:(`{3,}|~{3,})|\#[ \t]+(\S.*)$|([^\s#>-].*)\n {0,3}=+[ \t]*$"
     r"|<h1\b[^<>]*>((?s:.){0,500}?)</h1>)",
     re.MULTILINE | re.IGNORECASE,
 )
+_CLOSING = re.compile(r"(?<=\s)#++$")
 
 
 def heading_in(text: str) -> str:
@@ -20,7 +21,7 @@ def heading_in(text: str) -> str:
     while found := _FENCE_OR_HEADING.search(text, at):
         fence, *titles = found.groups()
         if fence is None:
-            return plain(next(filter(None, titles), "").strip())
+            return plain(_CLOSING.sub("", next(filter(None, titles), "").strip()))
         end = re.compile(rf"^ {{0,3}}{fence}[`~]*[ \t]*$", re.MULTILINE).search(text, found.end())
         if end is None:
             break
@@ -30,5 +31,5 @@ def heading_in(text: str) -> str:
 
 def name_of(address: str) -> str:
     """The name of a page or a folder, less its ending."""
-    name = posixpath.basename(address.rstrip("/"))
+    name = " ".join(posixpath.basename(address.rstrip("/")).split())
     return name if address.endswith("/") else posixpath.splitext(name)[0]

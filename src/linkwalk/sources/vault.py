@@ -43,13 +43,13 @@ class Vault:
         self.pages: list[str] = []
         self.aliens: list[str] = []
         """Symbolic links, which are not followed."""
-        self._walk("")
+        self._walk()
         self.pages.sort()
         self.aliens.sort()
         self.known = frozenset(self.pages)
 
-    def _walk(self, folder: str) -> None:
-        waiting = [folder]
+    def _walk(self) -> None:
+        waiting = [""]
         while waiting:
             folder = waiting.pop()
             with os.scandir(self.root / folder) as entries:

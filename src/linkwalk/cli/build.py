@@ -45,8 +45,12 @@ def build(
         bool, typer.Option("--prose-only", help="Drop lists and captions too, as the paper did.")
     ] = False,
     keep_tables: Annotated[
-        bool, typer.Option("--keep-tables", help="Keep tables: each row a sentence, with its links.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--keep-tables/--drop-tables",
+            help="Tables, each row a sentence with its links, or none. [default: kept, but for MediaWiki's]",
+        ),
+    ] = None,
     keep_list_pages: Annotated[
         bool, typer.Option("--keep-list-pages", help='Keep pages titled "List of ...".')
     ] = False,
@@ -122,7 +126,7 @@ def build(
         raise InputError(f"--main {main} is none: there are {', '.join(MAINS)}")
     reading = ReadConfig(
         language=language,
-        tables=keep_tables or None,
+        tables=keep_tables,
         code=keep_code,
         main=main,
         markup=markup,
@@ -136,7 +140,7 @@ def build(
                 block_words=block_words,
                 min_chars=min_chars,
                 prose_only=prose_only,
-                keep_tables=keep_tables,
+                keep_tables=bool(keep_tables),
                 keep_list_pages=keep_list_pages,
             ),
             entity_links=not no_entity_links,

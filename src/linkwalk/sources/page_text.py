@@ -50,7 +50,7 @@ class PageText:
     def scan(self) -> Scan:
         """The page as it is now."""
         self.end_line()
-        return Scan("".join(self._parts).rstrip(), self.links, self.headings, dict(self.counts))
+        return Scan("".join(self._parts).rstrip("\n"), self.links, self.headings, dict(self.counts))
 
     def say(self, words: str) -> None:
         """Go on in the line."""

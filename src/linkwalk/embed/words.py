@@ -3,7 +3,7 @@
 A text is a row of TF-IDF: (1 + ln tf) (1 + ln((1 + n) / (1 + df))) for each of its terms, scaled to unit length. The
 row is projected on the leading right singular vectors of all rows (latent semantic analysis), and scaled again. All of
 it is made in passes over pieces of the text: one counts in how many blocks a term is, some find the projection, from a
-million blocks at most, and one projects. Memory follows from the number of terms, which has a limit.
+quarter of a million blocks at most, and one projects. Memory follows from the number of terms, which has a limit.
 
 Shapes: V terms, D numbers in a vector.
 """
@@ -32,7 +32,7 @@ TITLES = 3
 """How often the title counts that is read with each block: what an article is about, its blocks often do not say."""
 LEAST = 2
 """Blocks that a term is in, at least."""
-FITTED = 1 << 20
+FITTED = 1 << 18
 """Most blocks that the projection is fitted to, evenly spread."""
 PASSES, EXTRA = 4, 64
 _PIECE = 4096

@@ -11,7 +11,7 @@ import pytest
 
 from linkwalk.artifact import write_json
 from linkwalk.embed import embed
-from linkwalk.graph.store import LINK, Graph
+from linkwalk.graph.store import BACKLINK, CONTENTS, LINK, Graph
 from linkwalk.graph.writer import GraphWriter
 from linkwalk.retrieve import index
 from tests.browser.conftest import NO_PLAYWRIGHT, ROOT, Shoot, Site, Visit, search, served
@@ -29,6 +29,7 @@ BRACES = "{{constructor.constructor('alert(1)')()}} ${alert(1)} <% alert(1) %>"
 LONG = "Pneumono" + "ultra" * 60
 ATTRIBUTE = "\"><svg onload=alert('svg')>' onmouseover='alert(2)"
 TITLES = (SCRIPT, IMAGE, OVER, URL, BRACES, LONG, ATTRIBUTE)
+ADDRESSES = ["javascript:alert('address')", *(f"in/{title}.md" for title in TITLES[1:])]
 Part = str | tuple[str, str]
 """Text, or the words of a link and the title it leads to."""
 
@@ -60,6 +61,8 @@ def write(workspace: Path) -> None:
     numbers = {title: number for number, title in enumerate(TEXTS)}
     with GraphWriter(workspace / "graph") as writer:
         writer.add_articles(list(TITLES), np.arange(len(TITLES)))
+        writer.add_addresses(ADDRESSES)
+        writer.add_parents(np.arange(len(TITLES)) - 1)
         for title, parts in TEXTS.items():
             text, spans, targets = b"", [], []
             for part in parts:
@@ -77,10 +80,15 @@ def write(workspace: Path) -> None:
                 sentence_counts=np.array([1]),
                 sentence_ends=np.array([len(text)]),
             )
+            kinds = [LINK] * len(spans)
+            if numbers[title]:  # up to the page before, and back to the first
+                targets += [numbers[title] - 1, 0][: numbers[title]]
+                kinds += [CONTENTS, BACKLINK][: numbers[title]]
+                spans += [(0, 0), (0, 0)][: numbers[title]]
             writer.add_edges(
                 degrees=np.array([len(spans)]),
                 targets=np.array(targets, np.int64),
-                kinds=np.full(len(spans), LINK, np.int64),
+                kinds=np.array(kinds, np.int64),
                 spans=np.array(spans, np.int64),
             )
         writer.add_sections(["", "<u>Section</u>\u202e"])
@@ -129,6 +137,11 @@ def test_every_page_of_it_reads_as_it_was_written(width: int, visit: Visit, evil
         expect(card.get_by_role("heading")).to_have_text(title)
         shown = card.locator(".text").evaluate("e => e.textContent")
         assert shown == "".join(part if isinstance(part, str) else part[0] for part in TEXTS[title])
+        expect(card.locator(".address")).to_have_text(ADDRESSES[number])
+        assert card.locator(".above").count() == bool(number)
+        assert card.locator(".listed").count() == (number > 1)
+        if number:
+            expect(card.locator(".above")).to_contain_text(TITLES[number - 1])
         harmless(page)
         for link in card.locator("a").all():
             link.hover()

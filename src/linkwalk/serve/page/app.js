@@ -71,7 +71,7 @@ async function open() {
     .replaceChildren(
       h("bdi", { dir: "auto" }, server.wiki.snapshot),
       ` · ${count(server.wiki.articles, "article")} · ${count(server.wiki.blocks, "block")}`,
-      server.embeddings ? [" · embeddings: ", h("bdi", null, server.embeddings)] : "",
+      ...(server.embeddings ? [" · embeddings: ", h("bdi", null, server.embeddings)] : []),
       ` · linkwalk ${server.version}`,
     );
   render();

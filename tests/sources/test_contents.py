@@ -119,6 +119,16 @@ def test_links_of_a_table_of_contents_are_contents(tmp_path: Path) -> None:
     assert result.ledger["contents"]["left out"] == 2
 
 
+def test_a_table_of_the_pages_below_is_clicked_in_its_text(tmp_path: Path) -> None:
+    links = [LinkSpan(0, 1, "a.md"), LinkSpan(2, 3, "b.md")]
+    graph, _ = made(
+        tmp_path,
+        page("folder/", text="A B", links=links, contents=True),
+        *(page(name, "folder/.md") for name in "abc"),
+    )
+    assert ways(graph, "FOLDER/") == [("A", "A (0)"), ("B", "B (0)"), ("", "C (0)")]
+
+
 def test_contents_teach_the_entity_linker_nothing(tmp_path: Path) -> None:
     """Words of a table of contents would be linked wherever they stand: "Introduction", say."""
     mention = "The introduction of gas light changed cities. " + prose(30)

@@ -20,6 +20,7 @@ from linkwalk.sources.contents import Contents
 from linkwalk.sources.shard import Arrays, load, save
 from linkwalk.sources.stages import Layout, find_entities, path_of
 
+_NOWHERE = 1 << 16
 _COUNTED = {"links": LINK, "entities": ENTITY, "contents": CONTENTS, "backlinks": BACKLINK}
 
 
@@ -84,7 +85,10 @@ def merge_edges(parts: list[_Edges], base: int, blocks: int) -> tuple[Arrays, di
         [np.zeros((len(part.block), 2), np.int32) if part.span is None else part.span for part in parts]
     )
     away = block + base != target
-    order = np.lexsort((span[:, 0], kind, target, block))
+    words = np.where(
+        span[:, 1] > 0, span[:, 0], _NOWHERE
+    )  # a table that lists the pages below: its words are clicked
+    order = np.lexsort((words, kind, target, block))
     order = order[away[order]]
     first = np.ones(len(order), np.bool_)
     first[1:] = (block[order][1:] != block[order][:-1]) | (target[order][1:] != target[order][:-1])

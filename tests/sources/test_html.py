@@ -1,6 +1,7 @@
 """A folder of HTML: what is a page's own text, where its links lead, and that every one of them is accounted for."""
 
 import os
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -188,6 +189,23 @@ def test_links_resolve_as_hosts_resolve_them(tmp_path: Path) -> None:
     ]
     assert found["a/one.html"].parent == "a/index.htm"
     assert found["a/index.htm"].parent == found["b/c d.html"].parent == "index.html"
+
+
+def test_trafilatura_finds_the_text_and_its_links_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = f"""<title>Milk</title><body><div class=menu><a href=a.html>menu</a></div><article><h1>Milk</h1><p>{PROSE}</p>
+    <h2>Uses</h2><p>{PROSE} It goes with <a href=b.html#x>tea</a> <a href=c.html>coffee</a>. {PROSE}</p>
+    <ul><li>{PROSE}<li>See <a href=http://x.org>more</a> of it.</ul></article>"""
+    folder(tmp_path, {"a.html": page, "b.html": PROSE, "c.html": PROSE})
+    found = documents(tmp_path, main="trafilatura")["a.html"]
+    assert clicks(found) == [("tea", "b.html", "x"), ("coffee", "c.html", "")]
+    assert "tea coffee." in found.text
+    assert [heading.title for heading in found.headings if heading.level == 2] == ["Uses"]
+    assert sum(found.counts.values()) + len(found.links) == 4
+    monkeypatch.setitem(sys.modules, "trafilatura", None)
+    with pytest.raises(InputError, match=r"pip install 'linkwalk\[trafilatura\]'"):
+        Html(tmp_path, ReadConfig(main="trafilatura"))
 
 
 def test_base_canonical_and_refresh(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from linkwalk.errors import InputError
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document
-from linkwalk.sources.html_document import ASKED, document, language_of, parse, spread
+from linkwalk.sources.html_document import ASKED, check, document, language_of, parse, spread
 from linkwalk.sources.html_links import NOWHERE, within
 from linkwalk.sources.html_text import HtmlPage
 from linkwalk.sources.site import Site
@@ -68,6 +68,7 @@ class Html:
     """All pages below a folder."""
 
     def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
+        check(config)
         self.path, self.config = path, config
         if not path.is_dir():
             raise InputError(

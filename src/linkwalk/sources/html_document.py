@@ -7,11 +7,18 @@ from itertools import islice
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document
 from linkwalk.sources.html_text import HtmlPage, decode
+from linkwalk.sources.html_trafilatura import trafilatura
 from linkwalk.sources.page_text import Resolve
-from linkwalk.sources.source import ReadConfig
+from linkwalk.sources.source import RULE, ReadConfig
 
 #: How many pages are asked for the language they are in.
 ASKED = 50
+
+
+def check(config: ReadConfig) -> None:
+    """See that what is asked for is there, before anything is read."""
+    if config.main != RULE:
+        trafilatura()
 
 
 def parse(data: bytes, config: ReadConfig, damage: Counter[str], encoding: str = "") -> HtmlPage | None:

@@ -21,7 +21,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode
 from linkwalk.sources.html_nesting import flatten
 from linkwalk.sources.lines import Scan
 from linkwalk.sources.page_text import IN_TABLE, PICTURE, PageText, Resolve
-from linkwalk.sources.source import ReadConfig
+from linkwalk.sources.source import RULE, ReadConfig
 
 OUTSIDE_TEXT, IN_CODE, WITHOUT_WORDS, ITSELF = "outside the text", "in code", "without words", "page itself"
 OTHER_ENCODING = "neither UTF-8 nor what it says it is (read as Windows-1252)"
@@ -78,8 +78,8 @@ class HtmlPage:
     """A page that is parsed, and read when its links can be resolved."""
 
     def __init__(self, html: str, config: ReadConfig, damage: Counter[str]) -> None:
-        self.html, self.config = html, config
-        self.tree = LexborHTMLParser(flatten(html, damage))
+        self.html, self.config = flatten(html, damage), config
+        self.tree = LexborHTMLParser(self.html)
 
     def _of(self, selector: str, attribute: str) -> str:
         """An attribute of the first such element, empty where there is none."""
@@ -135,17 +135,31 @@ class HtmlPage:
         body = self.tree.body
         if body is None or self.main is None:
             return Scan("", [], [])
-        reader = _TreeReader(self, resolve)
-        reader.walk(self.main)
-        scan = reader.text.scan()
-        outside = len(body.css("a[href], area[href]")) - reader.links
-        if outside:
+        text = _HtmlText(resolve)
+        met = self._extract(text) if self.config.main != RULE else self._walk(text, self.main)
+        scan = text.scan()
+        outside = len(body.css("a[href], area[href]")) - met
+        if outside > 0:
             scan.counts[OUTSIDE_TEXT] = scan.counts.get(OUTSIDE_TEXT, 0) + outside
         return scan
 
+    def _walk(self, text: PageText, main: LexborNode) -> int:
+        """Say what stands in an element; how many links were met."""
+        reader = _TreeReader(self, text, main)
+        reader.walk(main)
+        return reader.links
+
+    def _extract(self, text: PageText) -> int:
+        from linkwalk.sources.html_trafilatura import extract
+
+        return extract(self.html, self.config, text)
+
 
 class _HtmlText(PageText):
-    """A text in which a link that shows no word is none."""
+    """A text in which a link that shows no word is none, and a picture alone is nothing."""
+
+    def picture(self, alt: str) -> None:
+        self._alt = alt or PICTURE
 
     def close_link(self) -> None:
         if self._link is not None and not self._shown:
@@ -167,14 +181,12 @@ class _HtmlText(PageText):
 class _TreeReader:
     """Goes through a page's elements one after the other, however deep they lie."""
 
-    def __init__(self, page: HtmlPage, resolve: Resolve) -> None:
-        self.text = _HtmlText(resolve)
+    def __init__(self, page: HtmlPage, text: PageText, main: LexborNode) -> None:
+        self.text = text
         self.links = 0  # met so far, counted or kept
         tables = page.config.tables
         self.tables = page.tree.css_first(_MEDIAWIKI) is None if tables is None else tables
         self.code = page.config.code
-        main = page.main
-        assert main is not None
         self.left_out = {node.mem_id for node in main.css(_LEFT_OUT)}
         self.anchors = {
             node.mem_id: node.attributes.get("id") or node.attributes.get("name") or ""
@@ -246,7 +258,7 @@ class _TreeReader:
             text.end_line() if self.broken else text.say(" ")
             self.broken = True
         elif tag == "img":
-            text._alt = node.attributes.get("alt") or "picture"
+            text.picture(node.attributes.get("alt") or "")
         elif tag == "pre":
             return self.preformatted(node)
         elif tag == "area":

@@ -20,7 +20,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.store import name_key
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document, date_in
-from linkwalk.sources.html_document import document, language_of, parse
+from linkwalk.sources.html_document import check, document, language_of, parse
 from linkwalk.sources.html_links import absolute
 from linkwalk.sources.html_text import HtmlPage
 from linkwalk.sources.site import Site
@@ -50,6 +50,7 @@ class Warc:
     """One file, packed record by record with gzip or not packed; a piece is a list of records by their offsets."""
 
     def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
+        check(config)
         self.path, self.files, self.config = path, [path], config
         self.packing = packed.packing_of(path)
         if not self.recognises(path, next(packed.heads(path, self.packing), b"")):

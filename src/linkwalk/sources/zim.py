@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from linkwalk.errors import InputError
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document
-from linkwalk.sources.html_document import document, language_of, parse, spread
+from linkwalk.sources.html_document import check, document, language_of, parse, spread
 from linkwalk.sources.html_links import NOWHERE, within
 from linkwalk.sources.html_text import HtmlPage
 from linkwalk.sources.site import Site
@@ -41,6 +41,7 @@ class Zim:
     """One ZIM file; a piece is a range of its entries."""
 
     def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
+        check(config)
         self.path, self.files, self.config = path, [path], config
         if not self.recognises(path, next(packed.heads(path, packed.packing_of(path)), b"")):
             raise InputError(f"{path} is no ZIM file: it does not begin like one")

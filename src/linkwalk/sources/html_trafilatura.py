@@ -1,0 +1,110 @@
+"""A page's own text as ``trafilatura`` finds it, where the rule of ``html_text`` is not wanted.
+
+It gives the text as XML, in which links are ``ref`` elements. Anchors are lost on the way. It is an extra, imported
+where it is used.
+"""
+
+import logging
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+from linkwalk.errors import InputError
+from linkwalk.sources.page_text import PageText
+from linkwalk.sources.source import ReadConfig
+
+_LINES = frozenset("p item quote list row table figure div main lb".split())
+_HEADING = re.compile(r"h([1-6])")
+
+
+def trafilatura() -> Any:
+    """The package, or a line that says how to get it."""
+    try:
+        import trafilatura
+    except ImportError:
+        raise InputError("trafilatura is not installed: pip install 'linkwalk[trafilatura]'") from None
+    logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # what it finds nothing in, the ledger has
+    return trafilatura
+
+
+def extract(html: str, config: ReadConfig, text: PageText) -> int:
+    """Say a page's own text; how many links were met."""
+    found = trafilatura().extract(
+        html,
+        output_format="xml",
+        include_links=True,
+        include_comments=False,
+        include_tables=config.tables is not False,
+    )
+    reader = _XmlReader(text, config)
+    if found:
+        parser = ElementTree.XMLParser(target=reader)
+        parser.feed(found)
+        parser.close()
+    return reader.links
+
+
+class _XmlReader:
+    """Takes the elements as they come."""
+
+    def __init__(self, text: PageText, config: ReadConfig) -> None:
+        self.text, self.config = text, config
+        self.links = 0
+        self.code: list[str] | None = None
+        self.linked = False  # the last thing was a link: the blank behind it is lost
+
+    def start(self, tag: str, given: dict[str, str]) -> None:
+        """An element begins."""
+        text = self.text
+        if tag == "head":
+            level = _HEADING.search(given.get("rend", ""))
+            text.begin_heading(int(level[1]) if level else 2)
+        elif tag == "row":
+            text.begin_row()
+        elif tag == "cell":
+            text.begin_cell()
+        elif tag == "code":
+            self.code = []
+        elif tag in _LINES:
+            text.end_line()
+        elif tag == "ref" and "target" in given:
+            if self.linked:
+                text.say(" ")
+            self.links += 1
+            text.open_link(given["target"])
+        self.linked = False
+
+    def data(self, words: str) -> None:
+        """Something is said."""
+        if self.code is not None:
+            self.code.append(words)
+        elif words:
+            self.text.say(words)
+            self.linked = False
+
+    def end(self, tag: str) -> None:
+        """An element ends."""
+        text = self.text
+        if tag == "head":
+            text.end_heading()
+        elif tag == "row":
+            text.end_row()
+        elif tag == "ref":
+            text.close_link()
+            self.linked = True
+        elif tag == "code":
+            self.end_code("".join(self.code or ()))
+        elif tag in _LINES:
+            text.end_line()
+
+    def end_code(self, code: str) -> None:
+        """Code within a line is said; a block of it only where code is kept."""
+        self.code = None
+        lines = code.split("\n")
+        if len(lines) == 1:
+            self.text.say(code)
+        elif self.config.code:
+            for line in lines:
+                self.text.end_line()
+                self.text.say(line)
+            self.text.end_line()

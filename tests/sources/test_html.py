@@ -187,14 +187,30 @@ def test_links_resolve_as_hosts_resolve_them(tmp_path: Path) -> None:
         ("b/100%.html", ""),
         ("a/q.html?p=1.html", ""),
     ]
-    assert found["a/one.html"].parent == "a/index.htm"
-    assert found["a/index.htm"].parent == found["b/c d.html"].parent == "index.html"
+
+
+def test_a_page_stands_below_its_folders_page_or_a_list_of_what_lies_there(tmp_path: Path) -> None:
+    pages = {
+        name: f"<title>{name}!</title>" for name in ("index.html", "a/index.htm", "a/x.html", "b/y.html")
+    }
+    found = documents(folder(tmp_path, pages))
+    assert {name: document.parent for name, document in found.items()} == {
+        "index.html": "",
+        "a/index.htm": "index.html",
+        "a/x.html": "a/index.htm",
+        "b/": "index.html",
+        "b/y.html": "b/",
+    }
+    assert found["b/"].contents
+    assert clicks(found["b/"]) == [("b/y.html!", "b/y.html", "")]
+    found = documents(tmp_path, contents=False)
+    assert (found["b/y.html"].parent, "b/" in found) == ("index.html", False)
 
 
 def test_trafilatura_finds_the_text_and_its_links_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    page = f"""<title>Milk</title><body><div class=menu><a href=a.html>menu</a></div><article><h1>Milk</h1><p>{PROSE}</p>
+    page = f"""<title>Milk</title><body><nav><a href=a.html>menu</a></nav><article><h1>Milk</h1><p>{PROSE}</p>
     <h2>Uses</h2><p>{PROSE} It goes with <a href=b.html#x>tea</a> <a href=c.html>coffee</a>. {PROSE}</p>
     <ul><li>{PROSE}<li>See <a href=http://x.org>more</a> of it.</ul></article>"""
     folder(tmp_path, {"a.html": page, "b.html": PROSE, "c.html": PROSE})
@@ -314,7 +330,7 @@ def test_a_page_of_50_mb_is_left_out_and_counted(tmp_path: Path) -> None:
     damage: Counter[str] = Counter()
     folder(tmp_path, {"small.html": PROSE, "large.html": b""})
     os.truncate(tmp_path / "large.html", 50 << 20)
-    assert list(documents(tmp_path, damage)) == ["small.html"]
+    assert list(documents(tmp_path, damage, contents=False)) == ["small.html"]
     assert damage == {"too large": 1}
 
 
@@ -325,7 +341,7 @@ def test_symbolic_links_are_not_followed(tmp_path: Path) -> None:
     (site / "away").symlink_to(tmp_path / "secret")
     (site / "same.html").symlink_to(site / "v2" / "a.html")
     damage: Counter[str] = Counter()
-    found = documents(site, damage)
+    found = documents(site, damage, contents=False)
     assert {name: document.redirect for name, document in found.items()} == {
         "v2/a.html": None,
         "same.html": "v2/a.html",

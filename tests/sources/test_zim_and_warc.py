@@ -17,7 +17,7 @@ from linkwalk.sources.build import build
 from linkwalk.sources.documents import Document
 from linkwalk.sources.formats import open_source
 from linkwalk.sources.html import Html
-from linkwalk.sources.source import Source
+from linkwalk.sources.source import ReadConfig, Source
 from linkwalk.sources.warc import Warc, address_of
 from linkwalk.sources.zim import Zim
 from tests.sources.test_html import PROSE, folder
@@ -126,7 +126,7 @@ def article_graph(source: Source, folder: Path) -> tuple[set[str], set[tuple[str
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], set[tuple[str, str, str]], Any]:
     root = tmp_path_factory.mktemp("site")
-    found = article_graph(Html(folder(root / "site", SITE)), root / "wiki")
+    found = article_graph(Html(folder(root / "site", SITE), ReadConfig(contents=False)), root / "wiki")
     assert found[0] == {"Home", "Milk", "Butter", "Café"}
     assert ("Home", "Milk", "Uses") in found[1]
     assert ("Home", "Butter", "") in found[1]

@@ -1,45 +1,32 @@
-"""A folder of Markdown: a documentation site, a handbook, a vault of notes.
-
-Pages are called by their path from the root. A page stands below its folder's own page, and a folder without one gets a
-document of its own, a list of what lies in it.
-"""
+"""A folder of Markdown: a documentation site, a handbook, a vault of notes."""
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from linkwalk.errors import InputError
-from linkwalk.sources import packed
-from linkwalk.sources.documents import MENDED_UTF8, Document, LinkSpan
+from linkwalk.sources.documents import MENDED_UTF8, Document
+from linkwalk.sources.folder import Folder
 from linkwalk.sources.front_matter import FrontMatter, split
 from linkwalk.sources.markdown_text import TOO_DEEP, read_markdown
 from linkwalk.sources.site import Site
-from linkwalk.sources.source import ReadConfig, in_groups
+from linkwalk.sources.source import ReadConfig
 from linkwalk.sources.titles import HEAD_CHARS, heading_in, name_of
-from linkwalk.sources.vault import PAGES, Vault, is_page, listing, site_path, vault_at
+from linkwalk.sources.vault import Vault, is_page, site_path
 
 #: Goes up with every change of what the documents are.
 _VERSION = 1
-_SYMLINK = "symbolic link (not followed)"
-#: Folders that one worker lists at a time.
-_FOLDERS = 100
 
 
-class Markdown:
-    """All pages below a folder."""
+class Markdown(Folder[Vault]):
+    """All pages of Markdown below a folder."""
+
+    kind, vaults = "Markdown", Vault
 
     def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
-        self.path, self.config = path, config
-        if not path.is_dir():
-            raise InputError(
-                f"{path} is a file: name a folder of Markdown" if path.exists() else f"no such folder: {path}"
-            )
-        self.vault = Vault(path)
-        if not self.vault.pages:
-            raise InputError(f"{path} has no pages of Markdown ({', '.join(PAGES)})")
-        self.site = config.stated(Site(name=path.resolve().name, literal=True))
+        super().__init__(path, config)
+        self.site = config.stated(Site(name=self.name, literal=True))
         self.version = f"markdown {_VERSION}{config.told()}"
 
     @staticmethod
@@ -53,38 +40,6 @@ class Markdown:
             ours += sum(is_page(name) for name in files)
             theirs += sum(name.lower().endswith((".html", ".htm")) for name in files)
         return ours > 0 and ours >= theirs
-
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name != "vault"}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-        self.vault = vault_at(self.path)  # a worker looks for itself, once: an index may be large
-
-    @property
-    def files(self) -> Sequence[Path]:
-        """The pages."""
-        return [self.path / page for page in self.vault.pages]
-
-    def pieces(self) -> Iterator[tuple[list[str], int]]:
-        """Folders without a page and symbolic links; then the pages. All are addresses."""
-        vault = self.vault
-        bare = [listing(folder) for folder in vault.folders if folder not in vault.folder_pages]
-        others = [*(bare if self.config.contents else ()), *vault.aliens]
-        for at in range(0, len(others), _FOLDERS):
-            yield others[at : at + _FOLDERS], 0
-        for group, size in in_groups(self.files):
-            yield [file.relative_to(self.path).as_posix() for file in group], size
-
-    def documents(self, piece: list[str], damage: Counter[str]) -> Iterator[Document]:
-        """The pages of a piece, with other names for them; lists of folders."""
-        for address in piece:
-            if address.endswith("/"):
-                yield self.contents(address)
-            elif address in self.vault.known:
-                yield from self.page(address, damage)
-            else:
-                yield from self.symlink(address, damage)
 
     def page(self, address: str, damage: Counter[str]) -> Iterator[Document]:
         """A page and its other names."""
@@ -116,45 +71,11 @@ class Markdown:
             counts=scan.counts,
         )
 
-    def contents(self, address: str) -> Document:
-        """The list of a folder's pages and folders."""
-        vault, folder = self.vault, "" if address == "/" else address
-        lines: dict[str, str] = {}
-        for inside in vault.folders[folder]:
-            page = vault.folder_pages.get(inside, inside) if inside.endswith("/") else inside
-            lines[page] = name_of(page) if page.endswith("/") else self.title_at(page)
-        links, at = [], 0
-        for page, title in lines.items():
-            links.append(LinkSpan(at, at + len(title), page))
-            at += len(title) + 1
-        return Document(
-            title=name_of(folder) or self.site.name,
-            text="\n".join(lines.values()),
-            links=links,
-            address=address,
-            parent=vault.above(address, True) if folder else "",
-            contents=True,
-        )
-
-    def symlink(self, address: str, damage: Counter[str]) -> Iterator[Document]:
-        """A symbolic link is never followed; one to a page of the folder is another name for it."""
-        path = self.path / address
-        if not is_page(address) and not path.is_dir():
-            return
-        target, root = Path(os.path.realpath(path)), Path(os.path.realpath(self.path))
-        page = target.relative_to(root).as_posix() if target.is_relative_to(root) else ""
-        if page in self.vault.known:
-            yield Document(title=address, redirect=page)
-        else:
-            damage[_SYMLINK] += 1
-
     def read(self, address: str, damage: Counter[str]) -> str | None:
         """A page's text, mended where it is not UTF-8; None for one that is too large."""
-        path = self.path / address
-        if path.stat().st_size > packed.MAX_PAGE_BYTES:
-            damage[packed.TOO_LARGE] += 1
+        data = self.bytes_of(address, damage)
+        if data is None:
             return None
-        data = path.read_bytes()
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:

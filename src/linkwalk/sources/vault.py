@@ -12,7 +12,7 @@ import os
 import posixpath
 import re
 from collections import Counter, defaultdict
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import unquote
@@ -220,12 +220,6 @@ class Vault:
     def _with_ending(self, path: str) -> str | None:
         found = (self._by_case.get(path.casefold() + ending) for ending in self.endings)
         return next(filter(None, found), None)
-
-
-@lru_cache(maxsize=4)
-def vault_at(root: Path) -> Vault:
-    """The folder's index, made once for every process."""
-    return Vault(root)
 
 
 def is_page(name: str) -> bool:

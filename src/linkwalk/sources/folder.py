@@ -1,0 +1,133 @@
+"""What sources share that are folders of pages, whatever the pages are written in.
+
+Pages are called by their path from the root. A page stands below its folder's own page, and a folder without one gets a
+document of its own, a list of what lies in it. Symbolic links are never followed.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, Generic, TypeVar
+
+from linkwalk.errors import InputError
+from linkwalk.sources import packed
+from linkwalk.sources.documents import Document, LinkSpan
+from linkwalk.sources.source import ReadConfig, in_groups
+from linkwalk.sources.titles import name_of
+from linkwalk.sources.vault import Vault, listing
+
+SYMLINK = "symbolic link (not followed)"
+#: Folders that one worker lists at a time.
+_FOLDERS = 100
+
+V = TypeVar("V", bound=Vault)
+
+
+class Folder(Generic[V]):
+    """All pages below a folder."""
+
+    kind: ClassVar[str]
+    """What the pages are written in."""
+    vaults: type[V]
+
+    def __init__(self, path: Path, config: ReadConfig) -> None:
+        self.path, self.config, self.name = path, config, path.resolve().name
+        if not path.is_dir():
+            what = (
+                f"{path} is a file: name a folder of {self.kind}"
+                if path.exists()
+                else f"no such folder: {path}"
+            )
+            raise InputError(what)
+        self.vault = self.vaults(path)
+        if not self.vault.pages:
+            raise InputError(f"{path} has no pages of {self.kind} ({', '.join(self.vaults.endings)})")
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in self.__dict__.items() if name != "vault"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        # A worker looks for itself, once: an index may be large.
+        self.vault = _vault_at(self.vaults, self.path)  # type: ignore[arg-type]
+
+    def page(self, address: str, damage: Counter[str]) -> Iterator[Document]:
+        """A page and its other names."""
+        raise NotImplementedError
+
+    def title_at(self, address: str) -> str:
+        """The title of a page that is only named."""
+        raise NotImplementedError
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """The pages."""
+        return [self.path / page for page in self.vault.pages]
+
+    def pieces(self) -> Iterator[tuple[list[str], int]]:
+        """Folders without a page and symbolic links; then the pages. All are addresses."""
+        vault = self.vault
+        bare = [listing(folder) for folder in vault.folders if folder not in vault.folder_pages]
+        others = [*(bare if self.config.contents else ()), *vault.aliens]
+        for at in range(0, len(others), _FOLDERS):
+            yield others[at : at + _FOLDERS], 0
+        for group, size in in_groups(self.files):
+            yield [file.relative_to(self.path).as_posix() for file in group], size
+
+    def documents(self, piece: list[str], damage: Counter[str]) -> Iterator[Document]:
+        """The pages of a piece, with other names for them; lists of folders."""
+        for address in piece:
+            if address.endswith("/"):
+                yield self.contents(address)
+            elif address in self.vault.known:
+                yield from self.page(address, damage)
+            else:
+                yield from self.symlink(address, damage)
+
+    def contents(self, address: str) -> Document:
+        """The list of a folder's pages and folders."""
+        vault, folder = self.vault, "" if address == "/" else address
+        lines: dict[str, str] = {}
+        for inside in vault.folders[folder]:
+            page = vault.folder_pages.get(inside, inside) if inside.endswith("/") else inside
+            lines[page] = name_of(page) if page.endswith("/") else self.title_at(page)
+        links, at = [], 0
+        for page, title in lines.items():
+            links.append(LinkSpan(at, at + len(title), page))
+            at += len(title) + 1
+        return Document(
+            title=name_of(folder) or self.name,
+            text="\n".join(lines.values()),
+            links=links,
+            address=address,
+            parent=vault.above(address, True) if folder else "",
+            contents=True,
+        )
+
+    def symlink(self, address: str, damage: Counter[str]) -> Iterator[Document]:
+        """A symbolic link is never followed; one to a page of the folder is another name for it."""
+        path = self.path / address
+        if not address.lower().endswith(self.vaults.endings) and not path.is_dir():
+            return
+        target, root = Path(os.path.realpath(path)), Path(os.path.realpath(self.path))
+        page = target.relative_to(root).as_posix() if target.is_relative_to(root) else ""
+        if page in self.vault.known:
+            yield Document(title=address, redirect=page)
+        else:
+            damage[SYMLINK] += 1
+
+    def bytes_of(self, address: str, damage: Counter[str]) -> bytes | None:
+        """What stands in a page's file; None for one that is too large."""
+        path = self.path / address
+        if path.stat().st_size > packed.MAX_PAGE_BYTES:
+            damage[packed.TOO_LARGE] += 1
+            return None
+        return path.read_bytes()
+
+
+@lru_cache(maxsize=4)
+def _vault_at(vaults: Any, root: Path) -> Any:
+    """A folder's index, made once for every process."""
+    return vaults(root)

@@ -372,6 +372,29 @@ def test_a_folder_without_a_page_lists_what_lies_in_it(tmp_path: Path) -> None:
     assert clicks(found["b/"]) == [("Sea", "b/c.md", ""), ("Ex", "b/x.md", "")]
 
 
+def test_a_folders_page_without_a_word_is_such_a_list(tmp_path: Path) -> None:
+    pages = {
+        "index.md": "---\ntitle: Top\n---\n",
+        "b/_index.md": "# Bee\n",
+        "b/x.md": "# Ex\n",
+        "c.md": "",
+        "c/y.md": "y",
+    }
+    found = documents(folder(tmp_path, pages))
+    assert clicks(found["index.md"]) == [("Bee", "b/_index.md", ""), ("c", "c.md", "")]
+    assert [(found[name].title, found[name].contents) for name in ("b/_index.md", "c.md")] == [
+        ("Bee", True),
+        ("c", True),
+    ]
+    assert (clicks(found["c.md"]), found["c.md"].parent) == ([("y", "c/y.md", "")], "index.md")
+    result = build([Markdown(tmp_path)], tmp_path / ".wiki", BuildConfig(entity_links=False))
+    assert result.ledger["pages"] == {
+        "read": 5,
+        "kept": 3,
+        "skipped": {"short": 2},
+    }  # lists are never too short
+
+
 def test_every_link_is_resolved_or_has_one_reason(tmp_path: Path) -> None:
     words = "word " * 50
     links = (

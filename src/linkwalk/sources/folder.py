@@ -80,31 +80,34 @@ class Folder(Generic[V]):
         """The pages of a piece, with other names for them; lists of folders."""
         for address in piece:
             if address.endswith("/"):
-                yield self.contents(address)
+                folder = "" if address == "/" else address
+                yield self.contents(folder, address, name_of(folder) or self.name)
             elif address in self.vault.known:
-                yield from self.page(address, damage)
+                yield from map(self.or_contents, self.page(address, damage))
             else:
                 yield from self.symlink(address, damage)
 
-    def contents(self, address: str) -> Document:
-        """The list of a folder's pages and folders."""
-        vault, folder = self.vault, "" if address == "/" else address
-        lines: dict[str, str] = {}
+    def or_contents(self, page: Document) -> Document:
+        """A page as it is, or, where a folder's own page has not a word, the list that sites show in its place."""
+        folder = self.vault.folders_of_pages.get(page.address)
+        if folder is None or page.redirect is not None or page.text.strip() or not self.config.contents:
+            return page
+        return self.contents(folder, page.address, page.title)
+
+    def contents(self, folder: str, address: str, title: str) -> Document:
+        """The list of what lies in a folder, as a page with an address and a title."""
+        vault, lines = self.vault, dict[str, str]()
         for inside in vault.folders[folder]:
             page = vault.folder_pages.get(inside, inside) if inside.endswith("/") else inside
-            lines[page] = name_of(page) if page.endswith("/") else self.title_at(page)
+            if page != address:
+                lines[page] = name_of(page) if page.endswith("/") else self.title_at(page)
         links, at = [], 0
-        for page, title in lines.items():
-            links.append(LinkSpan(at, at + len(title), page))
-            at += len(title) + 1
-        return Document(
-            title=name_of(folder) or self.name,
-            text="\n".join(lines.values()),
-            links=links,
-            address=address,
-            parent=vault.above(address, True) if folder else "",
-            contents=True,
-        )
+        for page, line in lines.items():
+            links.append(LinkSpan(at, at + len(line), page))
+            at += len(line) + 1
+        above = vault.above(address, True) if folder else ""
+        text = "\n".join(lines.values())
+        return Document(title=title, text=text, links=links, address=address, parent=above, contents=True)
 
     def symlink(self, address: str, damage: Counter[str]) -> Iterator[Document]:
         """A symbolic link is never followed; one to a page of the folder is another name for it."""

@@ -112,8 +112,11 @@ class _Extractor:
         """Add one document; one that is left out says why."""
         found = self.scan(document) if isinstance(document, Wikitext) else self.take(document)
         if not isinstance(found, str):
-            wiki = not self.site.literal
-            found = reason_by_text(found.text, min_chars=self.config.min_chars, wiki=wiki) or found
+            listed = (
+                isinstance(document, Document) and document.contents
+            )  # a list of two pages is short, and needed
+            least = 1 if listed else self.config.min_chars
+            found = reason_by_text(found.text, min_chars=least, wiki=not self.site.literal) or found
         address, parent, is_contents = "", _NO_PAGE, False
         if isinstance(document, Document):
             address, is_contents = document.address, document.contents

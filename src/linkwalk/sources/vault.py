@@ -98,6 +98,11 @@ class Vault:
         return found
 
     @cached_property
+    def folders_of_pages(self) -> dict[str, str]:
+        """A page that stands for a folder -> the folder."""
+        return {page: folder for folder, page in self.folder_pages.items()}
+
+    @cached_property
     def _by_case(self) -> dict[str, str]:
         """Paths in small letters -> pages, of several the first."""
         return {page.casefold(): page for page in reversed(self.pages)}

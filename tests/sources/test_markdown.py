@@ -14,6 +14,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.documents import Document
 from linkwalk.sources.formats import open_source
+from linkwalk.sources.front_matter import split
 from linkwalk.sources.markdown import Markdown
 from linkwalk.sources.markdown_text import read_markdown
 from linkwalk.sources.shard import ExtractConfig
@@ -328,6 +329,26 @@ def test_front_matter(tmp_path: Path) -> None:
     assert redirects == {"First": "a.md", "/old/a": "a.md", "/older/a": "a.md", "c.md": "a.md#part"}
     assert [target for _, target, _ in clicks(found["d.md"])] == ["/old/a", "a.md", "Ay"]
     assert (damage, found["g-h.md"].text) == ({"broken front matter": 2}, "no front matter")
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "[" * 30_000,
+        '"\\UFFFFFFFF"',
+        "%YAML " + "1" * 5000 + ".1",
+        "&a [*a]",
+        "? [x]\n: y",
+        "!!python/object:os.system x",
+        "\0",
+    ],
+)
+@pytest.mark.parametrize("mark", ["---", "+++"])
+def test_no_front_matter_is_too_hard(mark: str, written: str) -> None:
+    front, text = split(f"{mark}\ntitle: {written}\n{mark}\ntext", damage := Counter())
+    assert text.endswith("text")
+    assert damage["broken front matter"] <= 1
+    assert len(front.title) < 40_000
 
 
 def test_what_stands_above_a_page(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def _yaml(written: str) -> Any:
 
     try:
         return yaml.load(written, Loader=yaml.BaseLoader) or {}
-    except (yaml.YAMLError, RecursionError):
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError):
         return None
 
 

@@ -283,6 +283,15 @@ def test_encodings(data: bytes, text: str) -> None:
     assert decode("мир".encode("koi8-r"), damage, stated="koi8-r") == "мир"
 
 
+def test_a_name_that_is_no_text_is_mended_and_the_page_kept(tmp_path: Path) -> None:
+    site = folder(tmp_path / "site", {"b.html": f"<title>B</title>{PROSE}"})
+    with open(os.fsencode(site) + b"/caf\xe9.html", "wb") as file:
+        file.write(f"<title>Café</title>{PROSE} <a href=b.html>b</a>".encode())
+    ledger = build([Html(site)], tmp_path / "wiki", workers=1).ledger
+    assert ledger["links"]["resolved"]["total"] == 1
+    assert ledger["damage"] == {"forbidden characters (mended)": 1}
+
+
 def test_what_is_no_text_is_read_anyway_and_counted(tmp_path: Path) -> None:
     damage: Counter[str] = Counter()
     found = documents(folder(tmp_path, {"a.html": b"M\xfcll \xff\x00"}), damage)

@@ -33,7 +33,7 @@ def within(href: str, address: str, home: str, base: str = "") -> Found:
     """
     if home == NOWHERE and href.lstrip()[:1] == "/" and href.lstrip()[:2] != "//":
         href, address, base = href.lstrip().lstrip("/") or "./", "", ""
-    found = absolute(href, home + quote(address), base)
+    found = absolute(href, home + quote(address, errors="surrogateescape"), base)
     if isinstance(found, str):
         return found
     url, fragment = found

@@ -5,13 +5,14 @@ An address is host, path and query, whatever the scheme. Of several captures of 
 """
 
 import re
+import zlib
 from array import array
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
@@ -31,7 +32,9 @@ from linkwalk.sources.vault import Found, elsewhere, kind_of
 _VERSION = 1
 _BEGINNING = re.compile(rb"WARC/[01]\.\d")
 _NEXT = {"gzip": re.compile(rb"\x1f\x8b\x08"), "plain": re.compile(rb"(?<=\n)WARC/[01]\.\d\r?\n")}
-_OLDER, _CUT = "older capture of a page (left out)", "record cut short"
+_OLDER, _CUT = "older capture of a page (left out)", "file cut short"
+_LENGTH = re.compile(rb"^content-length:\s*(\d{1,18})\s*$", re.IGNORECASE | re.MULTILINE)
+_MAX_HEADER = 1 << 16
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 
 
@@ -94,7 +97,7 @@ class Warc:
                         last = record.stream_pos
                         if (capture := _capture(record)) is not None:
                             yield capture
-                    return
+                    break
                 except (OSError, ValueError, RuntimeError):
                     damage[packed.UNREADABLE] += 1
                 with mmap(file.fileno(), 0, access=ACCESS_READ) as view:
@@ -102,6 +105,8 @@ class Warc:
                 if found is None:
                     return
                 offset = found.start()
+            if not _ends_whole(file, last, self.packing):
+                damage[_CUT] += 1
 
     def pieces(self) -> Iterator[tuple[tuple[list[int], dict[str, int]], int]]:
         """The newest capture of every address, in the file's order; damage goes with the first piece."""
@@ -148,7 +153,7 @@ class Warc:
                 yield written
 
     def page(self, capture: _Capture, damage: Counter[str]) -> HtmlPage | None:
-        """A capture's page; one that is cut short is read as far as it goes."""
+        """A capture's page; one that the file ends in is read as far as it goes."""
         if capture.record.http_headers.status_code != 200:
             return None
         try:
@@ -156,8 +161,6 @@ class Warc:
         except (OSError, ValueError, RuntimeError):
             damage[packed.UNREADABLE] += 1
             return None
-        if len(data) < min(capture.size, packed.MAX_PAGE_BYTES):
-            damage[_CUT] += 1
         return parse(data, self.config, damage, capture.record.http_charset or "")
 
 
@@ -173,6 +176,37 @@ def _capture(record: Any) -> _Capture | None:
         return None
     date = record.headers.get("WARC-Date") or ""
     return _Capture(record.stream_pos, address, url, date, record.content_length, record)
+
+
+def _ends_member(file: BinaryIO, offset: int) -> bool:
+    """Whether a file ends with the end of a stream of gzip, from the beginning of one on."""
+    member = zlib.decompressobj(31)
+    file.seek(offset)
+    try:
+        while data := file.read(packed.READ_BYTES):
+            while data:
+                if member.eof:
+                    member = zlib.decompressobj(31)
+                member.decompress(data)
+                data = member.unused_data
+    except zlib.error:
+        return False
+    return member.eof
+
+
+def _ends_whole(file: BinaryIO, offset: int, packing: str) -> bool:
+    """Whether a file ends with the end of a record, going from one to the next from an offset on."""
+    if packing == "gzip":
+        return _ends_member(file, offset)
+    size = file.seek(0, 2)
+    while offset < size:
+        file.seek(offset)
+        head, end, _ = file.read(_MAX_HEADER).partition(b"\r\n\r\n")
+        length = _LENGTH.search(head)
+        if not end or not length:
+            return False
+        offset += len(head) + len(end) + int(length[1]) + len(b"\r\n\r\n")
+    return offset == size
 
 
 def address_of(url: str) -> str:

@@ -7,40 +7,32 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from linkwalk.demo import POLICY
-from linkwalk.embed import Embeddings, Encoder, use_encoder
-from linkwalk.errors import ArtifactError, InputError, LinkwalkError
+from linkwalk.embed import Encoder, use_encoder
+from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.paths import Path as ShortestPath
 from linkwalk.graph.paths import ShortestPaths, no_way_out, why_no_path
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import BASELINES, Agent, Episodes, Explains, Ways, unit_rows
+from linkwalk.navigate import Agent, Episodes, Explains, Ways, unit_rows
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.traps import trapped_at
-from linkwalk.policy.checkpoint import read_policy
 from linkwalk.retrieve import Bm25, FindConfig, Reranker
 from linkwalk.wiki.agents import (
     check_agents,
     open_agent,
     open_encoder,
-    open_table,
     open_vectors,
-    policies,
-    policy_folder,
-    policy_names,
     threads,
-    used_embeddings,
-    usual_agent,
 )
 from linkwalk.wiki.answers import Answer
 from linkwalk.wiki.clicks import clicks_along, shortest_clicks, weighed
 from linkwalk.wiki.pages import Page, read_page
 from linkwalk.wiki.pairs import GamePairs
 from linkwalk.wiki.places import Place
-from linkwalk.wiki.retrieval import Opened, need_search, open_finder, reranker_name, usual_reranker
-from linkwalk.wiki.shelf import Shelf
+from linkwalk.wiki.retrieval import Opened, need_search, open_finder
 from linkwalk.wiki.titles import Titles
 from linkwalk.wiki.walks import Click, Closest, Walk
+from linkwalk.wiki.workspace import Workspace
 
 BUDGET, SENTENCE_BUDGET = 100, 20
 """Steps an agent has where none are named: towards a block, and towards a sentence."""
@@ -60,7 +52,7 @@ def _sound(text: str, what: str) -> str:
     return text
 
 
-class Wiki:
+class Wiki(Workspace):
     """A wiki, opened: titles, blocks and links; agents that walk it; evidence.
 
     ``Wiki.open`` maps the graph. Embeddings, agents, the index and rerankers are opened when first asked for, once, and
@@ -75,9 +67,7 @@ class Wiki:
         embeddings: str | None = None,
         rerank: str | Reranker | None = None,
     ) -> None:
-        self.folder, self.graph = folder, graph
-        self.embeddings, self.rerank = embeddings, rerank
-        self._shelf = Shelf()
+        super().__init__(folder, graph, embeddings, rerank)
         self._reading = Lock()  # tokenizers and networks serve one thread at a time
         self._searching = Lock()  # so does a search for shortest paths
         # Policies are files; who was there once is on the shelf from then on, and need not be looked for again.
@@ -149,46 +139,6 @@ class Wiki:
         return Place.many(self.graph, nodes.tolist())
 
     # Walks
-
-    def table(self, *agents: str) -> Embeddings:
-        """The embeddings that are looked at: those named, or the ones that fit the agents, or are there at all."""
-        used = self._shelf.get(
-            ("used", self.embeddings, *agents),
-            lambda: used_embeddings(self.folder, self.graph, self.embeddings, agents),
-        )
-        return open_table(self.folder, self.graph, used, self._shelf)
-
-    @property
-    def usual(self) -> str:
-        """Who walks where nobody is named: a policy that fits the embeddings, or else greedy-map."""
-        try:
-            return usual_agent(self.folder, self.table())
-        except LinkwalkError:
-            return POLICY
-
-    @property
-    def agents(self) -> list[str]:
-        """Who can walk here, the usual one first: policies that fit the embeddings, and baselines."""
-        try:
-            table = self.table()
-        except LinkwalkError:
-            return [name for name, kind in BASELINES.items() if kind.blind]
-        # Looked for each time: another may have been trained.
-        return list(
-            dict.fromkeys((usual_agent(self.folder, table), *policies(self.folder, table), *BASELINES))
-        )
-
-    def why_no_agent(self, name: str) -> LinkwalkError:
-        """Why nobody of that name walks here; a policy of the workspace that cannot be opened says it itself."""
-        why = self.missing().get("navigate")
-        folder = policy_folder(self.folder, name) if name in policy_names(self.folder) else None
-        if folder is not None and why is None:
-            try:
-                read_policy(folder, self.table(name).fingerprint)
-            except LinkwalkError as error:
-                return error
-        others = f" (others need embeddings: {why})" if why else ""
-        return ArtifactError(f"no agent named {name[:80]!r}: choose from {', '.join(self.agents)}{others}")
 
     def walk(
         self,
@@ -409,38 +359,6 @@ class Wiki:
             Answer.of(self.graph, query, own, opened.asked, opened.reranker)
             for query, own in zip(queries, found, strict=True)
         ]
-
-    @property
-    def ranks(self) -> str:
-        """Who ranks sentences where nobody is named."""
-        if self.rerank is not None:
-            return reranker_name(self.rerank)
-        try:
-            return usual_reranker(self.table())
-        except LinkwalkError:
-            return usual_reranker(None)
-
-    def missing(self) -> dict[str, str]:
-        """What cannot be done here yet, each with the line that says what helps.
-
-        ``find``: there is no index; ``navigate``: no embeddings; ``read``: nothing to read sentences with.
-        """
-        found = {}
-        try:
-            need_search()
-            self._shelf.get("bm25", lambda: Bm25.open(self.folder, self.graph))
-        except LinkwalkError as error:
-            found["find"] = str(error)
-        try:
-            table = self.table()
-        except ArtifactError as error:
-            found["navigate"] = str(error)
-            return found
-        try:
-            table.check_encoder()
-        except LinkwalkError as error:
-            found["read"] = str(error)
-        return found
 
     # The graph
 

@@ -1,5 +1,7 @@
 """Scripts that put no blanks between words."""
 
+import re
+
 RANGES = (
     (0x0E00, 0x0EFF),
     (0x1000, 0x109F),
@@ -21,3 +23,10 @@ RANGES = (
 """Thai, Lao, Burmese, Khmer, Chinese and Japanese: the first and the last of each run of characters."""
 UNSPACED = "".join(f"{chr(first)}-{chr(last)}" for first, last in RANGES)
 """The same, as regular expressions write it between brackets."""
+SIGN, SIGNS_OF_A_WORD = re.compile(f"[{UNSPACED}]"), 2
+"""One such character, and how many of them make a word, about."""
+
+
+def words_in(text: str) -> int:
+    """Words of a text: those between blanks, and more in scripts that know no blanks."""
+    return len(text.split()) + (0 if text.isascii() else len(SIGN.findall(text)) // SIGNS_OF_A_WORD)

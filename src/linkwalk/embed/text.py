@@ -3,6 +3,7 @@
 import numpy as np
 
 from linkwalk.graph.store import Graph
+from linkwalk.scripts import words_in
 
 MIN_WORDS = 4
 """What is shorter is an item of a list or a caption, and no sentence to search for."""
@@ -25,4 +26,4 @@ def goal_sentences(graph: Graph, node: int) -> tuple[str, ...]:
     Those of at least four words; a block that has none is stood for by its whole text.
     """
     block = graph.block(node)
-    return tuple(s for s in block.sentences if len(s.split()) >= MIN_WORDS) or (block.text,)
+    return tuple(s for s in block.sentences if words_in(s) >= MIN_WORDS) or (block.text,)

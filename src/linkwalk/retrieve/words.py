@@ -1,12 +1,11 @@
 """Which words a text has: small letters, no accents, stems of one language. Blocks and queries are read alike."""
 
-import re
 from typing import Any
 
 from linkwalk.embed.language import reads_english
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.scripts import UNSPACED
+from linkwalk.scripts import SIGN
 
 ENGLISH, NONE, CJK = "english", "none", "cjk"
 LANGUAGES = (
@@ -24,7 +23,6 @@ _CODES = dict(
 _UNSPACED_CODES = frozenset("zh yue wuu gan hak nan cdo lzh ja th lo km my".split())
 STEMS = (*LANGUAGES, CJK, NONE)
 _SAMPLE = 256  # blocks
-_UNSPACED = re.compile(f"[{UNSPACED}]")
 _LONGEST = 40  # bytes; what is longer is no word but an address or a formula
 # Letters of scripts without blanks stand alone, other letters and digits make words.
 _ALONE = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -54,7 +52,7 @@ def stem_for(graph: Graph) -> str:
     if reads_english(graph).yes:
         return ENGLISH
     sample = "".join(graph.texts.slice(0, min(graph.nodes, _SAMPLE)))
-    return CJK if 2 * len(_UNSPACED.findall(sample)) > len(sample) else NONE
+    return CJK if 2 * len(SIGN.findall(sample)) > len(sample) else NONE
 
 
 def stem_of(language: str) -> str:

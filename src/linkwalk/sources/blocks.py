@@ -5,14 +5,13 @@ than a few words, and that an article no longer than a block is one. It is cut, 
 paragraph ends, where a sentence ends, between two words of an over-long sentence; never inside a link.
 """
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from linkwalk.graph.store import MAX_BLOCK_BYTES
-from linkwalk.scripts import UNSPACED
+from linkwalk.scripts import SIGN, SIGNS_OF_A_WORD
 from linkwalk.sources.sentences import sentence_ends
 from linkwalk.sources.wikitext import Heading, LinkSpan, Scan
 
@@ -22,9 +21,6 @@ _SLACK = 0.4
 _MAX_UNIT_CHARS = MAX_BLOCK_BYTES // 16
 #: Longest block in characters (of up to four bytes each).
 _MAX_CHARS = MAX_BLOCK_BYTES // 4
-#: Letters of scripts that put no blanks between words, and how many of them make one.
-_UNSPACED = re.compile(f"[{UNSPACED}]")
-_UNSPACED_LETTERS = 2
 #: Share of a block below which what stands before the first main heading is a caption or a few words.
 _FEW = 0.1
 
@@ -112,7 +108,7 @@ def _count_words(text: str, start: int, end: int) -> int:
     blanks = text.count(" ", start, end)
     if text.isascii() or end - start < 8 * (blanks + 1):
         return blanks + 1
-    return blanks + 1 + len(_UNSPACED.findall(text, start, end)) // _UNSPACED_LETTERS
+    return blanks + 1 + len(SIGN.findall(text, start, end)) // SIGNS_OF_A_WORD
 
 
 def _pieces(
@@ -120,7 +116,7 @@ def _pieces(
 ) -> Iterator[_Unit]:
     """Cut an over-long sentence between words, or through one that is too long itself, but no link."""
     unspaced = _count_words(text, start, end) > 2 * (text.count(" ", start, end) + 1)
-    longest = min(_MAX_UNIT_CHARS, _UNSPACED_LETTERS * block_words) if unspaced else _MAX_UNIT_CHARS
+    longest = min(_MAX_UNIT_CHARS, SIGNS_OF_A_WORD * block_words) if unspaced else _MAX_UNIT_CHARS
     link = bisect_right(links, start, key=lambda found: found.end)
     while start < end:
         stop, words, limit = start, 0, min(end, start + longest)

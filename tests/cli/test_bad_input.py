@@ -57,6 +57,8 @@ REFUSED = {
     "utf-16": (to_xml(GOOD).decode().encode("utf-16"), "is not a MediaWiki export"),
     "json without title": (b'{"a": 1}\n{"b": 2}\n', "2 × broken JSON line"),
     "json array": (b'[{"title": "A", "text": "b"}]', "is not a MediaWiki export"),
+    "noise like ZIM": (b"ZIM\x04" + noise(), "cannot be read as a ZIM file"),
+    "noise like WARC": (b"WARC/1.0\r\n" + noise(), "1 × damaged or truncated data"),
     "zip": (b"PK\x03\x04" + noise(), "packed with zip"),
 }
 

@@ -29,6 +29,28 @@ def test_people_see_what_came_of_it_and_the_next_command(run: Run, dump: Path, t
     assert "warning" not in ran.err
 
 
+def test_markup_of_json_lines_is_stated(run: Run, tmp_path: Path) -> None:
+    lines = [
+        {"title": "Butter", "text": f"{prose(60)} See [[Milk]]."},
+        {"title": "Milk", "text": prose(60, 1)},
+    ]
+    (tmp_path / "x.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    args = ("build", tmp_path / "x.jsonl", "-o", tmp_path / "wiki", "--workers", 1, "-q")
+    assert "1 seen, 0 resolved (not: 1 double brackets in plain text)" in run(*args).out
+    assert "1 seen, 1 resolved" in run(*args, "--force", "--markup", "wikitext").out
+    assert "there are plain, wikitext, markdown" in run(*args, "--markup", "troff").err
+    assert "there are rule, trafilatura" in run(*args, "--main", "magic").err
+
+
+def test_a_folder_of_html_becomes_a_wiki(run: Run, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        page = f"<html lang=de><title>{name}</title><nav>menu</nav><main>{prose(60)} <a href=b.html>b</a> {prose(60)}"
+        (tmp_path / f"{name}.html").write_text(page)
+    ran = run("build", tmp_path, "-o", tmp_path / "wiki", "--workers", 1, "-q")
+    assert "2 seen, 1 resolved (not: 1 page itself)" in ran.out
+    assert "menu" not in Graph.open(tmp_path / "wiki").block(0).text
+
+
 def test_quiet_is_quiet(run: Run, dump: Path, tmp_path: Path) -> None:
     assert run("build", dump, "-o", tmp_path / "wiki", "-q", "--workers", 1).err == ""
 

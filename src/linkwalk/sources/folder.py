@@ -7,6 +7,7 @@ document of its own, a list of what lies in it. Symbolic links are never followe
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -92,7 +93,7 @@ class Folder(Generic[V]):
         folder = self.vault.folders_of_pages.get(page.address)
         if folder is None or page.redirect is not None or page.text.strip() or not self.config.contents:
             return page
-        return self.contents(folder, page.address, page.title)
+        return replace(self.contents(folder, page.address, page.title), counts=page.counts)
 
     def contents(self, folder: str, address: str, title: str) -> Document:
         """The list of what lies in a folder, as a page with an address and a title."""

@@ -7,11 +7,12 @@ from typing import Any, Protocol
 from linkwalk.errors import InputError
 from linkwalk.parts import import_part, is_part, takes
 from linkwalk.sources import packed
-from linkwalk.sources.html import Html
+from linkwalk.sources.html import Html, HtmlVault
 from linkwalk.sources.jsonlines import JsonLines
 from linkwalk.sources.markdown import Markdown
 from linkwalk.sources.mediawiki import MediaWiki
 from linkwalk.sources.source import ReadConfig, Source
+from linkwalk.sources.vault import Vault
 from linkwalk.sources.warc import Warc
 from linkwalk.sources.zim import Zim
 
@@ -74,6 +75,8 @@ def _recognise(path: Path) -> Format:
             return sure[0]
         if not asked:
             break
+    if path.suffix.lower() in (*HtmlVault.endings, *Vault.endings):
+        raise InputError(f"{path} is not a MediaWiki export but one page: name the folder that it lies in")
     raise InputError(
         f"{path} is not a MediaWiki export (no <mediawiki> element) nor JSON lines of `title` and `text`, "
         "nor a ZIM file or a web archive (WARC)"

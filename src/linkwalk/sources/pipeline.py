@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from linkwalk.artifact import read_json, write_json
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.columns import map_array
-from linkwalk.graph.csr import Csr, transpose, union
 from linkwalk.graph.store import Graph
 from linkwalk.graph.writer import GraphWriter
 from linkwalk.progress import Progress
@@ -34,9 +33,10 @@ from linkwalk.sources.anchors import (
 from linkwalk.sources.contents import write_contents
 from linkwalk.sources.edges import link_edges, write_backlinks
 from linkwalk.sources.ledger import Ledger
-from linkwalk.sources.linker import admit, neighbourhood_norms
+from linkwalk.sources.linker import admit
 from linkwalk.sources.mentions import hash_table
 from linkwalk.sources.names import Names, first_of_each, write_names
+from linkwalk.sources.relations import write_relations
 from linkwalk.sources.shard import (
     AGAIN,
     Arrays,
@@ -279,30 +279,12 @@ class Build:
         np.save(self.folder / "surface-slots.npy", hash_table(anchors.keys))
         np.save(self.folder / "ambiguous.npy", anchors.ambiguous())
         self.linkless = not any(len(hops) for hops in self.column("links", "hop_from"))
-        self.relate()
-
-    def relate(self) -> None:
-        """The graph of articles, for relatedness: what shares rare neighbours belongs together."""
-        articles = int(map_array(self.folder / "article-base.npy")[-1])
-        source, target = self.whole("links", "hop_from"), self.whole("links", "hop_to")
-        other = source != target
-        indptr = np.concatenate(
-            (np.zeros(1, np.int64), np.cumsum(np.bincount(source[other], minlength=articles)))
+        write_relations(
+            self.folder,
+            int(map_array(self.folder / "article-base.npy")[-1]),
+            self.whole("links", "hop_from"),
+            self.whole("links", "hop_to"),
         )
-        outgoing = Csr(indptr.astype(np.int64), target[other])
-        incoming = transpose(outgoing)
-        both = union(outgoing, incoming)
-        fame = np.bincount(both.indices, minlength=articles)
-        weight = np.log(articles / np.maximum(fame, 1)) ** 2
-        for name, array in (
-            ("outgoing-indptr", outgoing.indptr),
-            ("outgoing", outgoing.indices),
-            ("neighbour-indptr", both.indptr),
-            ("neighbours", both.indices),
-            ("neighbour-weight", weight),
-            ("neighbour-norm", neighbourhood_norms(both.indptr, both.indices, weight)),
-        ):
-            np.save(self.folder / f"{name}.npy", array)
 
     def weigh(self) -> None:
         """Link probabilities, the surfaces worth looking for, and the words beside ambiguous ones."""

@@ -1,7 +1,7 @@
 """Runs every benchmark and writes dated results to bench/results.
 
 python bench/run.py [NAME...]     all of them, or: scanner build coverage linker memory store paths shortest walks index
-                                  faults mutations kills
+                                  words faults mutations kills
 
 The data are real dumps in ../shared/data, beside the project; a benchmark whose data is not there is passed over.
 What needs a GPU is apart, in bench/gpu.py.
@@ -52,6 +52,7 @@ def main() -> None:
             "shortest": ("shortest.py", [], []),
             "walks": ("walks.py", [], []),
             "index": ("index.py", [wiki], [SCHOOLS]),
+            "words": ("words.py", [wiki], [SCHOOLS]),
             "faults": ("faults.py", ["--cases", "180"], []),
             "mutations": ("mutations.py", ["--reading", "500", "--builds", "20"], []),
             "kills": ("kills.py", ["--kills", "30", "--pairs", "2"], []),

@@ -4,11 +4,12 @@
 
 WIKI is a workspace in English. Each copy's letters and digits are those of another alphabet, so that no two copies have
 a word in common, as in a wiki that is so much larger and has so many more words. Each table is made in a process of its
-own, whose memory is sampled ten times a second; "own" is what is not pages of files.
+own, whose memory is sampled ten times a second.
 """
 
 import argparse
 import tempfile
+import time
 from pathlib import Path
 from string import ascii_lowercase, digits
 from typing import Any
@@ -70,10 +71,12 @@ def write_copies(wiki: Path, copies: int, out: Path) -> None:
 
 def make(workspace: Path) -> dict[str, Any]:
     """Embed, and say how much there was."""
+    began = time.process_time()
     embed(workspace, EmbedConfig(encoder="words"), progress=Progress())
+    used = time.process_time() - began
     table = Embeddings.open(workspace, "words")
     terms = np.load(table.folder / "words_terms.npy", mmap_mode="r")
-    return {"blocks": len(table.vectors), "terms": len(terms)}
+    return {"blocks": len(table.vectors), "terms": len(terms), "cpu_s": used}
 
 
 def main() -> None:
@@ -96,6 +99,7 @@ def main() -> None:
             found = in_child(make, workspace)
             results |= {f"{copies}x {what}": value for what, value in found.items()}
             results[f"{copies}x blocks/s"] = round(found["blocks"] / found["s"])
+            results[f"{copies}x blocks/s of a core"] = round(found["blocks"] / found["cpu_s"])
     report("words", {"wiki": asked.wiki.name, "copies": asked.copies}, results, asked.json)
 
 

@@ -5,14 +5,17 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from linkwalk.embed import EmbedConfig, Embeddings, embed
+from linkwalk.embed import EmbedConfig, Embeddings, embed, own
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.retrieve import index
 from linkwalk.serve.app import create_app
 from linkwalk.serve.limits import Limits
 from linkwalk.serve.tools import Tools
+from linkwalk.serve.worker import Settings
 from linkwalk.wiki import Wiki
 from tests.cli.conftest import Ran
 from tests.embed.conftest import tiny_bert
@@ -37,6 +40,16 @@ def pages() -> dict[str, list[Page]]:
         ]
         for i, title in enumerate(TITLES)
     }
+
+
+class Letters:
+    """An encoder of one's own: how often each letter is there."""
+
+    width = 26
+
+    def encode(self, texts: list[str]) -> NDArray[np.float32]:
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        return np.array([[text.lower().count(letter) for letter in letters] for text in texts], np.float32)
 
 
 @pytest.fixture(scope="module", params=["words", "bert"])
@@ -168,3 +181,19 @@ def test_what_cannot_read_is_said(tmp_path: Path) -> None:
         assert line in client.post("/api/v1/find", json={"query": "Which ship?"}).json()["error"]["message"]
     proof = Tools(wiki).find_evidence("Which ship is near iron?").structured_content
     assert (proof["answer"]["navigation"], len(proof["answer"]["evidence"])) == ("none", 3)  # type: ignore[index]
+
+
+def test_an_encoder_of_ones_own_is_named_to_the_server(tmp_path: Path) -> None:
+    part = f"{__name__}:Letters"
+    graph = write_graph(tmp_path, pages())
+    embed(tmp_path, EmbedConfig(encoder=part))
+    index(tmp_path, graph)
+    del own.OWN[part]  # as in a process that has not made them
+    asked = {"query": "Which ship is near iron?"}
+    with serving(Settings(wiki=str(tmp_path), warm=False).app()) as client:
+        assert "give that encoder as well" in client.get("/api/v1/health").json()["missing"]["read"]
+        assert client.post("/api/v1/find", json=asked).status_code == 404
+    with serving(Settings(wiki=str(tmp_path), encoder=part, warm=False).app()) as client:
+        health = client.get("/api/v1/health").json()
+        assert (health["missing"], health["embeddings"]) == ({}, "Letters")
+        assert client.post("/api/v1/find", json=asked).json()["agent"] == "greedy-map"

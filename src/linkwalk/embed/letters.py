@@ -25,5 +25,5 @@ def letters() -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
             small = sign.casefold()
             folded[code] = ord(small if len(small) == 1 else sign.lower()[0])
     for first, last in RANGES:
-        kinds[first : last + 1] *= UNSPACED
+        kinds[first : last + 1][kinds[first : last + 1] != OTHER] = UNSPACED
     return kinds, folded

@@ -82,9 +82,11 @@ def fit(texts: Texts, blocks: int, *, width: int, seed: int, progress: Progress)
 
         with progress.stage("fit", total, "blocks") as stage:
             found = leading(rows, len(terms), width, passes=PASSES, extra=EXTRA, seed=seed, pool=pool)
-    vectors = found.vectors
-    scale = 1 / max(float(np.sqrt(np.square(vectors, dtype=np.float32).mean())), 1e-30) if vectors.size else 1
-    return Fitted(terms, idf, (vectors * np.float32(scale)).astype(np.float16))
+    projection = found.vectors
+    projection *= np.float32(
+        np.sqrt(max(len(terms), 1))
+    )  # or else half precision has no room for such small numbers
+    return Fitted(terms, idf, projection.astype(np.float16))
 
 
 def _vocabulary(texts: Texts, blocks: int, pool: Executor, progress: Progress) -> tuple[Int32s, Float32s]:

@@ -125,9 +125,9 @@ def test_a_heading_without_text_is_skipped() -> None:
     ],
 )
 def test_giants_are_cut_to_size(text: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     blocks = cut(text)
-    assert time.perf_counter() - began < 10
+    assert time.process_time() - began < 10
     assert max(len(block.encode()) for block in blocks) <= MAX_BLOCK_BYTES
     assert "".join("".join(blocks).split()) == "".join(text.split())
 

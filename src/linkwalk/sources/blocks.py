@@ -23,6 +23,8 @@ _MAX_UNIT_CHARS = MAX_BLOCK_BYTES // 16
 _MAX_CHARS = MAX_BLOCK_BYTES // 4
 #: Share of a block below which what stands before the first main heading is a caption or a few words.
 _FEW = 0.1
+#: Letters of a word beyond which it is none, but a formula or a picture of letters.
+_LONG_WORD = 40
 
 
 class _Unit(NamedTuple):
@@ -70,7 +72,7 @@ def _sections(scan: Scan, block_words: int) -> Iterator[list[_Unit]]:
     for unit in units:
         while unit.start >= mains[main]:
             main += 1
-            if section and words >= few:
+            if section and (words >= few or unit.start - section[0].start > few * _LONG_WORD):
                 yield section
                 section, few = [], 0
         section.append(unit)

@@ -56,7 +56,8 @@ def write_contents(
         above[ring] = NONE
         outcomes["page above: in a ring"] = int(ring.sum())
         outcomes["pages below another"] = int((above >= 0).sum())
-    below = np.argsort(above, kind="stable")[int((above < 0).sum()) :]
+    below = np.flatnonzero(above >= 0)
+    below = below[np.argsort(above[below], kind="stable")]
     np.save(folder / "above.npy", above)
     np.save(folder / "children.npy", below.astype(np.int32))
     np.save(folder / "children-indptr.npy", np.searchsorted(above[below], np.arange(len(above) + 1)))

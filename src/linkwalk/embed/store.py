@@ -44,7 +44,7 @@ def folder_of(workspace: Path, name: str) -> Path:
 def command(workspace: Path, name: str) -> str:
     """What makes the embeddings of that name."""
     if name in (MINILM, WORDS, RANDOM):
-        return f"linkwalk embed {workspace}" + ("" if name == MINILM else f" --encoder {name}")
+        return f"linkwalk embed {workspace} --encoder {name}"
     return f"linkwalk embed {workspace} --encoder ENCODER --name {name}"
 
 

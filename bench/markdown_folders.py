@@ -88,7 +88,7 @@ def main() -> None:
         print(json.dumps(found, indent=1))
         return
     print(
-        "| collection | pages | links seen | internal (README) | edges (README) | not internal, by reason | pages/s of CPU |"
+        "| collection | pages | links seen | internal (README) | edges (README) | others, by reason | pages/s of CPU |"
     )
     print("| --- | --: | --: | --: | --: | --- | --: |")
     for name, row in found.items():

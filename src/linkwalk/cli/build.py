@@ -98,7 +98,7 @@ def build(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Turn a wiki dump into a graph of paragraph blocks: links, entity links, previous and next.
+    """Turn linked text, a wiki dump or a folder of notes, into a graph of paragraph blocks and the links between them.
 
     The build is atomic and resumable: if it is stopped, the same command goes on where it was.
     What was left out, and why, stands in WIKI/graph/ledger.json.
@@ -106,6 +106,8 @@ def build(
     Example: linkwalk build demo -o encyclopedia
 
     Example: linkwalk build simplewiki-pages-articles.xml.bz2 -o simple
+
+    Example: linkwalk build docs/ -o docs-graph
     """
     from linkwalk.demo import dump_path
     from linkwalk.errors import InputError

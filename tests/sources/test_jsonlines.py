@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from linkwalk.embed.language import choose_encoder
+from linkwalk.graph.store import Graph
+from linkwalk.retrieve.words import stem_for
 from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.documents import Document
 from linkwalk.sources.formats import open_source
@@ -107,7 +110,7 @@ def test_wrong_types_are_counted_and_the_page_is_kept(tmp_path: Path) -> None:
     }
     first, second = read(tmp_path, wrong, beside, damage=damage)
     assert (first.title, first.text, first.address, first.redirect) == ("x", "y", "", None)
-    assert second.counts == {"broken entry of `links`": 1}
+    assert second.counts == {"beside markup": 1}
     assert damage == {
         "`links` that are no list (ignored)": 1,
         "`url` that is no text (ignored)": 1,
@@ -128,6 +131,21 @@ def test_redirects_and_the_language(tmp_path: Path) -> None:
     assert [page.redirect for page in pages] == ["Milk#Uses", "Cheese", None]
     assert open_source(tmp_path / "x.jsonl").site.language == "de"
     assert JsonLines(tmp_path / "x.jsonl", ReadConfig(language="fr")).site.language == "fr"
+
+
+def test_where_no_line_states_a_language_the_text_is_judged(tmp_path: Path) -> None:
+    text = "Milch ist weiß, und viele Tiere geben sie ihren Jungen. " * 5
+    lines = write(tmp_path / "x.jsonl", [{"title": "Milch", "text": text}, {"title": "Kuh", "text": text}])
+    build([lines], tmp_path / "wiki")
+    graph = Graph.open(tmp_path / "wiki")
+    assert (graph.language, choose_encoder(graph).encoder, stem_for(graph)) == ("", "words", "none")
+
+
+def test_a_page_may_be_called_like_a_file(tmp_path: Path) -> None:
+    text = "See [node](Node.js), [setup](Setup.py#use) and [this](x.png)."
+    (page,) = read(tmp_path, {"title": "x", "text": text, "markup": "markdown"})
+    assert clicks(page) == [("node", "Node.js", ""), ("setup", "Setup.py", "use")]
+    assert page.counts == {"image": 1}
 
 
 def test_lines_become_a_graph_whose_books_balance(tmp_path: Path) -> None:

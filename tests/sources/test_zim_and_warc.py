@@ -1,6 +1,7 @@
 """One site three times, as a folder, a ZIM file and a web archive: the same articles, the same links."""
 
 import gzip
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -185,6 +186,52 @@ def test_damaged_entries_are_counted_and_the_others_are_kept(tmp_path: Path) -> 
     assert len(found) == len(pages) - damage.total() > 1
 
 
+def test_a_page_may_be_called_like_a_file(tmp_path: Path) -> None:
+    links = "".join(f"<a href={name}>{name}</a>, " for name in ("Node.js", "File.png", "style.css", "x.pdf"))
+    pages = {"index.html": PROSE + links, "Node.js": PROSE, "File.png": PROSE, "a/butter.html": PROSE}
+    found = {page.address: page for page in documents(Zim(write_zim(tmp_path / "x.zim", pages)))}
+    assert [link.target for link in found["index.html"].links] == ["Node.js", "File.png"]
+    assert found["index.html"].counts == {"file": 2}
+    (page,) = documents(Warc(plain(tmp_path / "x.warc", [response("x", links)])))
+    assert [link.target.partition("/")[2] for link in page.links] == ["Node.js", "style.css", "x.pdf"]
+    assert page.counts == {"image": 1}
+
+
+@pytest.mark.parametrize("write", [plain, zipped])
+def test_large_pages_are_read_whole(tmp_path: Path, write: Any) -> None:
+    noise = np.random.default_rng(0).bytes(150_000).hex()
+    parts = [response(name, f"<title>{name}</title>{noise} end") for name in "ab"]
+    damage: Counter[str] = Counter()
+    found = documents(Warc(write(tmp_path / "x.warc", parts)), damage)
+    assert [(page.title, page.text.split()[-1]) for page in found] == [("a", "end"), ("b", "end")]
+    assert not +damage
+
+
+def test_an_answer_that_leads_to_its_own_address_is_no_capture_of_it(tmp_path: Path) -> None:
+    parts = [
+        response("x", "<title>page</title>text", "2020-01-01T00:00:00Z"),
+        response("x", "", "2021-01-01T00:00:00Z", "301 Moved", "Location: http://dairy.org/x"),
+    ]
+    found = documents(Warc(plain(tmp_path / "x.warc", parts)))
+    assert [(page.title, page.redirect) for page in found] == [("page", None)]
+
+
+def test_the_end_of_an_archive_is_looked_for_in_bounded_memory(tmp_path: Path) -> None:
+    size = 64 << 20
+    head = f"WARC/1.0\r\nWARC-Type: resource\r\nContent-Length: {size}\r\n\r\n".encode()
+    rest = head + bytes(size) + b"\r\n\r\n"
+    path = zipped(tmp_path / "x.warc.gz", [response("x", PROSE), rest])
+    source = Warc(path, ReadConfig(language="en"))
+    damage: Counter[str] = Counter()
+    tracemalloc.start()
+    try:
+        assert len(documents(source, damage)) == 1
+        assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    finally:
+        tracemalloc.stop()
+    assert not +damage
+
+
 def test_the_newest_capture_counts(tmp_path: Path) -> None:
     parts = [
         response("x", "<title>new</title>b", "2021-01-01T00:00:00Z"),
@@ -237,6 +284,8 @@ def test_reading_goes_on_behind_damage(tmp_path: Path, write: Any) -> None:
 def test_archives_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="one stream of gzip"):
         Warc(plain(tmp_path / "x.warc.gz", [gzip.compress(b"".join(records()))]))
+    with pytest.raises(InputError, match="one stream of gzip"):
+        documents(Warc(tmp_path / "x.warc.gz", ReadConfig(language="en")))
     with pytest.raises(InputError, match="no web archive"):
         Warc(plain(tmp_path / "x.warc", [b"nothing"]))
     with pytest.raises(InputError, match="no ZIM file"):

@@ -24,7 +24,7 @@ from linkwalk.sources.titles import name_of
 from linkwalk.sources.vault import Found, Vault, elsewhere, kind_of
 
 #: Goes up with every change of what the documents are.
-_VERSION = 1
+_VERSION = 2
 #: How far into a page its title is looked for.
 _HEAD_BYTES = 1 << 16
 

@@ -45,7 +45,7 @@ def document(page: HtmlPage, address: str, title: str, resolve: Resolve, parent:
     )
 
 
-def language_of(pages: Iterable[HtmlPage], otherwise: str = "en") -> str:
+def language_of(pages: Iterable[HtmlPage], otherwise: str = "") -> str:
     """The language that most of the first pages say they are in."""
     languages = Counter(page.language for page in islice(pages, ASKED) if page.language)
     return min(languages, key=lambda code: (-languages[code], code), default=otherwise)

@@ -14,14 +14,14 @@ from urllib.parse import unquote
 from linkwalk.sources.documents import Document, Wikitext, date_in
 from linkwalk.sources.lines import LinkSpan, Scan
 from linkwalk.sources.markdown_text import TOO_DEEP, read_markdown
-from linkwalk.sources.page_text import slug
+from linkwalk.sources.page_text import PICTURE, slug
 from linkwalk.sources.select import redirect_target
 from linkwalk.sources.site import Site
 from linkwalk.sources.source import PLAIN, ReadConfig
 from linkwalk.sources.vault import EXTERNAL, ITSELF, Found, kind_of
 from linkwalk.sources.wikitext import ScanOptions, scan
 
-OUT_OF_TEXT, BROKEN = "span out of the text", "broken entry of `links`"
+OUT_OF_TEXT, BROKEN, BESIDE_MARKUP = "span out of the text", "broken entry of `links`", "beside markup"
 NOT_READ = "double brackets in plain text"
 UNKNOWN_MARKUP = "unknown markup (read as plain text)"
 _BRACKETS = re.compile(r"\[\[[^\[\]\n]++\]\]")
@@ -80,7 +80,7 @@ def _spans(
         return links, counts
     if markup != PLAIN:
         damage["`links` beside markup (ignored)"] += 1
-        counts[BROKEN] += len(given)
+        counts[BESIDE_MARKUP] += len(given)
         return links, counts
     for entry in given:
         link = _link(entry)
@@ -118,7 +118,9 @@ def _resolve(href: str) -> Found:
     if _SCHEME.match(href):
         return EXTERNAL
     name, _, fragment = href.partition("#")
-    return kind_of(name) or _resolve_name(f"{unquote(name)}#{unquote(fragment)}")
+    if kind_of(name) == PICTURE:
+        return PICTURE  # other endings say nothing: pages may be called Node.js
+    return _resolve_name(f"{unquote(name)}#{unquote(fragment)}")
 
 
 def _resolve_name(written: str) -> Found:

@@ -17,7 +17,7 @@ from linkwalk.sources.site import Site
 from linkwalk.sources.source import ReadConfig
 
 #: Goes up with every change of what the documents are.
-_VERSION = 2
+_VERSION = 3
 #: How many lines are asked for the language they are in.
 _ASKED = 1000
 _LINE = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*\{[ \t]*\"", re.MULTILINE)
@@ -97,14 +97,14 @@ def _cut_lines(blocks: Blocks, chunk_bytes: int) -> Iterator[Chunk]:
 
 
 def _language(head: bytes) -> str:
-    """The language that most of the first lines state."""
+    """The language that most of the first lines state; empty where none does."""
     languages: Counter[str] = Counter()
     for line in head.split(b"\n")[:_ASKED]:
         with suppress(ValueError, RecursionError):
             record = json.loads(line)
             if isinstance(record, dict) and isinstance(stated := record.get("language"), str) and stated:
                 languages[stated.lower()] += 1
-    return min(languages, key=lambda code: (-languages[code], code), default="en")
+    return min(languages, key=lambda code: (-languages[code], code), default="")
 
 
 def parse_lines(

@@ -8,7 +8,8 @@ import re
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from functools import partial
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -24,12 +25,13 @@ from linkwalk.sources.documents import Document, date_in
 from linkwalk.sources.html_document import check, document, language_of, parse
 from linkwalk.sources.html_links import absolute
 from linkwalk.sources.html_text import HtmlPage
+from linkwalk.sources.page_text import PICTURE
 from linkwalk.sources.site import Site
 from linkwalk.sources.source import ReadConfig
 from linkwalk.sources.vault import Found, elsewhere, kind_of
 
 #: Goes up with every change of what the documents are.
-_VERSION = 1
+_VERSION = 2
 _BEGINNING = re.compile(rb"WARC/[01]\.\d")
 _NEXT = {"gzip": re.compile(rb"\x1f\x8b\x08"), "plain": re.compile(rb"(?<=\n)WARC/[01]\.\d\r?\n")}
 _OLDER, _CUT = "older capture of a page (left out)", "file cut short"
@@ -72,20 +74,18 @@ class Warc:
         return head is not None and _BEGINNING.match(head) is not None
 
     def sample(self) -> Iterator[HtmlPage]:
-        """The first pages; a file that is one stream of gzip is found out here."""
-        before = -1
+        """The first pages."""
         for capture in self.captures(0, Counter()):
-            if capture.offset == before:
-                raise InputError(
-                    f"{self.path} is one stream of gzip, not one for every record: unpack it (gunzip) first"
-                )
-            before = capture.offset
             if (page := self.page(capture, Counter())) is not None:
                 yield page
 
-    def captures(self, offset: int, damage: Counter[str]) -> Iterator[_Capture]:
-        """Answers from an offset on; what cannot be read is counted, and passed by up to the next record."""
+    def captures(self, offset: int, damage: Counter[str]) -> Generator[_Capture, None, None]:
+        """Answers from an offset on; what cannot be read is counted, and passed by up to the next record.
+
+        A capture can be read as long as this goes on: where it ends, the file is closed.
+        """
         iterate, types = _fastwarc()
+        before = -1
         with self.path.open("rb") as file:
             while True:
                 last = offset
@@ -95,8 +95,15 @@ class Warc:
                         file, record_types=types.response, parse_http=True, auto_decode="all"
                     ):
                         last = record.stream_pos
-                        if (capture := _capture(record)) is not None:
-                            yield capture
+                        if (capture := _capture(record)) is None:
+                            continue
+                        if capture.offset == before:
+                            raise InputError(
+                                f"{self.path} is one stream of gzip, not one for every record: "
+                                "unpack it (gunzip) first"
+                            )
+                        before = capture.offset
+                        yield capture
                     break
                 except (OSError, ValueError, RuntimeError):
                     damage[packed.UNREADABLE] += 1
@@ -138,19 +145,22 @@ class Warc:
         offsets, found = piece
         damage.update(found)
         for offset in offsets:
-            capture = next(self.captures(offset, Counter()), None)
-            if capture is None:
-                continue
-            resolve = partial(_resolve, url=capture.url, address=capture.address)
-            if capture.record.http_headers.status_code in _REDIRECTS:
-                target = resolve(capture.record.http_headers.get("Location") or "")
-                if not isinstance(target, str) and target[0]:
-                    yield Document(title=capture.address, redirect="#".join(filter(None, target)))
-            elif (page := self.page(capture, damage)) is not None:
-                resolve = partial(resolve, base=page.base)
-                written = document(page, capture.address, page.title or capture.address, resolve)
-                written.timestamp = date_in(capture.date)
-                yield written
+            with closing(self.captures(offset, Counter())) as answers:
+                if (capture := next(answers, None)) is not None:
+                    yield from self.document(capture, damage)
+
+    def document(self, capture: _Capture, damage: Counter[str]) -> Iterator[Document]:
+        """What a capture is, if anything can be made of it."""
+        resolve = partial(_resolve, url=capture.url, address=capture.address)
+        if capture.record.http_headers.status_code in _REDIRECTS:
+            target = resolve(capture.record.http_headers.get("Location") or "")
+            if not isinstance(target, str) and target[0]:
+                yield Document(title=capture.address, redirect="#".join(filter(None, target)))
+        elif (page := self.page(capture, damage)) is not None:
+            resolve = partial(resolve, base=page.base)
+            written = document(page, capture.address, page.title or capture.address, resolve)
+            written.timestamp = date_in(capture.date)
+            yield written
 
     def page(self, capture: _Capture, damage: Counter[str]) -> HtmlPage | None:
         """A capture's page; one that the file ends in is read as far as it goes."""
@@ -174,8 +184,16 @@ def _capture(record: Any) -> _Capture | None:
         http.status_code == 200 and kind in ("text/html", "application/xhtml+xml")
     ):
         return None
+    if http.status_code in _REDIRECTS and _leads_to(http.get("Location") or "", url) == address:
+        return None  # to another scheme, say: the page is what was captured of it
     date = record.headers.get("WARC-Date") or ""
     return _Capture(record.stream_pos, address, url, date, record.content_length, record)
+
+
+def _leads_to(location: str, url: str) -> str:
+    """The address that an answer sends its readers to."""
+    found = absolute(location, url)
+    return "" if isinstance(found, str) else address_of(found[0])
 
 
 def _ends_member(file: BinaryIO, offset: int) -> bool:
@@ -187,8 +205,10 @@ def _ends_member(file: BinaryIO, offset: int) -> bool:
             while data:
                 if member.eof:
                     member = zlib.decompressobj(31)
-                member.decompress(data)
-                data = member.unused_data
+                member.decompress(data, packed.READ_BYTES)
+                data = member.unconsumed_tail or member.unused_data
+        while not member.eof and member.decompress(b"", packed.READ_BYTES):
+            pass
     except zlib.error:
         return False
     return member.eof
@@ -231,7 +251,9 @@ def _resolve(href: str, url: str, address: str, base: str = "") -> Found:
     target = address_of(found[0])
     if not target:
         return "broken address"
-    return kind_of(urlsplit(found[0]).path) or elsewhere(target, found[1], address)
+    # Other endings say nothing: pages may be called Node.js.
+    is_picture = kind_of(urlsplit(found[0]).path) == PICTURE
+    return PICTURE if is_picture else elsewhere(target, found[1], address)
 
 
 def _fastwarc() -> tuple[Any, Any]:

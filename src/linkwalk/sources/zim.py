@@ -21,11 +21,12 @@ from linkwalk.sources.source import ReadConfig
 from linkwalk.sources.vault import Found, elsewhere, kind_of
 
 #: Goes up with every change of what the documents are.
-_VERSION = 1
+_VERSION = 2
 _MAGIC = b"ZIM\x04"
 #: How much larger pages are than the file that they are packed in, about.
 _PACKED = 4
 _MIN_PIECE, _MAX_PIECE = 20, 5000
+_HTML = ("text/html", "application/xhtml")
 _UNREADABLE = "entry that cannot be read"
 #: ZIM files have codes of three letters (ISO 639-3), pages and stemmers of two, where there are any.
 _CODES = dict(
@@ -49,7 +50,7 @@ class Zim:
         self.entries = archive.entry_count
         language = config.language or language_of(self.sample(archive), _metadata(archive, "Language"))
         name = _metadata(archive, "Title") or path.stem
-        self.site = Site(name=name, language=_CODES.get(language, language) or "en", literal=True)
+        self.site = Site(name=name, language=_CODES.get(language, language), literal=True)
         self.version = f"zim {_VERSION}{config.told()}"
 
     @staticmethod
@@ -81,7 +82,9 @@ class Zim:
                     yield Document(title=path, redirect=title)
                 else:
                     title = title if title != path else page.title or title
-                    yield document(page, path, title, partial(_resolve, path=path, base=page.base))
+                    yield document(
+                        page, path, title, partial(_resolve, archive=archive, path=path, base=page.base)
+                    )
 
     def entry(
         self, archive: Any, number: int, damage: Counter[str]
@@ -93,7 +96,7 @@ class Zim:
                 yield entry.path, entry.get_redirect_entry().path, None
                 return
             item = entry.get_item()
-            if not item.mimetype.startswith(("text/html", "application/xhtml")):
+            if not item.mimetype.startswith(_HTML):
                 return
             if item.size > packed.MAX_PAGE_BYTES:
                 damage[packed.TOO_LARGE] += 1
@@ -106,13 +109,27 @@ class Zim:
             yield path, title, page
 
 
-def _resolve(href: str, path: str, base: str) -> Found:
+def _resolve(href: str, archive: Any, path: str, base: str) -> Found:
     """What a link on the page at a path leads to: a path, less its query."""
     found = within(href, path, NOWHERE, base)
     if isinstance(found, str):
         return found
     target = unquote(found[0].partition("?")[0])
-    return kind_of(target) or elsewhere(target, found[1], path)
+    kind = kind_of(target)
+    if kind and not _is_page(archive, target):
+        return kind
+    return elsewhere(target, found[1], path)
+
+
+def _is_page(archive: Any, path: str) -> bool:
+    """Whether a page or a redirect is there, whatever its name ends in."""
+    try:
+        if not archive.has_entry_by_path(path):
+            return False
+        entry = archive.get_entry_by_path(path)
+        return bool(entry.is_redirect or entry.get_item().mimetype.startswith(_HTML))
+    except (RuntimeError, KeyError, ValueError, UnicodeError):
+        return False
 
 
 def open_zim(path: Path) -> Any:

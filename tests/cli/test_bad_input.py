@@ -107,6 +107,7 @@ def test_a_folder_nobody_may_write_to(run: Run, tmp_path: Path) -> None:
     ("args", "expected"),
     [
         (["--prose-only", "--keep-tables"], "--prose-only drops what --keep-tables keeps"),
+        (["--language", "german"], "'german' is no code of a language: write `de` or `pt-BR`, say"),
         (["--anchors", "x", "--no-entity-links"], "--no-entity-links turns off"),
         (["--block-words", "9"], "--block-words"),
         (["--block-words", "many"], "--block-words"),

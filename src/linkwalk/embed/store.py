@@ -175,6 +175,8 @@ def choose(workspace: Path, graph: Graph, asked: str | None = None, fits: Collec
     found = names(workspace)
     if not found:
         raise ArtifactError(f"no embeddings in {workspace}: run `linkwalk embed {workspace}` first")
+    if len(found) == 1:
+        return found[0]
 
     def place(name: str) -> tuple[bool, bool, bool, bool, int, str]:
         path = folder_of(workspace, name) / MANIFEST

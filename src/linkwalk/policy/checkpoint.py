@@ -87,7 +87,7 @@ def read_policy(folder: Path, encoder: str | None = None) -> dict[str, Any]:
     manifest = read_manifest(folder, KIND, command_for(folder, "train", "--name", folder.name), _FIELDS)
     if encoder is not None and manifest.get("encoder") != encoder:
         raise ArtifactError(
-            f"the policy {folder.name!r} was trained on embeddings of another encoder: "
+            "the policy was trained on embeddings of another encoder: "
             f"embed the wiki with {manifest.get('encoder_name')}, or train another policy"
         )
     return manifest

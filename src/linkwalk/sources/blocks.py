@@ -64,7 +64,7 @@ def cut_blocks(scan: Scan, block_words: int) -> list[Cut]:
 def _sections(scan: Scan, block_words: int) -> Iterator[list[_Unit]]:
     """The sentences under each main heading; a few words before the first stay with what comes after them."""
     units = list(_units(scan.text, scan.links, block_words))
-    if sum(unit.words for unit in units) <= block_words:
+    if sum(unit.words for unit in units) <= block_words and len(scan.text) <= block_words * _LONG_WORD:
         yield units
         return
     mains = sorted({h.offset for h in scan.headings if h.level <= 2} | {len(scan.text)})

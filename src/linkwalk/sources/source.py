@@ -4,12 +4,14 @@ A source of one's own is a class with these members in a file of one's own: see 
 path and sent to worker processes with every piece, so it holds paths and options, and no open files.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from linkwalk.errors import InputError
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document, Wikitext
 from linkwalk.sources.site import Site
@@ -17,6 +19,9 @@ from linkwalk.sources.site import Site
 PLAIN = "plain"
 MARKUPS = (PLAIN, "wikitext", "markdown")
 MAINS = (RULE := "rule", "trafilatura")
+
+
+_CODE = re.compile("[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*|simple")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +45,10 @@ class ReadConfig:
         """What differs from the usual, for a source's ``version``."""
         ours = ((entry.name, getattr(self, entry.name), entry.default) for entry in fields(self))
         return "".join(f", {name} {value}" for name, value, usual in ours if value != usual)
+
+    def __post_init__(self) -> None:
+        if self.language and not _CODE.fullmatch(self.language):
+            raise InputError(f"{self.language!r} is no code of a language: write `de` or `pt-BR`, say")
 
     def stated(self, site: Site) -> Site:
         """What a source says about itself, in the language that was stated for it."""

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -171,34 +172,45 @@ def usual_agent(wiki: Path, table: "Embeddings | None", *, directing: bool = Fal
     ``directing`` is for those that say where to look. Without embeddings it is the policy that ships, which says what
     is missing.
     """
-    from linkwalk.policy.checkpoint import gives_directions, read_policy
+    from linkwalk.policy.checkpoint import gives_directions
 
     if table is None:
         return POLICY
-    for name in policies(wiki, table):
-        folder = policy_folder(wiki, name)
-        if not directing or (folder is not None and gives_directions(read_policy(folder))):
-            return name
-    return UNTRAINED
+    fitting = _fitting(wiki, table).items()
+    return next((name for name, found in fitting if not directing or gives_directions(found)), UNTRAINED)
 
 
 def policies(wiki: Path, table: "Embeddings") -> list[str]:
     """Policies that walk on these embeddings: the one that ships first, then those of the workspace."""
-    from linkwalk.errors import LinkwalkError
-    from linkwalk.policy.checkpoint import can_open, read_policy
+    return list(_fitting(wiki, table))
 
-    found = []
+
+def _fitting(wiki: Path, table: "Embeddings") -> dict[str, dict[str, Any]]:
+    """The same, with their manifests. Looked for each time, as another may have been trained meanwhile."""
+    from linkwalk.policy.checkpoint import can_open
+
+    found = {}
     for name in dict.fromkeys([POLICY, *policy_names(wiki)]):
         folder = policy_folder(wiki, name)
-        if folder is None:  # somebody has just removed it
-            continue
-        try:
-            manifest = read_policy(folder, table.fingerprint)
-        except LinkwalkError:
-            continue
-        if can_open(manifest):
-            found.append(name)
+        with suppress(OSError):  # somebody has just removed it
+            manifest = folder and _fits(
+                folder, (folder / "manifest.json").stat().st_mtime_ns, table.fingerprint
+            )
+            if manifest and can_open(manifest):
+                found[name] = manifest
     return found
+
+
+@lru_cache(maxsize=256)
+def _fits(folder: Path, changed: int, encoder: str) -> dict[str, Any] | None:
+    """A policy's manifest if it was trained on an encoder's embeddings; read once, until it has ``changed``."""
+    from linkwalk.errors import LinkwalkError
+    from linkwalk.policy.checkpoint import read_policy
+
+    try:
+        return read_policy(folder, encoder)
+    except LinkwalkError:
+        return None
 
 
 def open_table(wiki: Path, graph: "Graph", name: str, shelf: Shelf) -> "Embeddings":

@@ -1,6 +1,7 @@
 """Embedding a graph: whole, in parts, stopped and gone on, and when the graph has changed."""
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -173,6 +174,8 @@ def test_names(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match=r"no embeddings in .*wiki: run `linkwalk embed .*wiki` first"):
         Embeddings.open(tmp_path / "wiki")
     embed(tmp_path / "wiki", RANDOM)
+    shutil.copytree(tmp_path / "wiki/embeddings/random", tmp_path / "wiki/embeddings/random (copy)")
+    assert Embeddings.open(tmp_path / "wiki").name == "random"
     with pytest.raises(ArtifactError, match=r"no embeddings named 'minilm' .*\(there are: random\)"):
         Embeddings.open(tmp_path / "wiki", "minilm")
     for name in ("", "../graph", "a/b", ".hidden", "x.partial", "x.old", "two words"):

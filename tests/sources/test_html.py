@@ -244,10 +244,11 @@ def test_base_canonical_and_refresh(tmp_path: Path) -> None:
         "a.html": None,
         "b/c.html": None,
         "copy.html": "a.html",
-        "old.html": "b/c.html#x",
+        "old.html": "b/c.html",
         "clock.html": None,
         "away.html": None,
     }
+    assert found["old.html"].redirect_fragment == "x"
 
 
 def test_the_language_is_what_most_pages_say(tmp_path: Path) -> None:

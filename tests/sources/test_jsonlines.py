@@ -128,7 +128,8 @@ def test_redirects_and_the_language(tmp_path: Path) -> None:
         {"title": "Curd", "text": "#REDIRECT [[Cheese]]", "markup": "wikitext", "language": "de"},
         {"title": "Milk", "text": "x", "language": "en"},
     )
-    assert [page.redirect for page in pages] == ["Milk#Uses", "Cheese", None]
+    redirects = [(page.redirect, page.redirect_fragment) for page in pages]
+    assert redirects == [("Milk", "Uses"), ("Cheese", ""), (None, "")]
     assert open_source(tmp_path / "x.jsonl").site.language == "de"
     assert JsonLines(tmp_path / "x.jsonl", ReadConfig(language="fr")).site.language == "fr"
 

@@ -17,8 +17,11 @@ from linkwalk.sources.formats import open_source
 from linkwalk.sources.front_matter import split
 from linkwalk.sources.markdown import Markdown
 from linkwalk.sources.markdown_text import read_markdown
+from linkwalk.sources.page_text import PageText
 from linkwalk.sources.shard import ExtractConfig
 from linkwalk.sources.source import ReadConfig
+
+PROSE = "Here are some words, more than a title has."
 
 
 def folder(root: Path, pages: dict[str, str | bytes]) -> Path:
@@ -326,7 +329,8 @@ def test_front_matter(tmp_path: Path) -> None:
         "j.md": "J",
     }
     redirects = {name: document.redirect for name, document in found.items() if document.redirect}
-    assert redirects == {"First": "a.md", "/old/a": "a.md", "/older/a": "a.md", "c.md": "a.md#part"}
+    assert redirects == {"First": "a.md", "/old/a": "a.md", "/older/a": "a.md", "c.md": "a.md"}
+    assert found["c.md"].redirect_fragment == "part"
     assert [target for _, target, _ in clicks(found["d.md"])] == ["/old/a", "a.md", "Ay"]
     assert (damage, found["g-h.md"].text) == ({"broken front matter": 2}, "no front matter")
 
@@ -563,6 +567,53 @@ def test_folders_are_recognised(tmp_path: Path) -> None:
 
 def test_how_it_is_read_is_in_the_version(tmp_path: Path) -> None:
     root = folder(tmp_path, {"a.md": "x"})
-    assert Markdown(root).version == "markdown 1"
+    assert Markdown(root).version == "markdown 2"
     asked = ReadConfig(language="de", tables=False, code=True, contents=False)
-    assert Markdown(root, asked).version == "markdown 1, language de, tables False, code True, contents False"
+    assert Markdown(root, asked).version == "markdown 2, language de, tables False, code True, contents False"
+
+
+def test_a_path_is_no_title_of_another_page(tmp_path: Path) -> None:
+    pages = {
+        "AGENTS.md": f"# Rules\n\n{PROSE}",
+        "about.md": f"# AGENTS.md\n\n{PROSE}",
+        "z.md": f"{PROSE} [rules](AGENTS.md)",
+    }
+    build([Markdown(folder(tmp_path / "in", pages))], tmp_path / "wiki", BuildConfig(entity_links=False))
+    graph = Graph.open(tmp_path / "wiki")
+    links = [edge.target for edge in graph.links(graph.find("z")) if edge.kind == "link"]
+    assert [graph.title(node) for node in links] == ["Rules"]
+
+
+def test_headings_are_not_looked_through_for_every_heading() -> None:
+    class Headings(list[Any]):
+        def __iter__(self) -> Any:
+            raise AssertionError("looked through")
+
+    page = PageText(lambda href: (href, ""))
+    page.headings = Headings()
+    for _ in range(3):
+        page.begin_heading(1)
+        page.say("x")
+        page.end_heading()
+    assert [page.headings[i].level for i in range(3)] == [7, 7, 7]
+
+
+def test_redirects_to_addresses_with_a_hash(tmp_path: Path) -> None:
+    pages = {
+        "C#.md": f"---\naliases: [Sharp]\n---\n{PROSE}\n\n## Uses\n\n{PROSE}",
+        "old.md": "---\nredirect_to: C%23.md#uses\n---\n",
+        "z.md": f"{PROSE} [old](old.md)",
+    }
+    built = build(
+        [Markdown(folder(tmp_path / "in", pages))], tmp_path / "wiki", BuildConfig(entity_links=False)
+    )
+    graph = Graph.open(tmp_path / "wiki")
+    assert graph.title(graph.find("Sharp")) == "C#"
+    assert built.ledger["redirects"]["to an article"] == 3
+    assert built.ledger["section_links"] == {"found": 1}
+
+
+def test_links_in_front_matter_are_counted(tmp_path: Path) -> None:
+    front = 'up: "[[Note]]"\nrelated: ["[[Other]]", "[[A|b]]"]\nloose: [[x]]\nmatrix: [[1, 2], [3, 4]]'
+    assert one(tmp_path, f"---\n{front}\n---\ntext").counts == {"in front matter": 4}
+    assert one(tmp_path, "+++\n[[menu]]\nname = 'x'\n+++\ntext").counts == {}

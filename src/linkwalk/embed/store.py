@@ -36,7 +36,7 @@ FIELDS = {
 
 def folder_of(workspace: Path, name: str) -> Path:
     """The artefact's folder; a name is letters, digits, dots, dashes and underscores."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) or name.endswith((".partial", ".old")):
+    if not _is_name(name):
         raise InputError(f"{name!r} cannot name embeddings: use letters, digits, dots, dashes, underscores")
     return workspace / KIND / name
 
@@ -199,7 +199,7 @@ def choose(workspace: Path, graph: Graph, asked: str | None = None, fits: Collec
 def names(workspace: Path) -> list[str]:
     """Names of the embeddings in a workspace."""
     return sorted(
-        path.parent.name for path in (workspace / KIND).glob("*/manifest.json") if _whole(path.parent)
+        path.parent.name for path in (workspace / KIND).glob("*/manifest.json") if _is_name(path.parent.name)
     )
 
 
@@ -210,5 +210,5 @@ def _modified(path: Path) -> int:
         return 0
 
 
-def _whole(folder: Path) -> bool:
-    return not folder.name.endswith((".partial", ".old"))
+def _is_name(name: str) -> bool:
+    return bool(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name)) and not name.endswith((".partial", ".old"))

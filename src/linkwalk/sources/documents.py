@@ -34,7 +34,9 @@ class Document:
     address: str = ""
     """What links call it where that is not its title. Documents with addresses may share a title."""
     redirect: str | None = None
-    """The title or address, perhaps with ``#section``, that this is only another name for."""
+    """The title or address that this is only another name for."""
+    redirect_fragment: str = ""
+    """The section there that it is a name for, if it is one's."""
     parent: str = ""
     """The title or address of the document above it, in a folder or a table of contents: links lead up and down."""
     contents: bool = False
@@ -69,6 +71,7 @@ def mend(document: Document, damage: Counter[str]) -> None:
     if (document.title, document.text, document.address) != written:
         damage[MENDED] += 1
     document.redirect = document.redirect and _mended(document.redirect)
+    document.redirect_fragment = _mended(document.redirect_fragment)
     document.parent = _mended(document.parent)
     document.headings = [heading._replace(title=_mended(heading.title)) for heading in document.headings]
     document.links = [

@@ -12,7 +12,8 @@ _FENCED = re.compile(
 #: Front matter beyond this is none that a person or a tool writes.
 MAX_CHARS = 1 << 16
 _LINE = re.compile(r"^(title|aliases|alias|redirect_from|redirect_to)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
-BROKEN = "broken front matter"
+_WIKILINK = re.compile(r"\[\[[^\[\]\n]+\]\]")
+BROKEN, IN_FRONT_MATTER = "broken front matter", "in front matter"
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class FrontMatter:
     """Other names, and paths that the page had before (those begin with a slash)."""
     redirect: str = ""
     """Where a page leads that is only another's former place."""
+    links: int = 0
+    """How many links in double brackets stand in it, as Obsidian's properties have them."""
 
 
 def split(text: str, damage: Counter[str]) -> tuple[FrontMatter, str]:
@@ -41,9 +44,15 @@ def split(text: str, damage: Counter[str]) -> tuple[FrontMatter, str]:
         fields = {name: value.strip().strip("\"'") for name, value in _LINE.findall(found[2])}
     former = [path if path.startswith("/") else f"/{path}" for path in _names(fields.get("redirect_from"))]
     aliases = _names(fields.get("aliases")) + _names(fields.get("alias"))
-    return FrontMatter(
-        title=_name(fields.get("title")), aliases=aliases + former, redirect=_name(fields.get("redirect_to"))
-    ), text[found.end() :]
+    return (
+        FrontMatter(
+            title=_name(fields.get("title")),
+            aliases=aliases + former,
+            redirect=_name(fields.get("redirect_to")),
+            links=len(_WIKILINK.findall(found[2])) if found[1] == "---" else 0,  # in TOML these are tables
+        ),
+        text[found.end() :],
+    )
 
 
 def _yaml(written: str) -> Any:

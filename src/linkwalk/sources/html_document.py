@@ -32,7 +32,7 @@ def parse(data: bytes, config: ReadConfig, damage: Counter[str], encoding: str =
 def document(page: HtmlPage, address: str, title: str, resolve: Resolve, parent: str = "") -> Document:
     """A page as a document; one that sends its readers on is only another name for where it sends them."""
     if page.refresh and not isinstance(found := resolve(page.refresh), str) and found[0]:
-        return Document(title=address, redirect="#".join(filter(None, found)))
+        return Document(title=address, redirect=found[0], redirect_fragment=found[1])
     scan = page.read(resolve)
     return Document(
         title=title,

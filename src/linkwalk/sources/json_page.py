@@ -37,10 +37,14 @@ def document_of(record: Any, site: Site, config: ReadConfig, damage: Counter[str
     markup = _optional(record, "markup", damage) or config.markup
     if markup == "wikitext" and not redirect:
         redirect = redirect_target(Wikitext(title, text=text)) or ""
+    target, _, fragment = redirect.partition("#")
+    if not fragment:  # ``C#`` is a title
+        target = redirect
     page = Document(
         title=title,
         address=_optional(record, "address", damage) or _optional(record, "url", damage),
-        redirect=redirect or None,
+        redirect=target or None,
+        redirect_fragment=fragment,
         parent=_optional(record, "parent", damage),
         timestamp=date_in(str(record.get("timestamp", ""))),
     )

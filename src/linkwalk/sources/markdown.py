@@ -8,7 +8,7 @@ from pathlib import Path
 
 from linkwalk.sources.documents import MENDED_UTF8, Document
 from linkwalk.sources.folder import Folder
-from linkwalk.sources.front_matter import FrontMatter, split
+from linkwalk.sources.front_matter import IN_FRONT_MATTER, FrontMatter, split
 from linkwalk.sources.markdown_text import TOO_DEEP, read_markdown
 from linkwalk.sources.site import Site
 from linkwalk.sources.source import ReadConfig
@@ -16,7 +16,7 @@ from linkwalk.sources.titles import HEAD_CHARS, heading_in, name_of
 from linkwalk.sources.vault import Vault, is_page, site_path
 
 #: Goes up with every change of what the documents are.
-_VERSION = 1
+_VERSION = 2
 
 
 class Markdown(Folder[Vault]):
@@ -48,8 +48,9 @@ class Markdown(Folder[Vault]):
             return
         front, text = split(text, damage)
         title = self.title(address, front, text)
-        if front.redirect and not isinstance(found := self.vault.resolve(front.redirect, address), str):
-            yield Document(title=title, address=address, redirect="#".join(filter(None, found)))
+        found = self.vault.resolve(front.redirect, address) if front.redirect else ""
+        if not isinstance(found, str) and found[0]:
+            yield Document(title=title, address=address, redirect=found[0], redirect_fragment=found[1])
             return
         for alias in front.aliases:
             name = site_path(alias) if alias.startswith("/") else alias
@@ -68,7 +69,7 @@ class Markdown(Folder[Vault]):
             headings=scan.headings,
             address=address,
             parent=self.vault.above(address, self.config.contents),
-            counts=scan.counts,
+            counts=dict(Counter(scan.counts) + Counter({IN_FRONT_MATTER: front.links})),
         )
 
     def read(self, address: str, damage: Counter[str]) -> str | None:

@@ -94,11 +94,11 @@ def write_names(
 ) -> tuple[NDArray[np.int32], Counter[str]]:
     """Write the tables of ``Names``; say where each redirect leads (article or code), and count the outcomes.
 
-    An address of 0 is none.
+    An address of 0 is none. A name that is one page's address and another's title is the address.
     """
     addressed = np.flatnonzero(addresses)
-    named = np.concatenate((titles, addresses[addressed]))
-    owner = np.concatenate((np.arange(len(titles)), addressed)).astype(np.int32)
+    named = np.concatenate((addresses[addressed], titles))
+    owner = np.concatenate((addressed, np.arange(len(titles)))).astype(np.int32)
     articles, fragments = follow_redirects(named, redirect_from, redirect_to, redirect_fragment, skipped)
     articles[articles >= 0] = owner[articles[articles >= 0]]
     keys = np.concatenate((named, redirect_from, skipped))

@@ -46,6 +46,7 @@ class PageText:
         self._shown, self._alt = False, ""  # whether the link has words; what its picture is called
         self._heading: tuple[int, int, int, int, str] | None = None
         self._slugs: Counter[str] = Counter()
+        self._in_sections = False  # whether a section has begun
 
     def scan(self) -> Scan:
         """The page as it is now."""
@@ -174,8 +175,9 @@ class PageText:
         self._slugs[anchor] += 1
         if times and anchor:
             anchor = f"{anchor}-{times}"
-        if level == 1 and offset == 0 and not any(h.level < _PLACE for h in self.headings):
+        if level == 1 and offset == 0 and not self._in_sections:
             level, title = _PLACE, ""  # the page's own: what follows it is no section but the page
+        self._in_sections = self._in_sections or level < _PLACE
         self.headings.append(Heading(offset, level, title, anchor))
 
 

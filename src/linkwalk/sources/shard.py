@@ -141,7 +141,8 @@ class _Extractor:
         """A page of wikitext as plain text, or why it is left out."""
         page.title = self.site.normalise(page.title)
         if page.namespace == 0 and (target := redirect_target(page)):
-            self.add_redirect(page.title, target)
+            name, _, fragment = target.partition("#")
+            self.add_redirect(page.title, name, fragment)
             return "redirect"
         reason = reason_by_source(page, keep_lists=self.config.keep_list_pages)
         return reason or scan(page.text, self.site, self.options)
@@ -152,7 +153,7 @@ class _Extractor:
         document.title = self.site.normalise(document.title)
         if document.redirect is not None:
             for name in filter(None, (document.title, self.site.normalise(document.address))):
-                self.add_redirect(name, document.redirect)
+                self.add_redirect(name, document.redirect, document.redirect_fragment)
             return "redirect"
         if not document.title:
             return "no title"
@@ -161,8 +162,7 @@ class _Extractor:
         reason = reason_by_title(document.title, keep_lists=self.config.keep_list_pages)
         return reason or tidy(document)
 
-    def add_redirect(self, title: str, target: str) -> None:
-        target, _, fragment = target.partition("#")
+    def add_redirect(self, title: str, target: str, fragment: str) -> None:
         self.redirects.append(title)
         self.redirect_keys.append(self.key(target))
         self.redirect_fragments.append(section_key(fragment))

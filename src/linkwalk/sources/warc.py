@@ -155,7 +155,7 @@ class Warc:
         if capture.record.http_headers.status_code in _REDIRECTS:
             target = resolve(capture.record.http_headers.get("Location") or "")
             if not isinstance(target, str) and target[0]:
-                yield Document(title=capture.address, redirect="#".join(filter(None, target)))
+                yield Document(title=capture.address, redirect=target[0], redirect_fragment=target[1])
         elif (page := self.page(capture, damage)) is not None:
             resolve = partial(resolve, base=page.base)
             written = document(page, capture.address, page.title or capture.address, resolve)

@@ -73,9 +73,10 @@ class Page:
     above: Place | None
     """The page above in the contents."""
     below: Listed
-    """The pages below."""
+    """The pages below; not those that its text links, which are among ``links``."""
     linked_from: Listed
-    """Pages that link here, in a graph that was built with backlinks."""
+    """Pages that link here, in a graph that was built with backlinks; not those that are in ``links``, ``above`` or
+    ``below`` already, for of several edges to one block the graph keeps one."""
 
     @property
     def text(self) -> str:

@@ -14,8 +14,9 @@ from linkwalk.sources.build import build
 from linkwalk.sources.documents import Document, tidy
 from linkwalk.sources.formats import open_source
 from linkwalk.sources.html import Html
+from linkwalk.sources.html_links import NOWHERE
 from linkwalk.sources.html_nesting import MAX_NESTING, NESTED, flatten
-from linkwalk.sources.html_text import OTHER_ENCODING, HtmlPage, decode
+from linkwalk.sources.html_text import BROKEN_BYTES, OTHER_ENCODING, HtmlPage, decode
 from linkwalk.sources.lines import Scan
 from linkwalk.sources.markdown import Markdown
 from linkwalk.sources.source import ReadConfig
@@ -275,6 +276,10 @@ def test_the_language_is_what_most_pages_say(tmp_path: Path) -> None:
             '<meta content="text/html; charset=nonsense">ü',
         ),
         (b"<meta charset=rot13>abc", "<meta charset=rot13>abc"),
+        (b"<meta charset=undefined>abc", "<meta charset=undefined>abc"),
+        ("<meta charset=gb2312>朱镕基".encode("gb18030"), "<meta charset=gb2312>朱镕基"),
+        ("<meta charset=shift_jis>①".encode("cp932"), "<meta charset=shift_jis>①"),
+        ("<meta charset=euc-kr>똠".encode("cp949"), "<meta charset=euc-kr>똠"),
     ],
 )
 def test_encodings(data: bytes, text: str) -> None:
@@ -282,6 +287,37 @@ def test_encodings(data: bytes, text: str) -> None:
     assert decode(data, damage) == text
     assert not damage
     assert decode("мир".encode("koi8-r"), damage, stated="koi8-r") == "мир"
+
+
+def test_a_broken_byte_does_not_change_the_encoding() -> None:
+    for encoding in ("utf-8", "gb18030"):
+        damage: Counter[str] = Counter()
+        good = "世界很大，我们很小。" * 100
+        text = decode(good.encode(encoding) + b"\xff<p>" + good.encode(encoding), damage, stated=encoding)
+        assert text.replace("\ufffd", "") == f"{good}<p>{good}"
+        assert damage == {BROKEN_BYTES: 1}
+    assert decode(b"x" * 1000 + b" M\xfcll", Counter()).endswith("Müll")
+
+
+def test_a_title_is_read_from_the_beginning_of_a_page(tmp_path: Path) -> None:
+    site = folder(tmp_path, {"a/x.html": "<title>ü</title><p>" + "x" * 65515 + "ü"})
+    assert len((site / "a/x.html").read_bytes()[:65536].decode(errors="ignore").encode()) == 65535
+    assert clicks(documents(site)["a/"]) == [("ü", "a/x.html", "")]
+
+
+@pytest.mark.parametrize("hidden", ["body style=display:none", "main aria-hidden=true", "main hidden"])
+def test_the_element_that_holds_the_text_is_never_left_out(hidden: str) -> None:
+    assert read(f"<{hidden}>Text <span hidden>menu</span>").text.split() == ["Text"]
+
+
+def test_the_sites_address_is_what_more_than_half_of_the_canonical_links_say(tmp_path: Path) -> None:
+    link = "<link rel=canonical href={}>"
+    pages = {name: link.format(f"https://x.org/{name}") for name in ("a.html", "b.html")}
+    assert Html(folder(tmp_path, pages)).home == "https://x.org/"
+    folder(tmp_path, {name: link.format("https://other.org/") for name in ("c.html", "d.html")})
+    assert Html(tmp_path).home == NOWHERE
+    root = folder(tmp_path / "broken", {"a.html": link.format("http:/x.org/a.html") + "<a href=b.html>b</a>"})
+    assert clicks(documents(root)["a.html"]) == [("b", "b.html", "")]
 
 
 def test_a_name_that_is_no_text_is_mended_and_the_page_kept(tmp_path: Path) -> None:

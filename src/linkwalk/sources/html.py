@@ -6,6 +6,7 @@ canonical links end in their page's own path), whole addresses of that site lead
 """
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -27,6 +28,7 @@ from linkwalk.sources.vault import Found, Vault, elsewhere, kind_of
 _VERSION = 2
 #: How far into a page its title is looked for.
 _HEAD_BYTES = 1 << 16
+_HOME = re.compile(r"https?://[\w.:-]+/", re.IGNORECASE)
 
 
 class HtmlVault(Vault):
@@ -48,14 +50,15 @@ class HtmlVault(Vault):
 
 
 def _home(sample: list[tuple[str, HtmlPage]]) -> str:
-    """The site's own address, as most pages have it whose canonical address ends in their path."""
+    """The site's own address, as more than half of the canonical links have it: those that end in their page's path."""
     homes: Counter[str] = Counter()
+    stated = sum(bool(page.canonical) for _, page in sample)
     for address, page in sample:
         endings = (address, address.removesuffix(".html"), address.removesuffix("index.html"))
         ending = next((end for end in endings if page.canonical.endswith("/" + end)), None)
-        if ending is not None and page.canonical.startswith("http"):
-            homes[page.canonical.removesuffix(ending)] += 1
-    return min(homes, key=lambda home: (-homes[home], home), default=NOWHERE)
+        if ending is not None and _HOME.match(home := page.canonical.removesuffix(ending)):
+            homes[home] += 1
+    return next((home for home, count in homes.items() if 2 * count > stated), NOWHERE)
 
 
 class Html(Folder[HtmlVault]):
@@ -108,5 +111,8 @@ class Html(Folder[HtmlVault]):
     def title_at(self, address: str) -> str:
         """The title of a page that is only named."""
         with (self.path / address).open("rb") as file:
-            page = parse(file.read(_HEAD_BYTES), self.config, Counter())
+            head = file.read(_HEAD_BYTES)
+        if len(head) == _HEAD_BYTES:
+            head = head[: head.rfind(b"<")]  # not within a character: no encoding has this byte in one
+        page = parse(head, self.config, Counter())
         return (page.title if page else "") or name_of(address)

@@ -14,6 +14,7 @@ mark such as ``-`` or ``|``, the rest is the site's name and is cut.
 import codecs
 import re
 from collections import Counter
+from contextlib import suppress
 from functools import cached_property
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -24,6 +25,7 @@ from linkwalk.sources.page_text import IN_TABLE, PICTURE, PageText, Resolve
 from linkwalk.sources.source import RULE, ReadConfig
 
 OUTSIDE_TEXT, IN_CODE, WITHOUT_WORDS, ITSELF = "outside the text", "in code", "without words", "page itself"
+BROKEN_BYTES = "bytes that are no characters (marked)"
 OTHER_ENCODING = "neither UTF-8 nor what it says it is (read as Windows-1252)"
 
 _MAIN = (
@@ -45,6 +47,17 @@ _LINES = frozenset(
     legend li main ol optgroup p pre section summary table tbody tfoot thead ul""".split()
 )
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+#: What browsers read under a name: the larger set that is really written.
+_READ_AS = {
+    **dict.fromkeys(("iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"), "cp1252"),
+    **dict.fromkeys(("gb2312", "gbk", "x-gbk"), "gb18030"),
+    **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis"), "cp932"),
+    **dict.fromkeys(("euc-kr", "ks_c_5601-1987"), "cp949"),
+    # What gets so far has no byte order mark, and is no UTF-16.
+    **dict.fromkeys(("utf-16", "utf-16le", "utf-16be", "utf-16-le", "utf-16-be"), "utf-8"),
+}
+#: Of the characters of a page, the share below which broken ones are damage and not another encoding.
+_BROKEN_SHARE = 0.01
 _CHARSET = re.compile(
     rb"""<meta[^>]+?charset\s*=\s*["']?\s*([\w.:-]+)|<\?xml[^>]+?encoding=["']([\w.:-]+)""", re.I
 )
@@ -60,18 +73,24 @@ def decode(data: bytes, damage: Counter[str], stated: str = "") -> str:
             return data[len(mark) :].decode(encoding, "replace")
     named = _CHARSET.search(data, 0, 4096)
     inside = (named[1] or named[2]).decode("ascii") if named else ""
-    for encoding in filter(None, (stated, inside, "utf-8")):
-        encoding = encoding.lower()
-        if encoding in ("iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"):
-            encoding = "cp1252"  # as browsers do
-        elif encoding.startswith("utf-16"):
-            encoding = "utf-8"  # what could be read so far is no UTF-16
-        try:
+    names = [name.lower() for name in (stated, inside, "utf-8") if name]
+    encodings = [_READ_AS.get(name, name) for name in names]
+    for encoding in encodings:
+        with suppress(UnicodeError, LookupError):
             return data.decode(encoding)
-        except (UnicodeDecodeError, LookupError):
-            continue
+    for encoding in encodings:
+        with suppress(UnicodeError, LookupError):
+            if _is_nearly_whole(text := data.decode(encoding, "replace")):
+                damage[BROKEN_BYTES] += 1
+                return text
     damage[OTHER_ENCODING] += 1
     return data.decode("cp1252", "replace")
+
+
+def _is_nearly_whole(text: str) -> bool:
+    """Whether few characters are broken, and more of those that are not ASCII are good than broken."""
+    broken = text.count("\ufffd")
+    return broken < _BROKEN_SHARE * len(text) and 2 * broken < sum(not sign.isascii() for sign in text)
 
 
 class HtmlPage:
@@ -187,7 +206,7 @@ class _TreeReader:
         tables = page.config.tables
         self.tables = page.tree.css_first(_MEDIAWIKI) is None if tables is None else tables
         self.code = page.config.code
-        self.left_out = {node.mem_id for node in main.css(_LEFT_OUT)}
+        self.left_out = {node.mem_id for node in main.css(_LEFT_OUT)} - {main.mem_id}
         self.anchors = {
             node.mem_id: node.attributes.get("id") or node.attributes.get("name") or ""
             for node in main.css("[id], a[name]")

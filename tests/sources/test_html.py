@@ -225,6 +225,16 @@ def test_trafilatura_finds_the_text_and_its_links_are_kept(
         Html(tmp_path, ReadConfig(main="trafilatura"))
 
 
+def test_trafilatura_keeps_the_links_of_short_pages_and_no_menus() -> None:
+    page = """<title>Milk</title><body><div class=menu><ul><li><a href=a>Home</a></li><li><a href=b>About us</a></li>
+    </ul></div><div><h1>Milk</h1><p>Milk is white. It goes with <a href=tea>tea</a> and with <a href=bread>bread</a>.
+    </p></div><div class=footer><a href=c>Imprint</a></div>"""
+    scan = read(page, main="trafilatura")
+    assert [link.target for link in scan.links] == ["tea", "bread"]
+    assert scan.counts == {"outside the text": 3}
+    assert "About" not in scan.text
+
+
 def test_base_canonical_and_refresh(tmp_path: Path) -> None:
     head = '<link rel=canonical href="https://site.org/docs/{}">'
     pages = {
@@ -364,7 +374,47 @@ def test_deep_blocks_stay_apart_and_ordinary_pages_stay_as_they_are() -> None:
     assert flatten(long, damage) is long
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        "<script>for (i = 0; i<n; i++) x('<div>')</script>",
+        "<style>/* <div> */</style>",
+        "<!-- <div> -->",
+        "<svg viewBox='0 0 1 1'><title>x</title><g><path d='M0'/><circle r=1 /></g></svg>",
+        "<p title='<div>'>x",
+        "<textarea><div></textarea>",
+    ],
+)
+def test_what_only_looks_like_a_tag_does_not_pile_up(part: str) -> None:
+    page, damage = part * 1000, Counter[str]()
+    assert flatten(page, damage) is page
+    assert not damage
+
+
+@pytest.mark.parametrize(
+    "opening",
+    [
+        "<!-->",
+        "<!--->",
+        "<p a='<!--'>",
+        "<p ='>",
+        "<p a=b='>",
+        "<? <script>",
+        "<svg><style>",
+        "<title><!--</title>",
+    ],
+)
+def test_what_only_looks_like_a_comment_hides_no_depth(opening: str) -> None:
+    damage: Counter[str] = Counter()
+    page = HtmlPage(opening + "<div>" * 100_000 + "deep", ReadConfig(), damage)
+    assert "deep" in page.read(lambda href: (href, "")).text
+    assert damage == {NESTED: 1}
+
+
 def test_formatting_that_is_never_closed_does_not_multiply() -> None:
+    few = "".join(f"<font color={i}>" for i in range(100))
+    page = HtmlPage(f"<p>{few}</p>" + "<p>x" * 2000, ReadConfig(), Counter())
+    assert len(page.tree.css("font")) < 17 * 2000
     marks = "".join(f"<font color={i}>" for i in range(1000))
     scan = HtmlPage(f"<p>{marks}</p>" + "<p>x" * 20_000, ReadConfig(), Counter()).read(
         lambda href: (href, "")

@@ -2,12 +2,14 @@
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 
 #: As deep as browsers go.
 MAX_NESTING = 512
+#: Of these the parser makes a copy in every further block, until they are closed.
+MAX_FORMATTING = 16
 NESTED = "HTML nested too deep (made flat)"
 
-#: What the parser itself opens again in every block: what is never closed multiplies.
 _FORMATTING = frozenset("b big code em font i nobr s small strike strong tt u".split())
 _INLINE = _FORMATTING | frozenset(
     "abbr acronym bdi bdo cite data del dfn ins kbd label mark q ruby samp span sub sup time var".split()
@@ -17,25 +19,41 @@ _SHALLOW = frozenset(
     """a area base body br col colgroup dd dt embed head hr html img input keygen li link meta option p param
     rp rt script source style tbody td tfoot th thead title tr track wbr""".split()
 )
-_TAG = re.compile(
-    rf"<(/?)(?!(?:{'|'.join(sorted(_SHALLOW))})\b)([a-z][a-z0-9]*+)[^<>]*+>?",
-    re.IGNORECASE,
+#: Elements in which nothing is a tag but their own end, unless they stand in a drawing or a formula.
+_RAW = frozenset("iframe noembed noframes script style textarea title xmp".split())
+_FOREIGN = frozenset(("svg", "math"))
+_DRAWN = (
+    "circle defs ellipse g line lineargradient path polygon polyline radialgradient rect stop text tspan use"
 )
+#: What a parser takes for a comment, an ordinary drawing, or a tag with its attributes: each as a whole, so that what
+#: looks like a tag in it is none. All of it is possessive: no way back, no quadratic time.
+_TOKEN = re.compile(
+    rf"""<!--(?:-?>|(?s:.)*?(?:--!?>|\Z))
+    |<[!?][^>]*+>?
+    |</[^a-z>][^>]*+>?
+    |<svg\b[^<>]*+>(?:[^<]++|</?(?:{"|".join(_DRAWN.split())})\b[^<>]*+>|<title>[^<]*+</title>){{0,1000}}+</svg>
+    |<(?P<end>/?)(?P<name>[a-z][^\s/>]*+)
+     (?:[\s/]++|[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+"|'[^']*+'|[^\s>]*+))?+)*+>?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_RAW_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in _RAW}
 
 
 class _OpenTags:
-    """How many elements are open, blocks and inline ones apart; never too low a guess."""
+    """How many elements are open, blocks, inline ones and formatting apart; never too low a guess."""
+
+    limits = (MAX_NESTING, MAX_NESTING, MAX_FORMATTING)
 
     def __init__(self) -> None:
-        self.depth = [0, 0]
+        self.depth = [0, 0, 0]
         self.names: Counter[str] = Counter()
 
     def add(self, name: str) -> bool:
         """Open an element, unless that is too deep."""
-        inline = name in _INLINE
-        if self.depth[inline] >= MAX_NESTING:
+        kind = (name in _INLINE) + (name in _FORMATTING)
+        if self.depth[kind] >= self.limits[kind]:
             return False
-        self.depth[inline] += 1
+        self.depth[kind] += 1
         self.names[name] += 1
         return True
 
@@ -43,7 +61,7 @@ class _OpenTags:
         """Close one, if one is open."""
         if self.names[name]:
             self.names[name] -= 1
-            self.depth[name in _INLINE] -= 1
+            self.depth[(name in _INLINE) + (name in _FORMATTING)] -= 1
 
 
 def flatten(html: str, damage: Counter[str]) -> str:
@@ -53,11 +71,10 @@ def flatten(html: str, damage: Counter[str]) -> str:
     damage[NESTED] += 1
     opened, beyond = _OpenTags(), Counter[str]()
 
-    def kept(tag: re.Match[str]) -> str:
-        name = tag[2].lower()
+    def kept(tag: re.Match[str], name: str) -> str:
         if name in _FORMATTING:
             return ""
-        if not tag[1]:
+        if not tag["end"]:
             if opened.add(name):
                 return tag[0]
             beyond[name] += 1
@@ -68,15 +85,33 @@ def flatten(html: str, damage: Counter[str]) -> str:
         opened.remove(name)
         return tag[0]
 
-    return _TAG.sub(kept, html)
+    parts, at = list[str](), 0
+    for tag, name in _tags(html):
+        parts += html[at : tag.start()], kept(tag, name)
+        at = tag.end()
+    return "".join(parts) + html[at:]
 
 
 def _is_deep(html: str) -> bool:
     opened = _OpenTags()
-    for end, name in _TAG.findall(html):
-        name = name.lower()
-        if end:
+    for tag, name in _tags(html):
+        if tag["end"]:
             opened.remove(name)
         elif not opened.add(name):
             return True
     return False
+
+
+def _tags(html: str) -> Iterator[tuple[re.Match[str], str]]:
+    """The tags of elements that may pile up, with their names; those in comments, scripts and the like are none."""
+    at, foreign = 0, False
+    while (tag := _TOKEN.search(html, at)) is not None:
+        at = tag.end()
+        name = (tag["name"] or "").lower()
+        foreign = foreign or name in _FOREIGN
+        if name in _RAW and not tag["end"] and not foreign:
+            # Without an end it goes on to the end of the page.
+            end = _RAW_END[name].search(html, at)
+            at = end.start() if end else len(html)
+        if name and name not in _SHALLOW:
+            yield tag, name

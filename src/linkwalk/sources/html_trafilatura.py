@@ -6,6 +6,8 @@ where it is used.
 
 import logging
 import re
+from copy import deepcopy
+from functools import lru_cache
 from typing import Any
 from xml.etree import ElementTree
 
@@ -27,6 +29,16 @@ def trafilatura() -> Any:
     return trafilatura
 
 
+@lru_cache(maxsize=1)
+def _settings() -> Any:
+    """Its usual settings, but for short pages: for them it has words without links, of menus as well."""
+    from trafilatura.settings import DEFAULT_CONFIG
+
+    settings = deepcopy(DEFAULT_CONFIG)
+    settings["DEFAULT"]["MIN_EXTRACTED_SIZE"] = "1"
+    return settings
+
+
 def extract(html: str, config: ReadConfig, text: PageText) -> int:
     """Say a page's own text; how many links were met."""
     found = trafilatura().extract(
@@ -35,6 +47,7 @@ def extract(html: str, config: ReadConfig, text: PageText) -> int:
         include_links=True,
         include_comments=False,
         include_tables=config.tables is not False,
+        config=_settings(),
     )
     reader = _XmlReader(text, config)
     if found:

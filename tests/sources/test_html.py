@@ -441,8 +441,10 @@ def test_symbolic_links_are_not_followed(tmp_path: Path) -> None:
     assert {name: document.redirect for name, document in found.items()} == {
         "v2/a.html": None,
         "same.html": "v2/a.html",
+        "out.html": "",
+        "away": "",
     }
-    assert damage == {"symbolic link (not followed)": 2}
+    assert not damage
 
 
 def test_a_folder_is_what_there_is_more_of(tmp_path: Path) -> None:

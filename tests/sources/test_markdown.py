@@ -466,8 +466,60 @@ def test_hidden_folders_and_links_out_of_the_folder(tmp_path: Path) -> None:
         "/": None,
         "a.md": None,
         "again.md": "a.md",
+        "s.md": "",
+        "more": "",
+        "in": "",
     }
-    assert damage == {"symbolic link (not followed)": 3}
+    assert not damage
+    built = build([Markdown(root)], tmp_path / "wiki", BuildConfig(extract=ExtractConfig(min_chars=1)))
+    assert built.ledger["redirects"] == {"redirect to a missing page": 3, "to an article": 1}
+    assert built.ledger["damage"] == {}
+
+
+def test_links_to_symbolic_links(tmp_path: Path) -> None:
+    root = folder(
+        tmp_path, {"b/real.md": "x", "z.md": "[1](alias.md) [2](Alias) [[alias]] [[./alias.md]] [3](gone.md)"}
+    )
+    os.symlink("b/real.md", root / "alias.md")
+    os.symlink("/etc/hosts", root / "gone.md")
+    found = [target for _, target, _ in clicks(documents(root)["z.md"])]
+    assert found == ["b/real.md"] * 4 + ["/gone"]
+
+
+def test_accents_of_their_own(tmp_path: Path) -> None:
+    composed, apart = "caf\u00e9", "cafe\u0301"
+    pages = {
+        f"{apart}/{apart}.md": f"{PROSE}",
+        f"{composed}.md": PROSE,
+        f"{apart}.md": PROSE,
+        "z.md": f"{PROSE} [1]({composed}/{composed}.md) [2]({apart}/{composed}) [[{apart}/{composed}]]",
+    }
+    found = documents(root := folder(tmp_path / "in", pages))
+    address = f"{composed}/{composed}.md"
+    assert {address, f"{composed}.md", f"{apart}.md"} <= set(found)
+    assert [target for _, target, _ in clicks(found["z.md"])] == [address] * 3
+    build([Markdown(root)], tmp_path / "wiki", BuildConfig(entity_links=False))
+    graph = Graph.open(tmp_path / "wiki")
+    assert graph.find(f"{apart}/{apart}.md") == graph.find(address)
+
+
+def test_a_note_is_named_by_its_file(tmp_path: Path) -> None:
+    pages = {
+        "projects/Roses.md": f"# Growing Roses\n\n{PROSE}",
+        "a/Twice.md": f"# One\n\n{PROSE}",
+        "b/Twice.md": f"# Two\n\n{PROSE}",
+        "c/One.md": f"# Three\n\n{PROSE}",
+        "Primroses.md": f"# Four\n\n{PROSE}",
+    }
+    build([Markdown(folder(tmp_path / "in", pages))], tmp_path / "wiki", BuildConfig(entity_links=False))
+    graph = Graph.open(tmp_path / "wiki")
+    for name in ("Roses", "projects/Roses", "Roses (0)"):
+        assert graph.title(graph.find(name)) == "Growing Roses"
+    assert graph.title(graph.find("b/Twice")) == "Two"
+    assert graph.title(graph.find("One")) == "One"
+    for name in ("Twice", "roses", "oses", ""):
+        with pytest.raises(InputError, match="no article named"):
+            graph.find(name)
 
 
 def test_damaged_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

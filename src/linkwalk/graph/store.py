@@ -4,7 +4,9 @@ Shapes: N blocks (the paper's nodes), E edges, A articles. Offsets within a bloc
 always shorter than 64 KiB, so they fit 16 bits. docs/format.md lists every file.
 """
 
+import os
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,9 +66,15 @@ def name_key(name: str) -> int:
 
 
 def spellings(name: str) -> list[str]:
-    """What may be meant by a name: itself, with blanks for underscores, and with a capital."""
+    """What may be meant by a name: itself, with blanks for underscores, and with a capital; composed, too (NFC)."""
     blanks = " ".join(name.replace("_", " ").split())
-    return list(dict.fromkeys((" ".join(name.split()), blanks, blanks[:1].upper() + blanks[1:])))
+    found = (" ".join(name.split()), blanks, blanks[:1].upper() + blanks[1:])
+    return list(dict.fromkeys((*found, *map(nfc, found))))
+
+
+def nfc(name: str) -> str:
+    """A name in Unicode's composed form: file names that Macs wrote, say, have accents of their own."""
+    return unicodedata.normalize("NFC", name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,25 +296,39 @@ class Graph:
     def find(self, name: str, suggest: Callable[[str], list[str]] | None = None) -> int:
         """The block that ``"Title"`` (its first) or ``"Title (3)"`` names; an unknown one is an error that suggests.
 
+        Where no article has the name, it may be a file's without its ending.
+
         ``suggest`` says what may have been meant where looking at all titles takes too long.
         """
-        article = self.article(name)
-        if article is not None:
-            return int(self.article_node[article])
-        if match := re.fullmatch(r"(.*\S)\s*\((\d+)\)", name.strip()):
-            article = self.article(match[1])
-            if article is not None:
-                blocks = self.article_blocks(article)
-                hit = blocks[self.node_block[blocks] == int(match[2])]
-                if len(hit):
-                    return int(hit[0])
-                numbers = self.node_block[blocks]
-                raise InputError(
-                    f"{self.titles[article]!r} has no block {match[2]}: its blocks are {numbers[0]} to {numbers[-1]}"
-                )
+        match = re.fullmatch(r"(.*\S)\s*\((\d+)\)", name.strip())
+        for look_up in (self.article, self._article_in_file):
+            if (article := look_up(name)) is not None:
+                return int(self.article_node[article])
+            if match and (article := look_up(match[1])) is not None:
+                return self._block(article, int(match[2]))
         near = (suggest or self.suggest)(name)
         hint = f": did you mean {', '.join(map(repr, near))}?" if near else ""
         raise InputError(f"no article named {name!r} in {self.snapshot}{hint}")
+
+    def _block(self, article: int, number: int) -> int:
+        blocks = self.article_blocks(article)
+        numbers = self.node_block[blocks]
+        if not len(hit := blocks[numbers == number]):
+            raise InputError(
+                f"{self.titles[article]!r} has no block {number}: its blocks are {numbers[0]} to {numbers[-1]}"
+            )
+        return int(hit[0])
+
+    def _article_in_file(self, name: str) -> int | None:
+        """The only article whose address ends in a name and an ending: ``Roses`` for ``projects/Roses.md``."""
+        if self.addresses is None or not (name := nfc(name.strip())):
+            return None
+        hits = re.finditer(re.escape(f"{name}.".encode()), self.addresses.blob)  # type: ignore[call-overload]
+        starts = np.fromiter((hit.start() for hit in hits), np.int64)
+        rows = np.unique(np.searchsorted(self.addresses.offsets, starts, side="right") - 1)
+        stems = (f"/{os.path.splitext(address)[0]}" for address in self.addresses.take(rows))
+        found = [row for row, stem in zip(rows.tolist(), stems, strict=True) if stem.endswith(f"/{name}")]
+        return found[0] if len(found) == 1 else None
 
     def suggest(self, name: str, limit: int = 3) -> list[str]:
         """Titles that look like ``name``, best first."""

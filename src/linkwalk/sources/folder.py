@@ -4,22 +4,22 @@ Pages are called by their path from the root. A page stands below its folder's o
 document of its own, a list of what lies in it. Symbolic links are never followed.
 """
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
 
 from linkwalk.errors import InputError
+from linkwalk.graph.store import nfc
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document, LinkSpan
 from linkwalk.sources.source import ReadConfig, in_groups
 from linkwalk.sources.titles import name_of
 from linkwalk.sources.vault import Vault, listing
 
-SYMLINK = "symbolic link (not followed)"
 #: Folders that one worker lists at a time.
 _FOLDERS = 100
 
@@ -65,7 +65,7 @@ class Folder(Generic[V]):
     @property
     def files(self) -> Sequence[Path]:
         """The pages."""
-        return [self.path / page for page in self.vault.pages]
+        return [self.vault.file(page) for page in self.vault.pages]
 
     def pieces(self) -> Iterator[tuple[list[str], int]]:
         """Folders without a page and symbolic links; then the pages. All are addresses."""
@@ -74,8 +74,9 @@ class Folder(Generic[V]):
         others = [*(bare if self.config.contents else ()), *vault.aliens]
         for at in range(0, len(others), _FOLDERS):
             yield others[at : at + _FOLDERS], 0
+        pages = iter(vault.pages)
         for group, size in in_groups(self.files):
-            yield [file.relative_to(self.path).as_posix() for file in group], size
+            yield list(islice(pages, len(group))), size
 
     def documents(self, piece: list[str], damage: Counter[str]) -> Iterator[Document]:
         """The pages of a piece, with other names for them; lists of folders."""
@@ -86,7 +87,7 @@ class Folder(Generic[V]):
             elif address in self.vault.known:
                 yield from map(self.or_contents, self.page(address, damage))
             else:
-                yield from self.symlink(address, damage)
+                yield from self.symlink(address)
 
     def or_contents(self, page: Document) -> Document:
         """A page as it is, or, where a folder's own page has not a word, the list that sites show in its place."""
@@ -110,21 +111,14 @@ class Folder(Generic[V]):
         text = "\n".join(lines.values())
         return Document(title=title, text=text, links=links, address=address, parent=above, contents=True)
 
-    def symlink(self, address: str, damage: Counter[str]) -> Iterator[Document]:
-        """A symbolic link is never followed; one to a page of the folder is another name for it."""
-        path = self.path / address
-        if not address.lower().endswith(self.vaults.endings) and not path.is_dir():
-            return
-        target, root = Path(os.path.realpath(path)), Path(os.path.realpath(self.path))
-        page = target.relative_to(root).as_posix() if target.is_relative_to(root) else ""
-        if page in self.vault.known:
-            yield Document(title=address, redirect=page)
-        else:
-            damage[SYMLINK] += 1
+    def symlink(self, address: str) -> Iterator[Document]:
+        """A symbolic link is never followed; to a page of the folder it is another name, else a name for no page."""
+        if address.lower().endswith(self.vaults.endings) or (self.path / address).is_dir():
+            yield Document(title=address, redirect=self.vault.symlinks.get(nfc(address), ""))
 
     def bytes_of(self, address: str, damage: Counter[str]) -> bytes | None:
         """What stands in a page's file; None for one that is too large."""
-        path = self.path / address
+        path = self.vault.file(address)
         if path.stat().st_size > packed.MAX_PAGE_BYTES:
             damage[packed.TOO_LARGE] += 1
             return None

@@ -110,7 +110,7 @@ class Html(Folder[HtmlVault]):
 
     def title_at(self, address: str) -> str:
         """The title of a page that is only named."""
-        with (self.path / address).open("rb") as file:
+        with self.vault.file(address).open("rb") as file:
             head = file.read(_HEAD_BYTES)
         if len(head) == _HEAD_BYTES:
             head = head[: head.rfind(b"<")]  # not within a character: no encoding has this byte in one

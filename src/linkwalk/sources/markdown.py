@@ -86,7 +86,7 @@ class Markdown(Folder[Vault]):
 
     def title_at(self, address: str) -> str:
         """The title of a page that is only named."""
-        with (self.path / address).open(encoding="utf-8-sig", errors="replace") as file:
+        with self.vault.file(address).open(encoding="utf-8-sig", errors="replace") as file:
             front, text = split(file.read(2 * HEAD_CHARS), Counter())
         return self.title(address, front, text)
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from urllib.parse import unquote
 
+from linkwalk.graph.store import nfc
+
 ARTICLE, FILE, CATEGORY, OTHER_NAMESPACE, INTERWIKI, INTERLANGUAGE = range(6)
 
 #: Namespaces every MediaWiki site understands, whatever its language.
@@ -98,7 +100,7 @@ class Site:
     def normalise(self, title: str) -> str:
         """The one spelling of a title: entities decoded, underscores and runs of space made one, first letter up."""
         if self.literal:
-            return " ".join(title.split())
+            return nfc(" ".join(title.split()))
         if "&" in title:
             title = html.unescape(title)
         if "%" in title:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 from urllib.parse import unquote
 
+from linkwalk.graph.store import nfc
 from linkwalk.sources.front_matter import MAX_CHARS, split
 from linkwalk.sources.page_text import PICTURE, slug
 
@@ -34,7 +35,7 @@ Found = tuple[str, str] | str
 
 
 class Vault:
-    """The pages below a folder, by address: their path from the root, with slashes."""
+    """The pages below a folder, by address: their path from the root, with slashes, in composed form (NFC)."""
 
     endings: ClassVar[tuple[str, ...]] = PAGES
 
@@ -44,8 +45,9 @@ class Vault:
         self.aliens: list[str] = []
         """Symbolic links, which are not followed."""
         self._walk()
-        self.pages.sort()
         self.aliens.sort()
+        self._files = _composed(self.pages)
+        self.pages = sorted(self._files)
         self.known = frozenset(self.pages)
 
     def _walk(self) -> None:
@@ -63,6 +65,18 @@ class Vault:
                         waiting.append(address + "/")
                     elif entry.is_file() and entry.name.lower().endswith(self.endings):
                         self.pages.append(address)
+
+    def file(self, page: str) -> Path:
+        """A page's file, by the name that it really has."""
+        return self.root / self._files[page]
+
+    @cached_property
+    def symlinks(self) -> dict[str, str]:
+        """Symbolic links that lead to pages of the folder -> these."""
+        root = os.path.realpath(self.root)
+        pages = {os.path.join(root, file): page for page, file in self._files.items()}
+        ends = {nfc(link): pages.get(os.path.realpath(self.root / link)) for link in self.aliens}
+        return {link: page for link, page in ends.items() if page and link.lower().endswith(self.endings)}
 
     @cached_property
     def obsidian(self) -> bool:
@@ -104,15 +118,16 @@ class Vault:
 
     @cached_property
     def _by_case(self) -> dict[str, str]:
-        """Paths in small letters -> pages, of several the first."""
-        return {page.casefold(): page for page in reversed(self.pages)}
+        """Paths in small letters -> pages, of several the first; those of symbolic links come last."""
+        linked = {fold(link): page for link, page in self.symlinks.items()}
+        return linked | {fold(page): page for page in reversed(self.pages)}
 
     @cached_property
     def _by_name(self) -> dict[str, list[str]]:
-        """Names in small letters, without their ending -> pages."""
+        """Names in small letters, without their ending -> pages and symbolic links to pages."""
         names: dict[str, list[str]] = defaultdict(list)
-        for page in self.pages:
-            names[_stem(page).casefold()].append(page)
+        for page in (*self.pages, *self.symlinks):
+            names[fold(_stem(page))].append(page)
         return dict(names)
 
     @cached_property
@@ -120,11 +135,11 @@ class Vault:
         """Further names in small letters, as front matter has them -> pages; looked for when a name is no page's."""
         names: dict[str, list[str]] = defaultdict(list)
         for page in self.pages:
-            with (self.root / page).open(encoding="utf-8-sig", errors="replace") as file:
+            with self.file(page).open(encoding="utf-8-sig", errors="replace") as file:
                 head = file.read(MAX_CHARS)
             if "alias" in head:
                 for alias in split(head, Counter())[0].aliases:
-                    names[alias.casefold()].append(page)
+                    names[fold(alias)].append(page)
         return dict(names)
 
     def above(self, address: str, contents: bool) -> str:
@@ -170,7 +185,7 @@ class Vault:
 
     def find(self, place: str) -> str | None:
         """The page at a path from the root, as sites write paths."""
-        place = place.rstrip("/")
+        place = nfc(place.rstrip("/"))
         if place in self.known:
             return place
         stem = next(
@@ -179,7 +194,7 @@ class Vault:
         folder = posixpath.dirname(stem) if _basename(stem) in _INDEX else stem
         tries = [stem + ending for ending in self.endings]
         for one in (place, *tries):
-            if found := self._by_case.get(one.casefold()):
+            if found := self._by_case.get(fold(one)):
                 return found
         folder = folder + "/" if folder else ""
         if folder in self.folders:
@@ -201,30 +216,42 @@ class Vault:
     def find_name(self, name: str, page: str) -> str | None:
         """The page that a name, or the end of a path, means on a page."""
         here = _folder_of(page)
-        name = name.replace("\\", "/")
+        name = nfc(name.replace("\\", "/"))
         if name.startswith(("./", "../")):
             place = _join(here, name)
-            return None if place is None else self._by_case.get(place.casefold()) or self._with_ending(place)
+            return None if place is None else self._by_case.get(fold(place)) or self._with_ending(place)
         rooted, name = name.startswith("/"), name.strip("/")
-        if (rooted or "/" in name) and (
-            found := self._by_case.get(name.casefold()) or self._with_ending(name)
-        ):
+        if (rooted or "/" in name) and (found := self._by_case.get(fold(name)) or self._with_ending(name)):
             return found
         if rooted:
             return None
-        stem = os.path.splitext(name)[0].casefold() if is_page(name) else name.casefold()
+        stem = fold(os.path.splitext(name)[0] if is_page(name) else name)
         pages = [
             one
             for one in self._by_name.get(posixpath.basename(stem), ())
-            if f"/{os.path.splitext(one)[0].casefold()}".endswith(f"/{stem}")
+            if f"/{fold(os.path.splitext(one)[0])}".endswith(f"/{stem}")
         ]
         if not pages:
-            pages = self._by_alias.get(name.casefold(), [])
-        return min(pages, key=lambda one: (_folder_of(one) != here, len(one), one), default=None)
+            pages = self._by_alias.get(fold(name), [])
+        first = min(pages, key=lambda one: (_folder_of(one) != here, len(one), one), default=None)
+        return self.symlinks.get(first, first) if first else None
 
     def _with_ending(self, path: str) -> str | None:
-        found = (self._by_case.get(path.casefold() + ending) for ending in self.endings)
+        found = (self._by_case.get(fold(path) + ending) for ending in self.endings)
         return next(filter(None, found), None)
+
+
+def fold(name: str) -> str:
+    """A name as it is compared: in small letters, and composed, however it was typed."""
+    return nfc(name.casefold())
+
+
+def _composed(files: list[str]) -> dict[str, str]:
+    """Files by their names in composed form; of several that differ in nothing else, the others keep their own."""
+    found: dict[str, str] = {}
+    for file in sorted(files, key=lambda file: (nfc(file) != file, file)):
+        found[file if nfc(file) in found else nfc(file)] = file
+    return found
 
 
 def is_page(name: str) -> bool:

@@ -154,7 +154,7 @@ def process(*args: object, error: str = "") -> Iterator[Served]:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(started.pid, signal.SIGINT)
         try:
-            rest, _ = started.communicate(timeout=30)
+            rest, _ = started.communicate(timeout=120)
         except subprocess.TimeoutExpired:
             os.killpg(started.pid, signal.SIGKILL)
             rest, _ = started.communicate()

@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from linkwalk.errors import InputError
+
 _FENCED = re.compile(
     r"(---|\+\+\+)[ \t]*\n(.*?)(?:^|\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
 )
@@ -57,8 +59,10 @@ def split(text: str, damage: Counter[str]) -> tuple[FrontMatter, str]:
 
 def _yaml(written: str) -> Any:
     """What is written, all values as text (``1.10`` is a title, not a number); None where it is broken."""
-    import yaml
-
+    try:
+        import yaml
+    except ImportError:
+        raise InputError("PyYAML is not installed: pip install pyyaml") from None
     try:
         return yaml.load(written, Loader=yaml.BaseLoader) or {}
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError):

@@ -15,14 +15,17 @@ import codecs
 import re
 from collections import Counter
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
 
-from selectolax.lexbor import LexborHTMLParser, LexborNode
-
+from linkwalk.errors import InputError
 from linkwalk.sources.html_nesting import flatten
 from linkwalk.sources.lines import Scan
 from linkwalk.sources.page_text import IN_TABLE, PICTURE, PageText, Resolve
 from linkwalk.sources.source import RULE, ReadConfig
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 OUTSIDE_TEXT, IN_CODE, WITHOUT_WORDS, ITSELF = "outside the text", "in code", "without words", "page itself"
 BROKEN_BYTES = "bytes that are no characters (marked)"
@@ -93,12 +96,22 @@ def _is_nearly_whole(text: str) -> bool:
     return broken < _BROKEN_SHARE * len(text) and 2 * broken < sum(not sign.isascii() for sign in text)
 
 
+@cache
+def _parser() -> "type[LexborHTMLParser]":
+    """What parses HTML, which a wiki of another format does without."""
+    try:
+        from selectolax.lexbor import LexborHTMLParser
+    except ImportError:
+        raise InputError("selectolax is not installed: pip install selectolax") from None
+    return LexborHTMLParser
+
+
 class HtmlPage:
     """A page that is parsed, and read when its links can be resolved."""
 
     def __init__(self, html: str, config: ReadConfig, damage: Counter[str]) -> None:
         self.html, self.config = flatten(html, damage), config
-        self.tree = LexborHTMLParser(self.html)
+        self.tree = _parser()(self.html)
 
     def _of(self, selector: str, attribute: str) -> str:
         """An attribute of the first such element, empty where there is none."""
@@ -138,7 +151,7 @@ class HtmlPage:
         return next((name for name in names if _is_beside_site_name(name, title)), title)
 
     @cached_property
-    def main(self) -> LexborNode | None:
+    def main(self) -> "LexborNode | None":
         """The element that holds its own text."""
         for selector in _MAIN:
             found = self.tree.css_first(selector)
@@ -162,7 +175,7 @@ class HtmlPage:
             scan.counts[OUTSIDE_TEXT] = scan.counts.get(OUTSIDE_TEXT, 0) + outside
         return scan
 
-    def _walk(self, text: PageText, main: LexborNode) -> int:
+    def _walk(self, text: PageText, main: "LexborNode") -> int:
         """Say what stands in an element; how many links were met."""
         reader = _TreeReader(self, text, main)
         reader.walk(main)
@@ -200,7 +213,7 @@ class _HtmlText(PageText):
 class _TreeReader:
     """Goes through a page's elements one after the other, however deep they lie."""
 
-    def __init__(self, page: HtmlPage, text: PageText, main: LexborNode) -> None:
+    def __init__(self, page: HtmlPage, text: PageText, main: "LexborNode") -> None:
         self.text = text
         self.links = 0  # met so far, counted or kept
         tables = page.config.tables
@@ -215,7 +228,7 @@ class _TreeReader:
         self.broken = False  # the last thing was a line break
         self.heading = False
 
-    def walk(self, main: LexborNode) -> None:
+    def walk(self, main: "LexborNode") -> None:
         """Depth first, without recursion."""
         node = main
         above: list[tuple[LexborNode, str]] = []
@@ -248,7 +261,7 @@ class _TreeReader:
             words = words.replace("\xad", "")
         self.text.say(words)
 
-    def enter(self, node: LexborNode, tag: str) -> bool:
+    def enter(self, node: "LexborNode", tag: str) -> bool:
         """Begin an element; say whether to go into it."""
         text, key = self.text, node.mem_id
         if key in self.left_out and node.parent is not None:
@@ -304,7 +317,7 @@ class _TreeReader:
         elif tag in _LINES:
             text.end_line()
 
-    def link(self, node: LexborNode) -> bool:
+    def link(self, node: "LexborNode") -> bool:
         """A link, unless it only gives a heading's own address."""
         href = node.attributes.get("href")
         if href is None:
@@ -316,7 +329,7 @@ class _TreeReader:
         self.text.open_link(href)
         return True
 
-    def preformatted(self, node: LexborNode) -> bool:
+    def preformatted(self, node: "LexborNode") -> bool:
         """A block of code: left out, or line by line."""
         self.pass_by(node, IN_CODE)
         if self.code:
@@ -325,7 +338,7 @@ class _TreeReader:
                 self.text.end_line()
         return False
 
-    def pass_by(self, node: LexborNode, reason: str) -> bool:
+    def pass_by(self, node: "LexborNode", reason: str) -> bool:
         """Leave an element out, and count its links."""
         inside = len(node.css("a[href], area[href]"))
         if inside:
@@ -345,6 +358,6 @@ def _is_beside_site_name(name: str, title: str) -> bool:
     return len(rest) > 2 and rest[mark] in _MARKS and rest[blank].isspace()
 
 
-def _words(node: LexborNode) -> str:
+def _words(node: "LexborNode") -> str:
     """An element's words, with single blanks."""
     return " ".join(node.text().split())

@@ -7,15 +7,18 @@ block of HTML are links, too: people write them there, and many sites show them 
 import re
 from collections.abc import Callable, Iterable
 from functools import cache
+from typing import TYPE_CHECKING
 
-from markdown_it import MarkdownIt
-from markdown_it.rules_inline import StateInline
-from markdown_it.token import Token
-
+from linkwalk.errors import InputError
 from linkwalk.sources.lines import Scan
 from linkwalk.sources.markdown_html import HtmlInText
 from linkwalk.sources.page_text import PICTURE, PageText, Resolve
 from linkwalk.sources.source import ReadConfig
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_inline import StateInline
+    from markdown_it.token import Token
 
 #: Blocks nested deeper than this are left out: each list in a list is two. A page of brackets takes as many times as
 #: long as one of words.
@@ -32,7 +35,7 @@ _FOOTNOTE = re.compile(r"\[\^[^\[\]\s]++\]:?")
 _BLOCK_NAME = re.compile(r"(?:^|\s)\^([A-Za-z0-9-]+)$")
 
 
-def wikilink(state: StateInline, silent: bool) -> bool:
+def wikilink(state: "StateInline", silent: bool) -> bool:
     """``[[Note|shown]]`` and ``![[Note]]``, a rule for the parser."""
     if not (match := _DOUBLE_BRACKETS.match(state.src, state.pos, state.posMax)):
         return False
@@ -46,8 +49,12 @@ def wikilink(state: StateInline, silent: bool) -> bool:
 
 
 @cache
-def parser() -> MarkdownIt:
+def parser() -> "MarkdownIt":
     """The parser, made once for every process."""
+    try:
+        from markdown_it import MarkdownIt
+    except ImportError:
+        raise InputError("markdown-it-py is not installed: pip install markdown-it-py") from None
     markdown = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING}).enable("table")
     markdown.inline.ruler.before("link", WIKILINK, wikilink)
     # Links are taken as they are written: what they mean is for ``resolve`` to say.
@@ -81,7 +88,7 @@ class _TokenReader:
         self.tables, self.code = config.tables is not False, config.code
         self.html = HtmlInText(self.page, tables=self.tables, code=config.code)
 
-    def blocks(self, tokens: Iterable[Token]) -> bool:
+    def blocks(self, tokens: "Iterable[Token]") -> bool:
         """Read block after block; say whether one was as deep as they go."""
         deepest = 0
         for token in tokens:
@@ -92,7 +99,7 @@ class _TokenReader:
                 act(self, token)
         return deepest >= MAX_NESTING - 1
 
-    def block_name(self, token: Token) -> str:
+    def block_name(self, token: "Token") -> str:
         """The name that a paragraph has for links to it, ``^name`` behind its last word, taken away from it."""
         found = _BLOCK_NAME.search(token.content)
         if not found or not token.children or token.children[-1].type != "text":
@@ -102,7 +109,7 @@ class _TokenReader:
         last.content = last.content[: -len(found[0])]
         return found[1]
 
-    def inline(self, tokens: Iterable[Token], name: str = "") -> None:
+    def inline(self, tokens: "Iterable[Token]", name: str = "") -> None:
         """Read what stands in a line."""
         page, kind = self.page, ""
         for number, token in enumerate(tokens):
@@ -134,7 +141,7 @@ class _TokenReader:
                 self.wikilink(token)
         self.html.end_block()
 
-    def wikilink(self, token: Token) -> None:
+    def wikilink(self, token: "Token") -> None:
         """A link in double brackets; an embedded note is a link shown by its name, an embedded picture is none."""
         found = self.resolve_wikilink(token.content)
         if token.markup and found == PICTURE:
@@ -145,7 +152,7 @@ class _TokenReader:
         own = name if part.startswith("^") or not part else f"{name} > {part}" if name else part
         self.page.link(own if token.markup else token.info or own, found)
 
-    def html_block(self, token: Token) -> None:
+    def html_block(self, token: "Token") -> None:
         """A block of HTML; where Markdown's links stand in it, it is read as a line of Markdown is."""
         if _MARKDOWN_LINK.search(token.content) and not _UNSEEN_BLOCK.match(token.content):
             self.inline(parser().parseInline(token.content)[0].children or [])
@@ -153,36 +160,36 @@ class _TokenReader:
             self.html.feed(token.content)
             self.html.end_block()
 
-    def heading(self, token: Token) -> None:
+    def heading(self, token: "Token") -> None:
         self.html.reset()
         self.page.begin_heading(int(token.tag[1]))
 
-    def end_heading(self, token: Token) -> None:
+    def end_heading(self, token: "Token") -> None:
         self.page.end_heading()
 
-    def end_line(self, token: Token) -> None:
+    def end_line(self, token: "Token") -> None:
         self.page.end_line()
 
-    def table(self, token: Token) -> None:
+    def table(self, token: "Token") -> None:
         self.html.open("table", {})
 
-    def end_table(self, token: Token) -> None:
+    def end_table(self, token: "Token") -> None:
         self.html.close("table")
 
-    def row(self, token: Token) -> None:
+    def row(self, token: "Token") -> None:
         self.page.begin_row()
 
-    def cell(self, token: Token) -> None:
+    def cell(self, token: "Token") -> None:
         self.page.begin_cell()
 
-    def code_block(self, token: Token) -> None:
+    def code_block(self, token: "Token") -> None:
         if self.code:
             for line in token.content.splitlines():
                 self.page.say(line)
                 self.page.end_line()
 
 
-_ACTS: dict[str, Callable[[_TokenReader, Token], None]] = {
+_ACTS: "dict[str, Callable[[_TokenReader, Token], None]]" = {
     "heading_open": _TokenReader.heading,
     "heading_close": _TokenReader.end_heading,
     "paragraph_close": _TokenReader.end_line,

@@ -166,7 +166,7 @@ def _train(training: Training, **kept: Unpack[Kept]) -> None:
             rate = rate_at(config, state.update)
             loss = training.loss(state.update)
             for group in optimiser.param_groups:
-                group["lr"] = rate
+                group["lr"] = rate * group.get("scale", 1.0)
             optimiser.zero_grad(set_to_none=True)
             loss.backward()  # type: ignore[no-untyped-call]
             if training.clip:

@@ -205,8 +205,13 @@ class Compass(Pointing):
         """Logits [A], of the same shapes as the feed-forward head's; the current page does not matter."""
         direction = self.direction(goal).index_select(0, owner)
         cosine = (nn.functional.normalize(action, dim=-1) * direction).sum(-1)
+        return self.scaled(cosine, traits[:, : len(TYPES)])
+
+    def scaled(self, cosine: Tensor, kinds: Tensor) -> Tensor:
+        """Logits [A] of cosines to the direction looked in [A], and of links of those kinds [A, K]."""
         scales = _QUICK * self.scales
-        return self.temperature * scales[0].exp() * cosine + traits[:, : len(TYPES)] @ scales[1:]
+        logits: Tensor = self.temperature * scales[0].exp() * cosine + kinds @ scales[1:]
+        return logits
 
 
 HEADS: dict[str, type[nn.Module]] = {

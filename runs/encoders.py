@@ -1,0 +1,383 @@
+"""Trains encoders on some wikis and walks through others: what carries over, and what each idea bought.
+
+    python runs/encoders.py WIKIS PLAN.json --out DIR
+
+WIKIS is a folder of workspaces. A plan is a list of trainings, each with a ``name``, the workspaces to ``train`` on
+and to ``test`` on, and settings of ``JointConfig`` (``set``), ``rank`` (0: the whole transformer), ``seed``,
+``episodes`` and ``maps``, the map's constants to walk with. Agents walk while the next training is under way.
+"""
+
+import argparse
+import copy
+import json
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwalk.embed.model import find_model
+from linkwalk.embed.text import goal_sentences, node_texts
+from linkwalk.embed.tokens import Tokens
+from linkwalk.evaluate import TaskConfig, draw_episodes, draw_sentences, score
+from linkwalk.graph.paths import ShortestPaths
+from linkwalk.graph.store import Graph
+from linkwalk.navigate import Episodes, unit_rows
+from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.unvisited import Unvisited
+from linkwalk.navigate.ways import MapConfig, Ways
+from linkwalk.policy.direction import Direction
+
+MAX_TOKENS = int(os.environ.get("TOKENS", "200"))
+MODEL = os.environ.get("MODEL", "minilm")
+CORES = os.cpu_count() or 2
+
+
+def tokenise(workspace: str, start: int, stop: int) -> tuple[np.ndarray, np.ndarray]:
+    """Token ids of some blocks, end to end, and their numbers."""
+    tokens = Tokens.open(find_model(MODEL).path)
+    rows = tokens.of_texts(node_texts(Graph.open(workspace), start, stop), MAX_TOKENS)
+    lengths = np.fromiter(map(len, rows), np.int64, len(rows))
+    return np.fromiter((i for row in rows for i in row), np.int32, int(lengths.sum())), lengths
+
+
+class World:
+    """The wikis of a plan, read once."""
+
+    def __init__(self, folder: Path, names: list[str]) -> None:
+        self.names, self.number = names, {name: i for i, name in enumerate(names)}
+        self.graphs = [Graph.open(folder / name) for name in names]
+        os.environ["TOKENIZERS_PARALLELISM"] = "false"
+        pieces = [
+            (str(folder / name), at, min(at + 8192, graph.nodes))
+            for name, graph in zip(names, self.graphs, strict=True)
+            for at in range(0, graph.nodes, 8192)
+        ]
+        with ProcessPoolExecutor(CORES) as pool:
+            found = list(pool.map(tokenise, *zip(*pieces, strict=True)))
+        import torch
+
+        from linkwalk.embed.packed import TokenRows
+
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.rows = []
+        for name in names:
+            own = [row for piece, row in zip(pieces, found, strict=True) if piece[0] == str(folder / name)]
+            ids = np.concatenate([ids for ids, _ in own])
+            bounds = np.concatenate(([0], np.cumsum(np.concatenate([lengths for _, lengths in own]))))
+            self.rows.append(
+                TokenRows(torch.from_numpy(ids).to(self.device), torch.from_numpy(bounds).to(self.device))
+            )
+        self.tokens = Tokens.open(find_model(MODEL).path)
+        self.pool = ThreadPoolExecutor(2)
+        self.baselines: dict[Any, Any] = {}
+        from transformers import AutoModel
+
+        from linkwalk.embed.transformer import silence
+
+        with silence():
+            model = AutoModel.from_pretrained(find_model(MODEL).path, dtype=torch.float32)
+        self.base = model.to(self.device)
+        self.phi(names[:1], 0, trained=False).bert(self.rows[0].take(np.arange(64)))  # the GPU wakes up
+        start = time.time()
+        plain = self.phi(names, 0, trained=False)
+        self.plain = [plain.table(i) for i in range(len(names))]
+        blocks, taken = sum(map(len, self.rows)), time.time() - start
+        tokens = sum(len(row.ids) for row in self.rows)
+        print(
+            f"plain tables: {blocks:,} blocks in {taken:.1f} s, {blocks / taken:,.0f}/s, {tokens / taken:,.0f} tokens/s"
+        )
+        self.reader = plain
+        if keep := os.environ.get("KEEP_PLAIN"):  # of these wikis, one byte a number and a scale a row
+            for name in keep.split(","):
+                table = self.plain[self.number[name]]
+                scale = np.abs(table).max(1, keepdims=True) / 127
+                for at in range(0, len(table), 40_000):
+                    rows = np.round(table[at : at + 40_000] / scale[at : at + 40_000]).astype(np.int8)
+                    np.save(Path(os.environ["OUT"], f"{name}.{at:07d}.npy"), rows)
+
+    def phi(self, names: list[str], rank: int, *, trained: bool = True, batch_tokens: int = 1 << 18) -> Any:
+        """MiniLM over some of the wikis."""
+        import torch
+
+        from linkwalk.learn.phi import BertPhi
+
+        model = copy.deepcopy(self.base)
+        half = (torch.bfloat16 if trained else torch.float16) if self.device == "cuda" else torch.float32
+        rows = [self.rows[self.number[name]] for name in names]
+        return BertPhi(model, rows, rank=rank, dtype=half, batch_tokens=batch_tokens)
+
+    def sentence(self, graph: Graph) -> Any:
+        """Draws a sentence of a block."""
+
+        def draw(node: int, rng: np.random.Generator) -> list[int]:
+            sentences = goal_sentences(graph, node)
+            return self.tokens.of_texts([sentences[rng.integers(len(sentences))]], MAX_TOKENS)[0]
+
+        return draw
+
+    def read(self, phi: Any, texts: list[str]) -> np.ndarray:
+        """Sentences as phi reads them, of unit length."""
+        import torch
+
+        from linkwalk.embed.packed import TokenRows
+
+        rows = TokenRows.of(self.tokens.of_texts(texts, MAX_TOKENS), self.device)
+        with torch.no_grad():
+            found = [
+                phi.bert(rows.take(np.arange(at, min(at + 2048, len(texts)))))
+                for at in range(0, len(texts), 2048)
+            ]
+        return unit_rows(torch.cat(found).float().cpu().numpy())
+
+
+def task_of(world: World, name: str, steps: int, episodes: int, seed: int, task: str) -> Any:
+    """Episodes of a task with their distances, and the baseline's journeys, walked once."""
+    key = (name, steps, episodes, seed, task)
+    if key not in world.baselines:
+        number = world.number[name]
+        graph, table = world.graphs[number], world.plain[number]
+        config = TaskConfig(task=task, steps=steps, episodes=episodes, seed=seed)
+        drawn = draw_episodes(graph.forward, graph.reverse, config)
+        distances = ShortestPaths(graph.forward, graph.reverse).distances(drawn.starts, drawn.goals)
+        texts = draw_sentences(graph, drawn, config) if task == "sentence" else []
+        shown = drawn._replace(queries=world.read(world.reader, texts)) if texts else drawn
+        baseline = Unvisited("greedy-unvisited", graph.forward, table, Ways(), workers=CORES).run(shown)
+        world.baselines[key] = drawn, distances, texts, baseline
+    return world.baselines[key]
+
+
+def walked(
+    world: World, row: dict[str, Any], name: str, table: np.ndarray, direction: Direction, queries: Any
+) -> dict[str, Any]:
+    """One row: an agent on one task of one wiki."""
+    graph = world.graphs[world.number[name]]
+    key = (name, row["steps"], row["episodes"], row["seed"], row["task"])
+    drawn, distances, _, baseline = world.baselines[key]
+    ways = Ways(map=MapConfig(**row["map"]))
+    shown: Episodes = drawn if queries is None else drawn._replace(queries=queries)
+    journeys = Guided("trained", direction, graph.forward, table, ways, workers=CORES).run(shown)
+    found = score(
+        journeys, distances, graph.reverse.degrees()[drawn.goals], baseline, np.random.default_rng(0)
+    )
+    entered = graph.node_article[journeys.nodes] == graph.node_article[drawn.goals][:, None]
+    entered &= journeys.nodes >= 0
+    failed = ~journeys.success
+    return row | {
+        "wiki": name,
+        "success": found.success,
+        "baseline": float(baseline.success.mean()),
+        "ratio": found.failure_ratio,
+        "ratio_ci95": found.failure_ratio_ci95,
+        "spl": found.spl,
+        "never_in_article": float(1 - entered[failed].any(1).mean()) if failed.any() else None,
+    }
+
+
+def evaluate(
+    world: World,
+    plan: dict[str, Any],
+    tables: dict[str, np.ndarray],
+    direction: Direction,
+    queries: dict[Any, Any],
+    out: Path,
+) -> list[dict[str, Any]]:
+    """All rows of a training."""
+    rows = []
+    for name in plan["test"]:
+        for map_ in plan.get("maps", [{}]):
+            for task in plan.get("tasks", ["navigation"]):
+                for steps in (5, 10, 20):
+                    row = {
+                        "name": plan["name"],
+                        "task": task,
+                        "steps": steps,
+                        "map": map_,
+                        "episodes": plan.get("episodes", 2000),
+                        "seed": plan.get("test_seed", 901),
+                    }
+                    rows.append(
+                        walked(world, row, name, tables[name], direction, queries.get((name, steps, task)))
+                    )
+            with (out / "rows.jsonl").open("a") as file:
+                for row in rows[-3 * len(plan.get("tasks", [1])) :]:
+                    file.write(json.dumps(row) + "\n")
+    for i in range(0, len(rows), 3):
+        three = rows[i : i + 3]
+        print(
+            f"{plan['name']:>22} {three[0]['wiki']:>12} {three[0]['task'][:4]} {json.dumps(three[0]['map'])} "
+            + " / ".join(f"{row['ratio']:.3f}" for row in three)
+            + "  success "
+            + " / ".join(f"{100 * row['success']:.1f}" for row in three)
+            + " from "
+            + " / ".join(f"{100 * row['baseline']:.1f}" for row in three)
+            + "  SPL "
+            + " / ".join(f"{100 * row['spl']:.0f}" for row in three)
+            + "  never "
+            + " / ".join(f"{row['never_in_article'] or 0:.2f}" for row in three),
+            flush=True,
+        )
+    return rows
+
+
+def run(world: World, plan: dict[str, Any], out: Path) -> Any:
+    """One training; then its walks, in the background."""
+    import torch
+
+    from linkwalk.learn.joint import Joint, JointConfig
+    from linkwalk.learn.lessons import Ground, LessonConfig
+    from linkwalk.learn.loop import seeded, train
+
+    names, seed = plan["train"], plan.get("seed", 0)
+    settings = dict(plan.get("set", {}))
+    lesson = LessonConfig(**settings.pop("lesson", {}))
+    config = JointConfig(seed=seed, lesson=lesson, map=MapConfig(**settings.pop("map", {})), **settings)
+    with seeded(seed, world.device):
+        phi = world.phi([*names, *(name for name in plan["test"] if name not in names)], plan.get("rank", 0))
+        grounds = [
+            Ground(
+                graph.forward,
+                graph.reverse,
+                graph.out_kinds,
+                world.plain[world.number[name]].copy(),
+                lesson,
+                sentence=world.sentence(graph),
+            )
+            for name, graph in ((name, world.graphs[world.number[name]]) for name in names)
+        ]
+        joint = Joint(config, phi, grounds, world.device)
+        start = time.time()
+        folder = out / plan["name"]
+        train(joint, folder=folder, job={})
+        taken = time.time() - start
+    last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
+    terms = ", ".join(
+        f"{name} {last[name]:.3f}" for name in ("loss", "accuracy", "step", "wiki", "sentence", "search")
+    )
+    print(
+        f"{plan['name']}: {config.updates} updates in {taken:.0f} s, {config.updates / taken:.2f}/s, "
+        f"{phi.tokens / taken:,.0f} tokens/s, {terms}, waited {joint.waited:.1f} s",
+        flush=True,
+    )
+    if plan.get("keep"):
+        from safetensors.torch import save_file
+
+        save_file(
+            {name: value.half().cpu().contiguous() for name, value in joint.weights().items()},
+            out / f"{plan['name']}.safetensors",
+        )
+    order = [*names, *(name for name in plan["test"] if name not in names)]
+    tables = {name: phi.table(order.index(name)) for name in plan["test"]}
+    queries = {}
+    for name in plan["test"]:
+        for task in plan.get("tasks", ["navigation"]):
+            for steps in (5, 10, 20):
+                _, _, texts, _ = task_of(
+                    world, name, steps, plan.get("episodes", 2000), plan.get("test_seed", 901), task
+                )
+                queries[name, steps, task] = read(world, joint, texts) if texts else None
+    direction = joint.look()
+    waiting = [world.pool.submit(evaluate, world, plan, tables, direction, queries, out)]
+    if plan.get("tables"):
+        keep_tables(plan, tables, direction, out)
+    for rank in plan.get("ranks", []):
+        shrink(phi.bert.model, world.base, rank)
+        tables = {name: phi.table(order.index(name)) for name in plan["test"]}
+        small = plan | {
+            "name": f"{plan['name']}, rank {rank}",
+            "tasks": ["navigation"],
+            "maps": plan.get("maps", [{}])[:1],
+        }
+        waiting.append(world.pool.submit(evaluate, world, small, tables, direction, {}, out))
+    if plan.get("profile"):
+        profile(joint)
+    joint.teacher.close()
+    del phi, joint
+    if world.device == "cuda":
+        torch.cuda.empty_cache()
+    return waiting
+
+
+def read(world: World, joint: Any, texts: list[str]) -> np.ndarray:
+    """Sentences as a trained reader has them, of unit length."""
+    found = world.read(joint.phi, texts)
+    return unit_rows(found + found @ joint.reader.weight.detach().cpu().numpy().T)
+
+
+def keep_tables(plan: dict[str, Any], tables: dict[str, np.ndarray], direction: Direction, out: Path) -> None:
+    """Tables of some wikis, one byte a number, and where the compass looks."""
+    for name in plan["tables"]:
+        table = tables[name]
+        for at in range(0, len(table), 40_000):
+            rows = table[at : at + 40_000]
+            rows = np.round(127 * rows / np.abs(rows).max(1, keepdims=True)).astype(np.int8)
+            np.save(out / f"{plan['name']}-{name}.{at:07d}.npy", rows)
+    np.savez(out / f"{plan['name']}-direction.npz", weight=direction.weight, bias=direction.bias)
+
+
+def shrink(model: Any, base: Any, rank: int) -> None:
+    """Give a trained model what a change of low rank, in one byte a number, keeps of its training."""
+    import torch
+
+    from linkwalk.embed.transformer import linear_layers
+
+    if not hasattr(model, "trained"):
+        model.trained = {name: layer.weight.detach().clone() for name, layer in linear_layers(model).items()}
+    with torch.no_grad():
+        for name, layer in linear_layers(model).items():
+            first = linear_layers(base)[name].weight
+            u, s, v = torch.linalg.svd(model.trained[name] - first, full_matrices=False)
+            up, down = u[:, :rank] * s[:rank].sqrt(), v[:rank] * s[:rank, None].sqrt()
+            layer.weight.copy_(first + in_bytes(up.T).T @ in_bytes(down))
+
+
+def in_bytes(rows: Any) -> Any:
+    """Rows rounded to one byte a number."""
+    scale = rows.abs().amax(1, keepdim=True).clamp(min=1e-9) / 127
+    return (rows / scale).round() * scale
+
+
+def profile(joint: Any) -> None:
+    """Where the time of an update goes."""
+    from torch.profiler import ProfilerActivity
+    from torch.profiler import profile as recording
+
+    with recording(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as found:
+        for update in range(2, 7):
+            joint.loss(update).backward()
+    print(
+        found.key_averages().table(sort_by="cuda_time_total", row_limit=28, max_name_column_width=60)[:9000]
+    )
+
+
+def main() -> None:
+    """Run a plan."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("wikis", type=Path)
+    parser.add_argument("plan", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--until", type=float, default=1e9, help="Seconds after which no training is begun.")
+    args = parser.parse_args()
+    start = time.time()
+    args.out.mkdir(parents=True, exist_ok=True)
+    plans = json.loads(args.plan.read_text())
+    names = list(dict.fromkeys(name for plan in plans for name in (*plan["train"], *plan["test"])))
+    names += [name for name in os.environ.get("KEEP_PLAIN", "").split(",") if name and name not in names]
+    world = World(args.wikis, names)
+    print(f"read in {time.time() - start:.0f} s", flush=True)
+    waiting = []
+    for plan in plans:
+        if time.time() - start + plan.get("seconds", 0) > args.until:
+            print(f"no time left for {plan['name']}")
+            continue
+        waiting += run(world, plan, args.out)
+        print(f"at {time.time() - start:.0f} s", flush=True)
+    for task in waiting:
+        task.result()
+    print(f"all in {time.time() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

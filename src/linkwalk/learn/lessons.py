@@ -1,0 +1,288 @@
+"""What an encoder learns from on many wikis: walks of the policy's own, and how far each page is from each goal.
+
+``own_walks`` asks at each step of a walk which of the page's links is right. An encoder has more to learn: which pages
+of the whole wiki are near a goal, since a walker with a map weighs links of different pages against each other. So some
+goals of one wiki make a *lesson*: the policy walks to each, steps of its walks become decisions, a few pages on the way
+to each goal are added (a walk that fails has seen none), and the search back from each goal gives its distance from
+*every* page of the lesson, not from its own alone.
+
+Shapes: G goals of a lesson, C pages, S decisions, A actions.
+"""
+
+import os
+import queue
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.compiled import kernel, within
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.paths import UNREACHABLE, flood
+from linkwalk.learn.limits import at_least
+from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, NothingToDecide
+from linkwalk.navigate import Episodes
+from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.journeys import Float32s
+from linkwalk.navigate.ways import Ways
+from linkwalk.policy.decisions import Bools, actions_at, visited_targets
+from linkwalk.policy.direction import Guide
+from linkwalk.walks import ForwardWalks
+
+FAR = 127
+"""The distance of a page from which no path leads to the goal, or none shorter."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LessonConfig:
+    """What a lesson is made of."""
+
+    goals: int = 64
+    """Goals of a lesson, each the end of a random walk."""
+    steps: int = 40
+    """Such walks have Uniform(1, steps) steps."""
+    picks: int = 2
+    """Steps of the policy's walk to a goal that become decisions."""
+    links: int = 8
+    """Links of a page that are looked at, at most: the two nearest to the goal, and others."""
+    near: int = 3
+    """Pages on the way to a goal, for each goal: ends of walks back from it."""
+    back: int = 4
+    """Such walks back have Uniform(1, back) steps."""
+    budget: int = BUDGET
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        at_least(self, goals=2, steps=1, picks=1, links=2, near=0, back=1, budget=1)
+
+
+class Lesson(NamedTuple):
+    """Goals and pages of one wiki, and what would be right."""
+
+    ground: int
+    """Number of the wiki."""
+    goals: Int32s
+    """[G]."""
+    pages: Int32s
+    """Nodes that are looked at [C], each once."""
+    distance: NDArray[np.int8]
+    """Links from each page to each goal [G, C], ``FAR`` at most."""
+    goal: Int64s
+    """Which of the goals each decision is towards [S]."""
+    bounds: Int64s
+    """Of each decision's actions [S + 1]."""
+    page: Int64s
+    """Which of the pages each action leads to [A]."""
+    kind: NDArray[np.uint8]
+    """Type of each action's link [A]."""
+    sentences: list[list[int]]
+    """One sentence of each goal [G], as tokens; none where nobody reads sentences."""
+
+
+Sentence = Callable[[int, np.random.Generator], list[int]]
+"""A sentence of a block, as tokens."""
+
+
+class Ground:
+    """One wiki to learn on; ``table`` [N, D] is what its walkers see, and is written to while they walk."""
+
+    def __init__(
+        self,
+        forward: Csr,
+        reverse: Csr,
+        kinds: NDArray[np.uint8],
+        table: Float32s,
+        config: LessonConfig,
+        *,
+        withheld: Bools | None = None,
+        sentence: Sentence | None = None,
+    ) -> None:
+        self.forward, self.reverse, self.kinds, self.table, self.config = (
+            forward,
+            reverse,
+            kinds,
+            table,
+            config,
+        )
+        self.withheld, self.sentence = withheld, sentence
+        self._ends = ForwardWalks(forward, steps=config.steps, multistep=True, apart=True)
+
+    def draw(self, number: int, guide: Guide, ways: Ways, rng: np.random.Generator) -> Lesson:
+        """A lesson of walks that go by the guide; ``number`` is the wiki's."""
+        for _ in range(ATTEMPTS):
+            episodes = self._episodes(rng)
+            walker = Guided("policy", guide, self.forward, self.table, ways)
+            journeys = walker.run(episodes, budget=self.config.budget)
+            lesson = self._lesson(number, episodes.goals, journeys.nodes, journeys.steps, rng)
+            if len(lesson.goal):
+                return lesson
+        raise NothingToDecide
+
+    def _episodes(self, rng: np.random.Generator) -> Episodes:
+        """Starts and goals: ends of random walks; never a goal that is withheld."""
+        starts, goals, found = [], [], 0
+        for _ in range(ATTEMPTS):
+            drawn = self._ends.sample(2 * self.config.goals, rng)
+            fine = (
+                np.ones(len(drawn.goals), np.bool_) if self.withheld is None else ~self.withheld[drawn.goals]
+            )
+            starts.append(drawn.starts[fine])
+            goals.append(drawn.goals[fine])
+            found += int(fine.sum())
+            if found >= self.config.goals:
+                wanted = slice(0, self.config.goals)
+                return Episodes.of(np.concatenate(starts)[wanted], np.concatenate(goals)[wanted])
+        raise InputError("too few goals are left to learn from: withhold fewer articles")
+
+    def _lesson(
+        self, number: int, goals: Int32s, paths: Int32s, steps: Int32s, rng: np.random.Generator
+    ) -> Lesson:
+        config = self.config
+        walk = np.repeat(np.arange(len(goals)), config.picks)
+        step = (rng.random(len(walk)) * steps[walk]).astype(np.int64)
+        bounds, target, kind = actions_at(self.forward, self.kinds, paths[walk, step])
+        visited = visited_targets(paths, walk, step, bounds, target)
+        near = self._walked_back(np.repeat(goals, config.near), rng)
+        pages, place = np.unique(np.concatenate((target, near, goals)), return_inverse=True)
+        distance = np.full((len(goals), len(pages)), FAR, np.int8)
+        _distances(self.reverse.indptr, self.reverse.indices, goals, pages, distance)
+
+        owner = np.repeat(np.arange(len(walk)), np.diff(bounds))
+        far = distance[walk[owner], place[: len(target)]]
+        kept = _some(owner, far, ~visited & (far < FAR), config.links, rng)
+        several = np.bincount(owner[kept], minlength=len(walk)) > 1
+        kept = kept[several[owner[kept]]]
+        counts = np.bincount(owner[kept], minlength=len(walk))[several]
+        # Pages that nothing asks for any more are left out: each costs a text to read.
+        used = np.unique(np.concatenate((place[kept], place[len(target) :])))
+        renumbered = np.zeros(len(pages), np.int64)
+        renumbered[used] = np.arange(len(used))
+        return Lesson(
+            number,
+            goals,
+            pages[used].astype(np.int32),
+            np.ascontiguousarray(distance[:, used]),
+            walk[several],
+            np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64))),
+            renumbered[place[kept]],
+            kind[kept],
+            [self.sentence(int(goal), rng) for goal in goals] if self.sentence else [],
+        )
+
+    def _walked_back(self, nodes: Int32s, rng: np.random.Generator) -> Int32s:
+        """Where walks of some steps against the links lead from each node."""
+        here, left = nodes.astype(np.int64), rng.integers(1, self.config.back + 1, len(nodes))
+        for step in range(self.config.back):
+            first, last = self.reverse.indptr[here], self.reverse.indptr[here + 1]
+            goes = (left > step) & (last > first)
+            link = first + (rng.random(len(here)) * (last - first)).astype(np.int64)
+            here[goes] = self.reverse.indices[link[goes]]
+        return here.astype(np.int32)
+
+
+def _some(owner: Int64s, far: NDArray[np.int8], open_: Bools, most: int, rng: np.random.Generator) -> Int64s:
+    """Of each owner's open actions at most so many: the two nearest to the goal, and some of the others."""
+    open_at = np.flatnonzero(open_)
+    chance = rng.random(len(open_at))
+    by_distance = np.lexsort((chance, far[open_at], owner[open_at]))
+    chance[by_distance[_places(owner[open_at][by_distance]) < 2]] = -1
+    order = np.lexsort((chance, owner[open_at]))
+    return open_at[order[_places(owner[open_at][order]) < most]]
+
+
+def _places(owner: Int64s) -> Int64s:
+    """The place of each entry among its owner's, which stand together."""
+    fresh = np.flatnonzero(np.diff(owner, prepend=-1))
+    begins = np.zeros(len(owner), np.int64)
+    begins[fresh] = fresh
+    places: Int64s = np.arange(len(owner)) - np.maximum.accumulate(begins)
+    return places
+
+
+@kernel
+def _distances(
+    indptr: Int64s, indices: Int32s, goals: Int32s, pages: Int32s, distance: NDArray[np.int8]
+) -> None:
+    """Breadth-first from each goal along links into it; read off the distances of all pages."""
+    nodes = indptr.shape[0] - 1
+    far, scratch = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
+    for g in range(goals.shape[0]):
+        far[:] = UNREACHABLE
+        flood(indptr, indices, goals[g], far, scratch)
+        for c in range(pages.shape[0]):
+            away = far[within(pages[c], nodes)]
+            if away != UNREACHABLE and away < FAR:
+                distance[g, c] = away
+
+
+class Teacher:
+    """Lessons from several grounds, drawn ahead in other threads while those before are learned from.
+
+    Kernels let go of the interpreter, so that walking and searching go on beside the training. With ``ahead`` 0 each
+    lesson is drawn when it is asked for: slower, and the same every time.
+    """
+
+    def __init__(
+        self,
+        grounds: Sequence[Ground],
+        shares: Float32s,
+        guide: Callable[[], Guide],
+        ways: Ways,
+        rng: np.random.Generator,
+        *,
+        ahead: int = 0,
+        workers: int | None = None,
+    ) -> None:
+        self.grounds, self.shares, self.guide, self.ways, self.rng = grounds, shares, guide, ways, rng
+        self.ahead = ahead
+        self._ready: queue.Queue[Lesson | BaseException] = queue.Queue(max(1, ahead))
+        self._over = threading.Event()
+        self._threads: list[threading.Thread] = []
+        if ahead:
+            for _ in range(workers or max(1, (os.cpu_count() or 2) - 1)):
+                own = np.random.default_rng(rng.integers(1 << 63))
+                self._threads.append(threading.Thread(target=self._work, args=(own,), daemon=True))
+            for thread in self._threads:
+                thread.start()
+
+    def lesson(self) -> Lesson:
+        """The next one."""
+        if not self.ahead:
+            return self._draw(self.rng)
+        found = self._ready.get()
+        if isinstance(found, BaseException):
+            raise found
+        return found
+
+    def close(self) -> None:
+        """No more lessons."""
+        self._over.set()
+        while any(thread.is_alive() for thread in self._threads):
+            while not self._ready.empty():
+                self._ready.get_nowait()
+            for thread in self._threads:
+                thread.join(0.05)
+
+    def _draw(self, rng: np.random.Generator) -> Lesson:
+        number = int(rng.choice(len(self.grounds), p=self.shares))
+        return self.grounds[number].draw(number, self.guide(), self.ways, rng)
+
+    def _work(self, rng: np.random.Generator) -> None:
+        while not self._over.is_set():
+            found: Lesson | BaseException
+            try:
+                found = self._draw(rng)
+            except BaseException as error:
+                found = error
+            while not self._over.is_set():
+                try:
+                    self._ready.put(found, timeout=0.2)
+                    break
+                except queue.Full:
+                    continue
+            if isinstance(found, BaseException):
+                return

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from linkwalk.errors import InputError
 from linkwalk.learn.clone import CloneConfig
+from linkwalk.learn.spans import SpanConfig
 from linkwalk.policy.heads import HeadConfig
 
 
@@ -84,6 +85,36 @@ RECIPES: dict[str, Callable[[int], CloneConfig]] = {
 }
 """By name, for an embedding's width. The paper's random features (RF) are ``paper`` on ``embed --encoder random``."""
 
+
+def spans_paper(width: int) -> SpanConfig:
+    """Appendix B.1: all weights, three million updates; months of one GPU on the English Wikipedia."""
+    return SpanConfig(head=HeadConfig(head="mlp", width=width, hidden=width))
+
+
+def spans_paper_feedforward(width: int) -> SpanConfig:
+    """The same with the inner product of section 4.2 in place of the hidden layer."""
+    return SpanConfig(head=HeadConfig(head="feedforward", width=width))
+
+
+def spans(width: int) -> SpanConfig:
+    """Ours: the same actions under a head that starts as the cosine; minutes on a GPU."""
+    return SpanConfig(
+        head=HeadConfig(head="compass", width=width),
+        walks="shortcut",
+        picks=4,
+        updates=600,
+        learning_rate=5e-5,
+        warmup=60,
+        pace=10.0,
+    )
+
+
+ENCODERS: dict[str, Callable[[int], SpanConfig]] = {
+    "spans": spans,
+    "paper-spans": spans_paper,
+    "paper-spans-feedforward": spans_paper_feedforward,
+}
+"""Trainings of phi itself, by name, for its width."""
 
 Config = TypeVar("Config")
 

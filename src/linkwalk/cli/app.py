@@ -18,6 +18,7 @@ from linkwalk.cli.serve import serve
 from linkwalk.cli.split import split
 from linkwalk.cli.stats import stats
 from linkwalk.cli.train import train
+from linkwalk.cli.train_encoder import train_encoder
 from linkwalk.cli.train_reader import train_reader
 from linkwalk.cli.train_reranker import train_reranker
 from linkwalk.cli.tune_reader import tune_reader
@@ -56,6 +57,7 @@ app.command()(split)
 app.command()(diff)
 app.command()(embed)
 app.command()(train)
+app.command("train-encoder")(train_encoder)
 app.command("train-reader")(train_reader)
 app.command("tune-reader")(tune_reader)
 app.command("train-reranker")(train_reranker)

@@ -76,7 +76,11 @@ class Batches:
 
 def cloning_loss(head: nn.Module, table: Table, decisions: Decisions) -> tuple[Tensor, Tensor]:
     """Mean negative log-likelihood of what the walks did (sec. 3), and how often the policy would do the same."""
-    logits, owner = table.logits(head, decisions)
+    return likelihood(*table.logits(head, decisions), decisions)
+
+
+def likelihood(logits: Tensor, owner: Tensor, decisions: Decisions) -> tuple[Tensor, Tensor]:
+    """The same of logits [A] of the actions of decisions, ``owner`` [A] saying whose each is."""
     likely = log_softmax(logits, owner, len(decisions.current))
     if decisions.share is not None:
         share = torch.as_tensor(decisions.share, device=logits.device)

@@ -86,6 +86,10 @@ class Training:
         """The loss of an update, counted from 1."""
         raise NotImplementedError
 
+    def pieces(self, update: int) -> Iterator[Tensor]:
+        """The same in parts that add up to it, each followed back before the next is made: for less memory."""
+        yield self.loss(update)
+
     def parameters(self) -> list[nn.Parameter]:
         """What follows the gradient."""
         raise NotImplementedError
@@ -164,11 +168,10 @@ def _train(training: Training, **kept: Unpack[Kept]) -> None:
         while state.update < config.updates and not 0 < training.patience <= state.waited:
             state.update += 1
             rate = rate_at(config, state.update)
-            loss = training.loss(state.update)
             for group in optimiser.param_groups:
                 group["lr"] = rate * group.get("scale", 1.0)
             optimiser.zero_grad(set_to_none=True)
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss = _follow_back(training.pieces(state.update))
             if training.clip:
                 nn.utils.clip_grad_norm_(weights, training.clip)
             optimiser.step()
@@ -201,6 +204,15 @@ def _train(training: Training, **kept: Unpack[Kept]) -> None:
     # In half precision, too, in which some weights are kept.
     if not all(bool(value.half().isfinite().all()) for value in training.weights().values()):
         raise RanAway(state.update)
+
+
+def _follow_back(pieces: Iterator[Tensor]) -> Tensor:
+    """Add up the gradients of a loss that comes in pieces; the loss, without its graph."""
+    losses = []
+    for piece in pieces:
+        piece.backward()  # type: ignore[no-untyped-call]
+        losses.append(piece.detach())
+    return torch.stack(losses).sum()
 
 
 class RanAway(InputError):

@@ -17,6 +17,17 @@ from linkwalk.walks import Walks
 Bools = NDArray[np.bool_]
 
 
+class StepsOf(NamedTuple):
+    """The walks that decisions are steps of: what a policy over the trajectory sees (sec. 4.2)."""
+
+    paths: Int32s
+    """Their pages [W, T + 1]."""
+    walk: Int64s
+    """Which walk a decision is a step of [S]."""
+    step: Int64s
+    """Which step of it [S]."""
+
+
 class Decisions(NamedTuple):
     """What a policy sees at each of S decisions, and for imitation what the walk did."""
 
@@ -36,6 +47,8 @@ class Decisions(NamedTuple):
     """Position among all actions of the one the walk took [S]; empty where nobody has acted yet."""
     share: NDArray[np.float32] | None = None
     """How right each action is [A], 1 in all for a decision, where that is known: then ``taken`` is not imitated."""
+    trail: StepsOf | None = None
+    """The walks they are steps of, where these are known."""
 
 
 def without(decisions: Decisions, hidden: Bools) -> Decisions:
@@ -50,6 +63,26 @@ def without(decisions: Decisions, hidden: Bools) -> Decisions:
         decisions.kind[kept],
         decisions.visited[kept],
         place[decisions.taken],
+        trail=decisions.trail,
+    )
+
+
+def some(decisions: Decisions, which: Int64s) -> Decisions:
+    """Some of the decisions [S]."""
+    indptr, target = gather_rows(decisions.indptr, decisions.target, which)
+    _, kind = gather_rows(decisions.indptr, decisions.kind, which)
+    _, visited = gather_rows(decisions.indptr, decisions.visited, which)
+    taken, share, trail = decisions.taken, decisions.share, decisions.trail
+    return Decisions(
+        decisions.current[which],
+        decisions.goal[which],
+        indptr,
+        target,
+        kind,
+        visited,
+        taken[which] - decisions.indptr[which] + indptr[:-1] if len(taken) else taken,
+        None if share is None else gather_rows(decisions.indptr, share, which)[1],
+        None if trail is None else StepsOf(trail.paths, trail.walk[which], trail.step[which]),
     )
 
 
@@ -62,7 +95,8 @@ def from_walks(walks: Walks, forward: Csr, kinds: NDArray[np.uint8]) -> Decision
     visited = visited_targets(walks.nodes, walk, step, indptr, target)
     taken = np.empty(len(current), np.int64)
     _find_taken(indptr, target, walks.nodes[walk, step + 1], taken)
-    return Decisions(current, walks.goals[walk], indptr, target, kind, visited, taken)
+    trail = StepsOf(walks.nodes, walk, step)
+    return Decisions(current, walks.goals[walk], indptr, target, kind, visited, taken, trail=trail)
 
 
 def actions_at(

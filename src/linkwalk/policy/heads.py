@@ -250,11 +250,15 @@ class Table:
             for nodes in (decisions.current, decisions.goal, decisions.target)
         )
         goal = own if goal is None else goal
-        kind = torch.as_tensor(decisions.kind, device=device, dtype=torch.long)
-        visited = torch.as_tensor(decisions.visited, device=device, dtype=dtype)
-        traits = torch.cat((nn.functional.one_hot(kind, len(TYPES)).to(dtype), visited[:, None]), -1)
-        logits: Tensor = head(current, goal, target, traits, owner)
+        logits: Tensor = head(current, goal, target, traits_of(decisions, device), owner)
         return logits, owner
+
+
+def traits_of(decisions: "Decisions", device: torch.device) -> Tensor:
+    """The type of each action, one-hot, and whether its target has been visited [A, K + 1] (app. B.2)."""
+    kind = torch.as_tensor(decisions.kind, device=device, dtype=torch.long)
+    visited = torch.as_tensor(decisions.visited, device=device, dtype=torch.float32)
+    return torch.cat((nn.functional.one_hot(kind, len(TYPES)).float(), visited[:, None]), -1)
 
 
 def log_softmax(logits: Tensor, owner: Tensor, decisions: int) -> Tensor:

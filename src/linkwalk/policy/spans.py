@@ -1,0 +1,259 @@
+"""Links scored by their own words: one pass of the transformer over a block scores all of its links (app. B.1).
+
+An action is the mean of the transformed tokens of its anchor, a state that of all tokens, both through tanh. A link
+that has no tokens has a learned vector, one for each type. The goal is read by phi itself or by phi_target, a copy that
+learns for itself. On top is a head: ``feedforward`` (sec. 4.2), ``mlp`` (app. B.1) or ``compass`` (ours).
+
+Shapes: B blocks of a batch, L tokens padded, D width, S decisions, A actions, E links of a graph.
+"""
+
+import copy
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from linkwalk.artifact import parsing, read_json, write_json
+from linkwalk.compiled import OUTSIDE, guarded, row_of
+from linkwalk.embed.batches import by_length
+from linkwalk.embed.spans import BlockTokens
+from linkwalk.embed.transformer import merge, open_transformer, silence
+from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.store import TYPES, Graph
+from linkwalk.policy.decisions import Decisions
+from linkwalk.policy.heads import HeadConfig, Table, build_head, traits_of
+from linkwalk.policy.low_rank import adapt, adapter_of
+
+TARGET, HEAD = "target", "head"
+WEIGHTS, CONFIG = "weights.safetensors", "config.json"
+
+
+class Shown(NamedTuple):
+    """What a model is shown of S decisions: blocks and goals as tokens, and where the links stand."""
+
+    blocks: tuple[NDArray[np.int64], NDArray[np.int64]]
+    """Token ids and mask [B, L] of the blocks that are stood on."""
+    place: Int64s
+    """Which of them a decision is at [S]."""
+    goals: tuple[NDArray[np.int64], NDArray[np.int64]]
+    """The same of what is shown of the goals."""
+    aim: Int64s
+    """Which of them a decision is towards [S]."""
+    spans: NDArray[np.integer]
+    """From which to before which token of its block an action stands [A, 2]."""
+
+
+def show(
+    decisions: Decisions,
+    forward: Csr,
+    blocks: BlockTokens,
+    goals: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+    aim: Int64s | None = None,
+) -> Shown:
+    """The tokens of some decisions; ``goals`` stand for the goals' own blocks, ``aim`` [S] says which is whose."""
+    current, place = np.unique(decisions.current, return_inverse=True)
+    if goals is None or aim is None:
+        own, aim = np.unique(decisions.goal, return_inverse=True)
+        goals = blocks.batch(own)
+    spans = blocks.spans[edges_of(forward, decisions)]
+    return Shown(blocks.batch(current), place, goals, aim, spans)
+
+
+def edges_of(forward: Csr, decisions: Decisions) -> Int64s:
+    """Which link of the graph each action is [A]; actions stand in the order of their node's row."""
+    edges = np.empty(len(decisions.target), np.int64)
+    _find_edges(forward.indptr, forward.indices, decisions.current, decisions.indptr, decisions.target, edges)
+    return edges
+
+
+@guarded
+def _find_edges(
+    indptr: Int64s, indices: Int32s, current: Int32s, bounds: Int64s, target: Int32s, edges: Int64s
+) -> None:
+    for s in range(current.shape[0]):
+        edge, end = row_of(indptr, current[s], indices.shape[0])
+        first, last = row_of(bounds, s, target.shape[0])
+        for action in range(first, last):
+            while edge < end and indices[edge] != target[action]:
+                edge += 1
+            if edge == end:
+                raise IndexError(OUTSIDE)
+            edges[action] = edge
+            edge += 1
+
+
+class SpanModel(nn.Module):
+    """phi, phi_target and a head, trainable together."""
+
+    def __init__(
+        self, model: nn.Module, head: HeadConfig, *, rank: int = 0, own_target: bool = True, tanh: bool = True
+    ) -> None:
+        """``rank``: of an adapter of phi, and of phi_target; 0: all weights are trained."""
+        super().__init__()
+        self.tanh, self.rank = tanh, rank
+        self.phi = adapt(model, rank) if rank else model
+        self.target = copy.deepcopy(self.phi) if own_target else None
+        self.kinds = nn.Parameter(torch.randn(len(TYPES), head.width) / head.width**0.5)
+        self.head = build_head(head)
+        self.head_config = head
+
+    def bound(self, x: Tensor) -> Tensor:
+        """The paper's tanh, if wanted."""
+        return x.tanh() if self.tanh else x
+
+    def states(self, model: nn.Module, ids_BL: Tensor, mask_BL: Tensor) -> tuple[Tensor, Tensor]:
+        """All token vectors [B L, D], and their means [B, D]."""
+        states_BLD = model(input_ids=ids_BL, attention_mask=mask_BL).last_hidden_state.float()
+        weight = mask_BL[:, :, None].float()
+        mean_BD = (states_BLD * weight).sum(1) / weight.sum(1).clamp(min=1)
+        return states_BLD.flatten(0, 1), self.bound(mean_BD)
+
+    def actions(
+        self, states: Tensor, long: int, row: NDArray[np.integer], spans: NDArray[np.integer], kind: Tensor
+    ) -> Tensor:
+        """Vectors of links [A, D]: ``row`` [A] says in which text each stands, texts being ``long`` tokens each."""
+        device = states.device
+        first, last = spans.astype(np.int64).T
+        counts: Int64s = last - first
+        stands = np.flatnonzero(counts)
+        counts, begin = counts[stands], (row[stands] * long + first[stands])
+        owner = np.repeat(np.arange(len(stands)), counts)
+        before = np.cumsum(counts) - counts
+        which = np.arange(len(owner)) + (begin - before)[owner]
+        words = states.index_select(0, torch.as_tensor(which, device=device))
+        total = torch.zeros(len(stands), states.shape[1], device=device).index_add(
+            0, torch.as_tensor(owner, device=device), words
+        )
+        means = total / torch.as_tensor(counts, device=device)[:, None]
+        every = self.bound(torch.cat((self.kinds, means)))
+        at = kind.long().clone()
+        at[torch.as_tensor(stands, device=device)] = len(TYPES) + torch.arange(len(stands), device=device)
+        return every.index_select(0, at)
+
+    def forward(self, decisions: Decisions, shown: Shown) -> tuple[Tensor, Tensor]:
+        """Every action's logit [A], and whose it is [A]."""
+        device = self.kinds.device
+        blocks, goals = (tuple(torch.as_tensor(x, device=device) for x in pair) for pair in shown[::2][:2])
+        tokens, current = self.states(self.phi, *blocks)
+        _, goal = self.states(self.phi if self.target is None else self.target, *goals)
+        counts = np.diff(decisions.indptr)
+        kind = torch.as_tensor(decisions.kind, device=device)
+        row = np.repeat(shown.place, counts)
+        action = self.actions(tokens, blocks[0].shape[1], row, shown.spans, kind)
+        owner = torch.as_tensor(np.repeat(np.arange(len(counts)), counts), device=device)
+        place, aim = (torch.as_tensor(x, device=device) for x in (shown.place, shown.aim))
+        logits: Tensor = self.head(
+            current.index_select(0, place),
+            goal.index_select(0, aim),
+            action,
+            traits_of(decisions, device),
+            owner,
+        )
+        return logits, owner
+
+    @torch.inference_mode()
+    def table(
+        self, graph: Graph, blocks: BlockTokens, batch_tokens: int, advance: Callable[[float], None]
+    ) -> "SpanTable":
+        """All states and all links of a graph, to walk by: as much memory as its links have vectors, in halves."""
+        device, width = self.kinds.device, self.kinds.shape[1]
+        vectors = torch.empty(graph.nodes, width, dtype=torch.float16, device=device)
+        goals = vectors if self.target is None else torch.empty_like(vectors)
+        actions = torch.empty(graph.edges, width, dtype=torch.float16, device=device)
+        indptr, kinds = np.array(graph.out_indptr), np.asarray(graph.out_kinds)
+        types = np.where(kinds < len(TYPES), kinds, TYPES.index("link"))
+        for nodes in by_length(np.diff(blocks.bounds).tolist(), batch_tokens):
+            ids, mask = (torch.as_tensor(x, device=device) for x in blocks.batch(nodes))
+            with torch.autocast("cuda", torch.bfloat16, enabled=vectors.is_cuda):
+                tokens, state = self.states(self.phi, ids, mask)
+                if self.target is not None:
+                    goals[torch.as_tensor(nodes, device=device)] = self.states(self.target, ids, mask)[
+                        1
+                    ].half()
+            counts = indptr[nodes + 1] - indptr[nodes]
+            row = np.repeat(np.arange(len(nodes)), counts)
+            edges = np.arange(len(row)) + (indptr[nodes] - (np.cumsum(counts) - counts))[row]
+            kind = torch.as_tensor(types[edges], device=device)
+            found = self.actions(tokens, ids.shape[1], row, blocks.spans[edges], kind)
+            vectors[torch.as_tensor(nodes, device=device)] = state.half()
+            actions[torch.as_tensor(edges, device=device)] = found.half()
+            advance(len(nodes))
+        return SpanTable(vectors, goals, actions, torch.as_tensor(indptr, device=device))
+
+    def save(self, folder: Path, tokenizer: Any) -> None:
+        """Write phi as an encoder that embeds any wiki, and below it phi_target and the head."""
+        from safetensors.torch import save_file
+
+        for part, model in (("", self.phi), (TARGET, self.target)):
+            if model is not None:
+                with silence():
+                    merged(model).save_pretrained(folder / part, safe_serialization=True)
+                    tokenizer.save_pretrained(folder / part)
+        weights = {f"head.{name}": value for name, value in self.head.state_dict().items()}
+        weights["kinds"] = self.kinds
+        (folder / HEAD).mkdir(parents=True)
+        save_file({n: v.detach().cpu().contiguous() for n, v in weights.items()}, folder / HEAD / WEIGHTS)
+        write_json(folder / HEAD / CONFIG, {"head": asdict(self.head_config), "tanh": self.tanh})
+
+    @classmethod
+    def open(cls, folder: Path, device: str = "cpu") -> "tuple[SpanModel, Any]":
+        """What ``save`` wrote, and its tokenizer."""
+        from safetensors.torch import load_file
+
+        remedy = f"train the encoder in {folder} again"
+        there = read_json(folder / HEAD / CONFIG, remedy, {"head": dict, "tanh": bool})
+        phi = open_transformer(str(folder), device="cpu")
+        own_target = (folder / TARGET).is_dir()
+        with parsing(folder / HEAD, remedy):
+            model = cls(phi.model, HeadConfig(**there["head"]), own_target=False, tanh=there["tanh"])
+            model.load_state_dict(load_file(folder / HEAD / WEIGHTS), strict=False)
+        if own_target:
+            model.target = open_transformer(str(folder / TARGET), device="cpu").model
+        return model.to(device).eval(), phi.tokenizer
+
+
+def merged(model: nn.Module) -> Any:
+    """A transformer as it is, or, of an adapted one, a copy with the changes in its weights."""
+    if not (adapter := adapter_of(model)):
+        return model
+    plain = copy.deepcopy(model)
+    for name, module in list(plain.named_modules()):
+        if f"{name}.up" in adapter:
+            parent, _, own = name.rpartition(".")
+            setattr(plain.get_submodule(parent), own, module.layer)
+    merge(plain, {name: value.float().cpu().numpy() for name, value in adapter.items()})
+    return plain
+
+
+class SpanTable(Table):
+    """States, goals and links of a graph as a span model sees them; a policy is shown whole rows of links."""
+
+    def __init__(self, vectors: Tensor, goals: Tensor, actions: Tensor, indptr: Tensor) -> None:
+        super().__init__(vectors)
+        self.goals, self.actions, self.indptr = goals, actions, indptr
+
+    def logits(
+        self, head: nn.Module, decisions: Decisions, goal: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Every action's logit [A], and whose it is [A]."""
+        device = self.vectors.device
+        counts = torch.as_tensor(np.diff(decisions.indptr), device=device)
+        owner = torch.repeat_interleave(torch.arange(len(counts), device=device), counts)
+        current = torch.as_tensor(decisions.current, device=device).long()
+        before = torch.as_tensor(decisions.indptr[:-1], device=device)
+        edges = torch.arange(len(owner), device=device) + (self.indptr[current] - before)[owner]
+        if goal is None:
+            goal = self.goals[torch.as_tensor(decisions.goal, device=device).long()].float()
+        logits: Tensor = head(
+            self.vectors[current].float(),
+            goal,
+            self.actions[edges].float(),
+            traits_of(decisions, device),
+            owner,
+        )
+        return logits, owner

@@ -74,6 +74,11 @@ def paper_mlp(width: int) -> CloneConfig:
     return replace(paper(width), head=HeadConfig(head="mlp", width=width, hidden=width))
 
 
+def paper_transformer(width: int) -> CloneConfig:
+    """The transformer over the trajectory, with everything else as in ``paper`` but its learning rate (app. B.3)."""
+    return replace(paper(width), head=HeadConfig(head="transformer", width=width), learning_rate=1e-4)
+
+
 RECIPES: dict[str, Callable[[int], CloneConfig]] = {
     "ours": ours,
     "residual": residual,
@@ -82,6 +87,7 @@ RECIPES: dict[str, Callable[[int], CloneConfig]] = {
     "paper-reverse": paper_reverse,
     "paper-shortest": paper_shortest,
     "paper-mlp": paper_mlp,
+    "paper-transformer": paper_transformer,
 }
 """By name, for an embedding's width. The paper's random features (RF) are ``paper`` on ``embed --encoder random``."""
 

@@ -43,6 +43,8 @@ def test_the_loss_is_torchs_cross_entropy_of_what_was_done() -> None:
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_training_makes_the_walks_likelier_and_repeats(recipe: str, world: World, tmp_path: Path) -> None:
     changed = ["updates=100", "batch=32", "steps=8"]
+    if recipe == "paper-transformer":
+        changed += ["head.trajectory.layers=1", "head.trajectory.heads=2", "head.trajectory.inner=32"]
     config = with_settings(RECIPES[recipe](WIDTH), changed)
     losses = []
     for run in ("a", "b"):

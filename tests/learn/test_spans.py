@@ -160,8 +160,8 @@ def test_a_decision_is_one_of_many(graph: Graph) -> None:
         assert part.target[a:b].tolist() == all_.target[c:d].tolist()
         assert part.taken[place] - a == all_.taken[whole] - c
         assert part.current[place] == all_.current[whole]
-        assert part.trail is not None
-        assert part.trail.paths[part.trail.walk[place], part.trail.step[place]] == part.current[place]
+        assert part.steps is not None
+        assert part.steps.paths[part.steps.walk[place], part.steps.step[place]] == part.current[place]
 
 
 def test_stopped_and_gone_on_it_ends_the_same(graph: Graph, model_folder: Path, tmp_path: Path) -> None:

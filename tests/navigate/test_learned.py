@@ -70,7 +70,9 @@ def test_it_looks_for_what_it_is_shown(name: str) -> None:
 
 
 @pytest.mark.parametrize("window", [1, 3, 16])
-@pytest.mark.parametrize("name", HEADS)
+@pytest.mark.parametrize(
+    "name", [name for name in HEADS if name != "transformer"]
+)  # which remembers its walk
 def test_the_back_button_is_what_the_words_say(name: str, window: int) -> None:
     compared = back = 0
     for seed in range(6):

@@ -10,6 +10,7 @@ import torch
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.policy import from_walks
 from linkwalk.policy.checkpoint import load_direction, load_policy, save_policy
+from linkwalk.policy.decisions import some
 from linkwalk.policy.heads import HEADS, Compass, HeadConfig, Table, build_head, log_softmax
 from linkwalk.walks import ForwardWalks
 from tests.graph.conftest import csr
@@ -36,17 +37,10 @@ def test_a_ragged_softmax_is_a_softmax_per_decision() -> None:
 def test_a_decision_does_not_depend_on_its_batch(name: str) -> None:
     found, table = decisions()
     torch.manual_seed(0)
-    head = build_head(HeadConfig(head=name, width=12, hidden=8))
+    head = build_head(HeadConfig(head=name, width=12, hidden=8)).eval()
     whole, _ = table.logits(head, found)
     a, b = int(found.indptr[4]), int(found.indptr[5])
-    alone = found._replace(
-        current=found.current[4:5],
-        goal=found.goal[4:5],
-        indptr=np.array([0, b - a]),
-        target=found.target[a:b],
-        kind=found.kind[a:b],
-        visited=found.visited[a:b],
-    )
+    alone = some(found, np.array([4]))
     assert torch.allclose(whole[a:b], table.logits(head, alone)[0], atol=1e-5)
 
 
@@ -99,7 +93,7 @@ def test_heads_that_cannot_be() -> None:
 def test_a_policy_survives_the_disk(name: str, tmp_path: Path) -> None:
     found, table = decisions()
     config = HeadConfig(head=name, width=12, hidden=8)
-    head = build_head(config)
+    head = build_head(config).eval()
     save_policy(tmp_path / "p", head, config, {"encoder": "abc", "encoder_name": "minilm"})
     again, manifest = load_policy(tmp_path / "p", "abc")
     assert manifest["head"]["head"] == name

@@ -51,8 +51,8 @@ def train(
         typer.Option(
             metavar="NAME",
             help="ours (a compass, on its own walks), residual (starts as the cosine, shortcut walks), paper (app. "
-            "B.2; one policy per T, e.g. --set steps=5), paper-multistep, paper-reverse, paper-shortest or paper-mlp "
-            "(app. B.1).",
+            "B.2; one policy per T, e.g. --set steps=5), paper-multistep, paper-reverse, paper-shortest, paper-mlp "
+            "(app. B.1) or paper-transformer (app. B.3).",
         ),
     ] = "ours",
     name: Annotated[
@@ -62,7 +62,7 @@ def train(
         str | None,
         typer.Option(
             metavar="HEAD",
-            help="Another head than the recipe's: feedforward, mlp, residual, compass, or your own as "
+            help="Another head than the recipe's: feedforward, transformer, mlp, residual, compass, or your own as "
             "package.module:Name.",
         ),
     ] = None,

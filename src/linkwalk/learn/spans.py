@@ -123,8 +123,8 @@ class SpanTraining(Training):
             return self.own.draw(-(-config.batch // PICKS), self.rng, self.straight)
         walks, none = -(-config.batch // config.picks), nn.Identity()
         drawn = self.batches.draw(walks, self.rng, none, edge_dropout=config.edge_dropout)
-        assert drawn.trail is not None, "walks that are imitated are known"
-        return some(drawn, _picked(drawn.trail.walk, config.picks, self.rng)[: config.batch])
+        assert drawn.steps is not None, "walks that are imitated are known"
+        return some(drawn, _picked(drawn.steps.walk, config.picks, self.rng)[: config.batch])
 
     def goals(self, decisions: Decisions) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], Int64s]:
         """What is shown of the goals, each once: token ids and mask; and which is whose [S]."""
@@ -171,7 +171,7 @@ class SpanTraining(Training):
         """Adam, with a pace of its own for what begins from nothing."""
         new = {id(weight) for weight in (self.model.kinds, *self.model.head.parameters())}
         fast, slow = ([w for w in self.parameters() if (id(w) in new) == wanted] for wanted in (True, False))
-        groups = [{"params": slow, "pace": 1.0}, {"params": fast, "pace": self.settings.pace}]
+        groups = [{"params": slow, "scale": 1.0}, {"params": fast, "scale": self.settings.pace}]
         rate, decay = self.config.learning_rate, self.config.weight_decay
         return torch.optim.AdamW(groups, lr=rate, weight_decay=decay)
 

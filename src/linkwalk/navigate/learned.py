@@ -15,11 +15,14 @@ from linkwalk.navigate.journeys import BACK, Bools, Episodes, Float32s, Journeys
 from linkwalk.navigate.ways import Ways
 from linkwalk.navigate.weights import LIKELY, NOWHERE, Outlook, Weights
 from linkwalk.policy.decisions import Decisions, actions_at, visited_targets
-from linkwalk.policy.heads import Table, log_softmax
+from linkwalk.policy.heads import Table, log_softmax, trajectory_of
+from linkwalk.policy.trajectory import Trajectory
 from linkwalk.walks.draws import draw, key_of
 
 _CHUNK = 1 << 16
 _NONE = -1
+_REMEMBERED = 512
+"""Episodes at once of a head that remembers its walks: a gigabyte, of the paper's sizes."""
 _UNIT = 2.0**-53
 
 
@@ -55,8 +58,15 @@ class Learned:
 
     def run(self, episodes: Episodes, *, budget: int = 100, seed: int = 0) -> Journeys:
         """Try each episode within ``budget`` steps; the seed matters only where links are drawn."""
+        at_once = episodes.size if trajectory_of(self.head) is None else _REMEMBERED
         with self._lock:
-            return self._run(episodes, budget, seed, None)
+            parts = [
+                self._run(episodes.part(at, at + at_once), budget, seed, None)
+                for at in range(0, episodes.size, max(1, at_once))
+            ]
+        return (
+            Journeys(*map(np.concatenate, zip(*parts, strict=True))) if parts else Journeys.blank(0, budget)
+        )
 
     def explain(self, episodes: Episodes, journeys: Journeys, *, seed: int = 0) -> Weights:
         """What decided each click of the first journey: it is walked once more, with that written down."""
@@ -81,12 +91,15 @@ class Learned:
         journeys.success[:] = episodes.starts == episodes.goals
         going = np.flatnonzero(~journeys.success)
         stacks = _Stacks(episodes.starts, budget, self.ways.window) if self.ways.back else None
+        self._walks = _Walks.of(self.head, self.table, episodes.goals, queries, budget)
         for step in range(budget):
             current = journeys.nodes[going, step]
             stuck = self.graph.indptr[current + 1] == self.graph.indptr[current]
             going = going[~stuck] if stacks is None else going[~stuck | (stacks.top[going] > 0)]
             if not len(going):
                 break
+            if self._walks is not None:
+                self._walks.see(going, journeys.nodes[going, step])
             if stacks is None:
                 choice, probability, taken = self._click(episodes, journeys, queries, going, step, seed, told)
             else:
@@ -193,7 +206,9 @@ class Learned:
         visited = visited_targets(journeys.nodes, row, step, indptr, target)
         none = np.zeros(0, np.int64)
         decisions = Decisions(pages, episodes.goals[row], indptr, target, kind, visited, none)
-        logits, owner = self.table.logits(self.head, decisions, None if queries is None else queries[row])
+        state = None if self._walks is None else self._walks.states[torch.as_tensor(row)]
+        goal = None if queries is None else queries[row]
+        logits, owner = self.table.logits(self.head, decisions, goal, state)
         likely: Float32s = log_softmax(logits, owner, len(pages)).cpu().numpy()
         return decisions, likely
 
@@ -207,6 +222,39 @@ class Learned:
         norms = [torch.linalg.vector_norm(vectors[at : at + _CHUNK].float(), dim=-1) for at in starts]
         length = torch.cat(norms).mean()
         return torch.from_numpy(episodes.queries).to(vectors.device) * length
+
+
+class _Walks:
+    """The walks of a batch of episodes as a head remembers them; those that are over are forgotten now and then."""
+
+    def __init__(self, walk: Trajectory, table: Table, goals: Tensor, budget: int) -> None:
+        self.table, self.rows = table, np.arange(len(goals))
+        self.remembered = walk.begin(goals, budget)
+        self.states = torch.zeros(len(goals), walk.out.out_features, device=goals.device)
+
+    @classmethod
+    @torch.inference_mode()
+    def of(
+        cls, head: nn.Module, table: Table, goals: Int32s, queries: Tensor | None, budget: int
+    ) -> "_Walks | None":
+        """None for a head that looks at its page alone."""
+        walk = trajectory_of(head)
+        if walk is None:
+            return None
+        return cls(walk, table, table.rows(goals) if queries is None else queries, budget)
+
+    @torch.inference_mode()
+    def see(self, going: Int64s, pages: Int32s) -> None:
+        """Every walk that goes on is at another page."""
+        if 4 * len(going) < 3 * len(self.rows):
+            kept = np.searchsorted(self.rows, going)
+            self.rows = going
+            self.remembered.keep(torch.as_tensor(kept, device=self.states.device))
+        every = np.zeros(len(self.rows), np.int64)
+        at = np.searchsorted(self.rows, going)
+        every[at] = pages
+        found = self.remembered.see(self.table.rows(every))
+        self.states[torch.as_tensor(going)] = found[torch.as_tensor(at)]
 
 
 class _Told(NamedTuple):

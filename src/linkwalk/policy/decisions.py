@@ -47,7 +47,7 @@ class Decisions(NamedTuple):
     """Position among all actions of the one the walk took [S]; empty where nobody has acted yet."""
     share: NDArray[np.float32] | None = None
     """How right each action is [A], 1 in all for a decision, where that is known: then ``taken`` is not imitated."""
-    trail: StepsOf | None = None
+    steps: StepsOf | None = None
     """The walks they are steps of, where these are known."""
 
 
@@ -63,7 +63,7 @@ def without(decisions: Decisions, hidden: Bools) -> Decisions:
         decisions.kind[kept],
         decisions.visited[kept],
         place[decisions.taken],
-        trail=decisions.trail,
+        steps=decisions.steps,
     )
 
 
@@ -72,7 +72,7 @@ def some(decisions: Decisions, which: Int64s) -> Decisions:
     indptr, target = gather_rows(decisions.indptr, decisions.target, which)
     _, kind = gather_rows(decisions.indptr, decisions.kind, which)
     _, visited = gather_rows(decisions.indptr, decisions.visited, which)
-    taken, share, trail = decisions.taken, decisions.share, decisions.trail
+    taken, share, steps = decisions.taken, decisions.share, decisions.steps
     return Decisions(
         decisions.current[which],
         decisions.goal[which],
@@ -82,7 +82,7 @@ def some(decisions: Decisions, which: Int64s) -> Decisions:
         visited,
         taken[which] - decisions.indptr[which] + indptr[:-1] if len(taken) else taken,
         None if share is None else gather_rows(decisions.indptr, share, which)[1],
-        None if trail is None else StepsOf(trail.paths, trail.walk[which], trail.step[which]),
+        None if steps is None else StepsOf(steps.paths, steps.walk[which], steps.step[which]),
     )
 
 
@@ -95,8 +95,16 @@ def from_walks(walks: Walks, forward: Csr, kinds: NDArray[np.uint8]) -> Decision
     visited = visited_targets(walks.nodes, walk, step, indptr, target)
     taken = np.empty(len(current), np.int64)
     _find_taken(indptr, target, walks.nodes[walk, step + 1], taken)
-    trail = StepsOf(walks.nodes, walk, step)
-    return Decisions(current, walks.goals[walk], indptr, target, kind, visited, taken, trail=trail)
+    return Decisions(
+        current,
+        walks.goals[walk],
+        indptr,
+        target,
+        kind,
+        visited,
+        taken,
+        steps=StepsOf(walks.nodes, walk, step),
+    )
 
 
 def actions_at(

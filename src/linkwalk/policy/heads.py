@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from linkwalk.errors import InputError
 from linkwalk.graph.store import TYPES
 from linkwalk.policy.own import OWN
+from linkwalk.policy.trajectory import Trajectory, TrajectoryConfig
 
 if TYPE_CHECKING:
     from linkwalk.policy.decisions import Decisions
@@ -31,7 +32,8 @@ class HeadConfig:
     """Which head, and its sizes."""
 
     head: str = "residual"
-    """``feedforward`` (sec. 4.2, app. B.2), ``mlp`` (app. B.1), ``residual`` or ``compass`` (ours); or one's own."""
+    """``feedforward`` (sec. 4.2, app. B.2), ``transformer`` (app. B.3), ``mlp`` (app. B.1), ``residual`` or ``compass``
+    (ours); or one's own."""
     width: int = 384
     """D, of the embeddings."""
     hidden: int = 256
@@ -42,6 +44,8 @@ class HeadConfig:
     """Share of the target's features that is hidden from the compass while it is trained."""
     visited: bool = True
     """Whether it sees which pages the walk has been at (app. B.2)."""
+    trajectory: TrajectoryConfig | None = None
+    """Sizes of ``transformer``, which others have no need of."""
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
@@ -50,6 +54,9 @@ class HeadConfig:
                 f"no policy head named {self.head!r}: choose one of {', '.join(HEADS)}, or name your own as "
                 "package.module:Name"
             )
+        sizes = self.trajectory
+        if self.head == "transformer" and not isinstance(sizes, TrajectoryConfig):
+            object.__setattr__(self, "trajectory", TrajectoryConfig(**(sizes or {})))
         if min(self.width, self.hidden) < 1:
             raise InputError(f"a head of width {self.width} and hidden {self.hidden}: choose 1 or more")
         if not 0 <= self.dropout < 1:
@@ -102,8 +109,26 @@ class FeedForward(nn.Module):
 
     def forward(self, current: Tensor, goal: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
         """Logits [A]; current and goal [S, D], action [A, D], traits [A, K + 1]: the link's type, the visited bit."""
-        state = _standardise(self.layer(torch.cat((current, goal), -1)))
-        return (state.index_select(0, owner) * _standardise(torch.cat((action, traits), -1))).sum(-1)
+        return _agreement(self.layer(torch.cat((current, goal), -1)), action, traits, owner)
+
+
+class OverTrajectory(nn.Module):
+    """The paper's larger policy: a transformer over the pages of the walk in place of the linear layer (app. B.3)."""
+
+    def __init__(self, config: HeadConfig) -> None:
+        super().__init__()
+        assert config.trajectory is not None, "the configuration sees to it"
+        self.walk = Trajectory(config.width, config.width + len(TYPES) + 1, config.trajectory)
+
+    def forward(self, current: Tensor, goal: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
+        """Logits [A], of the same shapes as the feed-forward head's, but ``current`` is the state of the walk."""
+        return _agreement(current, action, traits, owner)
+
+
+def trajectory_of(head: nn.Module) -> Trajectory | None:
+    """What remembers a walk in a head; None in one that looks at its page alone."""
+    inner = head.head if isinstance(head, Forgetful) else head
+    return inner.walk if isinstance(inner, OverTrajectory) else None
 
 
 class Mlp(nn.Module):
@@ -216,6 +241,7 @@ class Compass(Pointing):
 
 HEADS: dict[str, type[nn.Module]] = {
     "feedforward": FeedForward,
+    "transformer": OverTrajectory,
     "mlp": Mlp,
     "residual": Residual,
     "compass": Compass,
@@ -225,6 +251,12 @@ HEADS: dict[str, type[nn.Module]] = {
 
 def _standardise(x: Tensor) -> Tensor:
     return nn.functional.layer_norm(x, x.shape[-1:])
+
+
+def _agreement(state: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
+    """The inner product of states [S, K] and actions with their traits, both standardised [A]."""
+    actions = _standardise(torch.cat((action, traits), -1))
+    return (_standardise(state).index_select(0, owner) * actions).sum(-1)
 
 
 class Table:
@@ -238,20 +270,46 @@ class Table:
         """The table of an artefact, copied out of the read-only map onto a device, in its own precision."""
         return cls(torch.from_numpy(np.array(vectors)).to(device))
 
+    def rows(self, nodes: NDArray[np.integer]) -> Tensor:
+        """The embeddings of some nodes, in full precision."""
+        found: Tensor = self.vectors[torch.as_tensor(nodes, device=self.vectors.device, dtype=torch.long)]
+        return found.float()
+
     def logits(
-        self, head: nn.Module, decisions: "Decisions", goal: Tensor | None = None
+        self,
+        head: nn.Module,
+        decisions: "Decisions",
+        goal: Tensor | None = None,
+        state: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
-        """Every action's logit [A], and whose it is [A]; ``goal`` [S, D] stands for the goals' own rows."""
-        device, dtype = self.vectors.device, torch.float32
+        """Every action's logit [A], and whose it is [A]; ``goal`` [S, D] stands for the goals' own rows.
+
+        ``state`` [S, K] is what a head that remembers its walks makes of them; without it, whole walks are gone along.
+        """
+        device = self.vectors.device
         counts = torch.as_tensor(decisions.indptr[1:] - decisions.indptr[:-1], device=device)
         owner = torch.repeat_interleave(torch.arange(len(counts), device=device), counts)
-        current, own, target = (
-            self.vectors[torch.as_tensor(nodes, device=device, dtype=torch.long)].to(dtype)
-            for nodes in (decisions.current, decisions.goal, decisions.target)
-        )
-        goal = own if goal is None else goal
-        logits: Tensor = head(current, goal, target, traits_of(decisions, device), owner)
+        goal = self.rows(decisions.goal) if goal is None else goal
+        if state is None and (walk := trajectory_of(head)) is not None:
+            state = self._along(walk, decisions, goal)
+        current = self.rows(decisions.current) if state is None else state
+        logits: Tensor = head(current, goal, self.rows(decisions.target), traits_of(decisions, device), owner)
         return logits, owner
+
+    def _along(self, walk: Trajectory, decisions: "Decisions", goal: Tensor) -> Tensor:
+        """The state [S, K] at every decision, one pass for all those of a walk."""
+        if (steps := decisions.steps) is None:
+            raise InputError(
+                "a transformer over the trajectory is trained on walks: choose others than walks=own"
+            )
+        walks, first, which = np.unique(steps.walk, return_index=True, return_inverse=True)
+        pages = np.maximum(steps.paths[walks, : int(steps.step.max()) + 1], 0)
+        whole = walk.along(
+            self.rows(pages.ravel()).view(*pages.shape, -1),
+            goal.index_select(0, torch.as_tensor(first, device=goal.device)),
+        )
+        at = torch.as_tensor(which * pages.shape[1] + steps.step, device=goal.device)
+        return whole.flatten(0, 1).index_select(0, at)
 
 
 def traits_of(decisions: "Decisions", device: torch.device) -> Tensor:

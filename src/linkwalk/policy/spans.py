@@ -238,7 +238,11 @@ class SpanTable(Table):
         self.goals, self.actions, self.indptr = goals, actions, indptr
 
     def logits(
-        self, head: nn.Module, decisions: Decisions, goal: Tensor | None = None
+        self,
+        head: nn.Module,
+        decisions: Decisions,
+        goal: Tensor | None = None,
+        state: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Every action's logit [A], and whose it is [A]."""
         device = self.vectors.device

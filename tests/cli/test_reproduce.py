@@ -1,6 +1,7 @@
 """``linkwalk reproduce`` on a tiny wiki, end to end."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.policy.low_rank import TargetModel, save_target
 from linkwalk.policy.target import AdapterConfig
 from tests.cli.conftest import Ran
+from tests.embed.conftest import tiny_bert
 from tests.graph.conftest import Page, write_graph
 
 Run = Callable[..., Ran]
@@ -185,9 +187,11 @@ def test_traces(run: Run, wiki: Path) -> None:
     [
         (
             ["table9"],
-            "there is no 'table9' to reproduce: choose one of table1, table2, table5, table6, table7, bound, traces",
+            "there is no 'table9' to reproduce: choose one of table1, table2, table3, table4, "
+            "table5, table6, table7, bound, traces",
         ),
-        (["table3"], "table 3 is `linkwalk stats WIKI`: choose one of"),
+        (["table1", "--later", "x"], "--later belongs to table3 and table4"),
+        (["table3", "--later", "x"], "no such workspace: x"),
         (["table1", "--rows", "forward,backward"], "table1 has no row 'backward': its rows are Forward, "),
         (["table1"], "no embeddings in"),
         (["table1", "--device", "abacus"], "no such device: 'abacus'"),
@@ -209,6 +213,38 @@ def test_no_such_workspace(run: Run, tmp_path: Path) -> None:
     ran = run("reproduce", "table1", tmp_path / "nothing", "--quick")
     assert ran.status == 2
     assert "no such workspace" in ran.err
+
+
+def test_sizes_of_two_editions(run: Run, wiki: Path) -> None:
+    found = run("reproduce", "table3", wiki, "--later", wiki, "-q").out
+    assert "ours, later" in found
+    assert "36.3M" in found
+
+
+@pytest.mark.slow
+def test_trained_embeddings_on_a_later_edition(run: Run, wiki: Path, tmp_path: Path) -> None:
+    later, tiny = Path(shutil.copytree(wiki, tmp_path / "later")), tiny_bert(tmp_path / "tiny")
+    for place in (wiki, later):
+        options = ("--encoder", tiny, "--name", "tiny", "--max-tokens", 32, "--device", "cpu", "-q")
+        assert run("embed", place, *options).status == 0
+    asked = ("table4", wiki, "--later", later, "--quick", "--updates", 3, "--episodes", 15, "--budget", 10)
+    asked += ("--embeddings", "tiny", "--device", "cpu", "-q", "--encoder-set", "updates=2")
+    found = run("reproduce", *asked, "--json").json()
+    rows = {row["row"]: row["cells"] for row in found["rows"]}
+    assert [cell["column"] for cell in rows["WebNav"]] == list(paper.TABLE4_COLUMNS)
+    quoted = [cell["paper"] for cell in rows["WebNav"]]
+    assert quoted == [None] * 6 + [0.125, None]
+    ran = [label for label, cells in rows.items() if all(cell["success"] is not None for cell in cells)]
+    assert ran == [label for label in rows if label != "WebNav"]
+    policies = {cell["policy"] for label in ran[:-2] for cell in rows[label]}
+    assert len(policies) == 4 * 3, "an embedding and a policy each, for 5, 10 and 20 steps"
+    assert len(list((wiki / "encoders").glob("trained-*"))) == 1
+    before = {path: path.stat().st_mtime_ns for path in wiki.rglob("*.safetensors")}
+    shown = run("reproduce", *asked).out
+    assert "- | 12.5" in shown or "12.5 | -" in shown
+    assert before == {path: path.stat().st_mtime_ns for path in wiki.rglob("*.safetensors")}, (
+        "nothing is run twice"
+    )
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from linkwalk.cli import retrieval
 from linkwalk.cli.agents import NAMES, Budget, EmbeddingsName, Seed
 from linkwalk.cli.output import Json, Quiet, print_columns, print_json
 from linkwalk.cli.reproduce_evidence import evidence_table
+from linkwalk.cli.reproduce_sizes import sizes_table
 from linkwalk.cli.reproduce_traces import asked_traces, goal_traces
 from linkwalk.cli.score import Level, WikiPagesOption
 from linkwalk.demo import POLICY
@@ -19,11 +20,7 @@ if TYPE_CHECKING:
     from linkwalk.reproduce.tables import Size
 
 EVIDENCE = ("table5", "table6")
-WHAT = ("table1", "table2", *EVIDENCE, "table7", "bound", "traces")
-_ELSEWHERE = {
-    "table3": "table 3 is `linkwalk stats WIKI`",
-    "table4": "table 4 needs encoders trained with the policy, which are still to come",
-}
+WHAT = ("table1", "table2", "table3", "table4", *EVIDENCE, "table7", "bound", "traces")
 
 
 def reproduce(
@@ -31,9 +28,9 @@ def reproduce(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="table1 (trajectory distributions), table2 (navigation), table5 (FEVER), table6 (Natural Questions), "
-            "table7 (cost), bound (the variational bound of appendix D) or traces (as in figure 3; with --file as in "
-            "figure 4).",
+            help="table1 (trajectory distributions), table2 (navigation), table3 (sizes of graphs), table4 (fixed and "
+            "trained embeddings), table5 (FEVER), table6 (Natural Questions), table7 (cost), bound "
+            "(the variational bound of appendix D) or traces (as in figure 3; with --file as in figure 4).",
         ),
     ],
     wiki: Annotated[
@@ -67,12 +64,27 @@ def reproduce(
             "encoder]",
         ),
     ] = None,
+    later: Annotated[
+        Path | None,
+        typer.Option(
+            "--later",
+            metavar="WIKI",
+            help="Workspace of a later edition to be tested on; all of the first is trained on then (table3, table4).",
+        ),
+    ] = None,
+    encoder: Annotated[
+        str, typer.Option("--encoder-recipe", metavar="NAME", help="How the encoder of table4 is trained.")
+    ] = "spans",
+    encoder_settings: Annotated[
+        list[str] | None,
+        typer.Option("--encoder-set", metavar="KEY=VALUE", help="Change one setting of it; may be repeated."),
+    ] = None,
     quick: Annotated[
         bool,
         typer.Option(
             "--quick",
-            help="For a CPU: 500 episodes, 200 updates of 64 walks; the first 200 claims or questions. The table says "
-            "that it is quick.",
+            help="For a CPU: 500 episodes, 200 updates of 64 walks; the first 200 claims or questions; 20 updates "
+            "of the encoder. The table says that it is quick.",
         ),
     ] = False,
     file: Annotated[
@@ -122,6 +134,8 @@ def reproduce(
 
     Example: linkwalk reproduce table1 WIKI --quick
 
+    Example: linkwalk reproduce table4 WIKI-2017 --later WIKI-2018
+
     Example: linkwalk reproduce table5 WIKI --file shared_task_dev.jsonl --wiki-pages wiki-pages
 
     Example: linkwalk reproduce traces WIKI > traces.md
@@ -132,8 +146,9 @@ def reproduce(
     from linkwalk.retrieve import FindConfig
 
     if what not in WHAT:
-        why = _ELSEWHERE.get(what, f"there is no {what!r} to reproduce")
-        raise InputError(f"{why}: choose one of {', '.join(WHAT)}")
+        raise InputError(f"there is no {what!r} to reproduce: choose one of {', '.join(WHAT)}")
+    if later is not None and what not in ("table3", "table4"):
+        raise InputError("--later belongs to table3 and table4: leave it out")
     names = [name.strip() for part in rows or [] for name in part.split(",")]
     if what in EVIDENCE:
         asked = FindConfig(candidates=candidates, rerank=rerank, agent=agent, embeddings=embeddings)
@@ -157,6 +172,9 @@ def reproduce(
         return
     if file is not None or wiki_pages is not None:
         raise InputError("--file and --wiki-pages belong to table5, table6 and traces: leave them out")
+    if what == "table3":
+        sizes_table([wiki, *([later] if later else [])], markdown=markdown, json=json, quiet=quiet)
+        return
     from linkwalk.device import choose_device
 
     choose_device(device)  # before anything that needs torch: without it, this says what to install
@@ -171,22 +189,24 @@ def reproduce(
     from linkwalk.progress import Progress
     from linkwalk.reproduce import show
     from linkwalk.reproduce.bounds import run_bounds, to_json
-    from linkwalk.reproduce.halves import open_halves
+    from linkwalk.reproduce.halves import editions, open_halves
     from linkwalk.reproduce.runner import Runner
     from linkwalk.reproduce.tables import TABLES as RUN
     from linkwalk.reproduce.tables import choose_rows, run_table
+    from linkwalk.reproduce.trained import EncoderPlan
 
     size = _size(quick, episodes, updates, seed)
     table = choose_rows(RUN[what], names) if what in RUN else None
     progress, home = Progress(quiet=quiet), wiki / "train" if (wiki / "train").is_dir() else wiki
     name = choose(home, Graph.open(home), embeddings)
     runner = Runner(
-        open_halves(wiki, name, progress),
+        open_halves(wiki, name, progress) if later is None else editions(wiki, later, name, progress),
         embeddings=name,
         budget=budget,
         device=device,
         target=target,
         recorded=False if loop else None,
+        encoder=EncoderPlan(encoder, (*size.encoder, *(encoder_settings or []))),
         progress=progress,
     )
     facts = _facts(runner, size, quick)

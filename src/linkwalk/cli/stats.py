@@ -58,28 +58,35 @@ def stats(
     print_next(f"linkwalk split {wiki} -o {wiki}-halves")
 
 
-def _show(found: "Statistics") -> None:
+def beside_paper(wikis: "dict[str, Statistics]") -> list[tuple[str, ...]]:
+    """Wikis by what they are called, beside the paper's two (table 3)."""
     from linkwalk.graph.statistics import PAPER
 
     def median(value: float | None) -> str:
         return "-" if value is None else f"{value:g}"
 
-    ours = (
-        f"{found.articles:,}",
-        f"{found.nodes:,}",
-        f"{found.edges:,}",
-        f"{found.words_per_node:.1f}",
-        median(found.paths.median),
-    )
+    ours = [
+        (
+            f"{found.articles:,}",
+            f"{found.nodes:,}",
+            f"{found.edges:,}",
+            f"{found.words_per_node:.1f}",
+            median(found.paths.median),
+        )
+        for found in wikis.values()
+    ]
     paper = [
         (f"{a / 1e6:.2f}M", f"{n / 1e6:.1f}M", f"{e / 1e6:.0f}M", str(w), str(m))
         for a, n, e, w, m in PAPER.values()
     ]
     names = ("articles", "blocks (nodes)", "edges", "words per block", "median path length")
+    head = ("", *wikis, *(f"paper {year}" for year in PAPER))
+    return [head, *zip(names, *ours, *paper, strict=True)]
+
+
+def _show(found: "Statistics") -> None:
     print(f"{found.snapshot}:")
-    print_columns(
-        [("", "ours", *(f"paper {year}" for year in PAPER)), *zip(names, ours, *paper, strict=True)]
-    )
+    print_columns(beside_paper({"ours": found}))
     print()
     print_table(
         [

@@ -180,5 +180,8 @@ def clone(
 
 
 def config_to_json(config: CloneConfig) -> dict[str, Any]:
-    """The resolved configuration, for the manifest."""
-    return asdict(config)
+    """The resolved configuration, for the manifest; what is left out belongs to another head."""
+    found = asdict(config)
+    if found["head"]["trajectory"] is None:
+        del found["head"]["trajectory"]
+    return found

@@ -53,6 +53,13 @@ def open_halves(wiki: Path, embeddings: str = "minilm", progress: Progress | Non
     return halves
 
 
+def editions(train: Path, later: Path, embeddings: str, progress: Progress | None = None) -> Halves:
+    """Two whole workspaces: one to train on, and one of a later edition to be tested on, as in section 5.3."""
+    for workspace in (train, later):
+        _need(workspace, embeddings, progress or Progress(quiet=True))
+    return Halves(train, train, later)
+
+
 def random_features(workspace: Path, width: int, progress: Progress) -> str:
     """The name of random features of that width in a workspace, drawn if they are not there (sec. 5.2)."""
     config = EmbedConfig(encoder=RANDOM, width=width)

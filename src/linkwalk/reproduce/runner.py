@@ -45,9 +45,11 @@ from linkwalk.recipes import RECIPES, with_settings
 from linkwalk.reproduce.halves import Halves, random_features
 from linkwalk.reproduce.journal import Journal
 from linkwalk.reproduce.recorded import clone_recorded, recordable
+from linkwalk.reproduce.trained import EncoderPlan, TrainedEncoder
 from linkwalk.walks.on_device import DeviceGraph
 
 _WARM = 4
+PLAIN, TRAINED = "", "trained"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +66,15 @@ class Contender:
     """Whether the policy may go to a page it has been at: the paper's argmax."""
     map: bool = True
     """Whether a compass walks with its map; without one it never revisits, as other heads."""
+    trained: bool = False
+    """Whether the policy sees embeddings that were trained for navigation (sec. 5.3)."""
+    spans: bool = False
+    """Whether it is the policy that these were trained with, which scores links by their words (app. B.1)."""
+
+    @property
+    def features(self) -> str:
+        """What it sees of the pages."""
+        return RANDOM if self.random_features else TRAINED if self.trained else PLAIN
 
 
 class Runner:
@@ -78,11 +89,12 @@ class Runner:
         device: str = "auto",
         target: Path | None = None,
         recorded: bool | None = None,
+        encoder: EncoderPlan = EncoderPlan(),  # noqa: B008 (frozen)
         progress: Progress | None = None,
     ) -> None:
         """``recorded``: whether what can be trained and walked on the device alone is; None: on a GPU."""
         self.halves, self.embeddings, self.budget = halves, embeddings, budget
-        self.target_folder = target
+        self.target_folder, self.encoder_plan = target, encoder
         self.device = str(choose_device(device))
         self.recorded = self.device.startswith("cuda") if recorded is None else recorded
         self.progress = progress or Progress(quiet=True)
@@ -91,18 +103,27 @@ class Runner:
         self.table(halves.train), self.table(halves.eval)
 
     @cached_property
-    def _tables(self) -> dict[tuple[Path, bool], Embeddings]:
+    def _tables(self) -> dict[tuple[Path, str], Embeddings]:
         return {}
 
-    def table(self, workspace: Path, *, random: bool = False) -> Embeddings:
-        """The embeddings of a half, or random features as wide as they are."""
-        if (workspace, random) not in self._tables:
+    def table(self, workspace: Path, features: str = PLAIN) -> Embeddings:
+        """The embeddings of a half, random features as wide as they are, or embeddings trained for navigation."""
+        if (workspace, features) not in self._tables:
+            if features == TRAINED:
+                self._tables[workspace, features] = self.trained.table(workspace)
+                return self._tables[workspace, features]
             graph = self.train if workspace == self.halves.train else self.eval
             name = self.embeddings
-            if random:
+            if features == RANDOM:
                 name = random_features(workspace, self.table(workspace).width, self.progress)
-            self._tables[workspace, random] = Embeddings.open(workspace, name, graph)
-        return self._tables[workspace, random]
+            self._tables[workspace, features] = Embeddings.open(workspace, name, graph)
+        return self._tables[workspace, features]
+
+    @cached_property
+    def trained(self) -> TrainedEncoder:
+        """The encoder that is trained for navigation."""
+        plain = self.table(self.halves.train)
+        return TrainedEncoder(self.halves, self.encoder_plan, plain, self.device, self.progress)
 
     @cached_property
     def units(self) -> Float32s:
@@ -133,7 +154,8 @@ class Runner:
 
     def config(self, contender: Contender) -> CloneConfig:
         """How a contender's policy is cloned."""
-        width = self.table(self.halves.train, random=contender.random_features).width
+        plain = contender.features != RANDOM  # a trained encoder is as wide as it was before
+        width = self.table(self.halves.train, PLAIN if plain else RANDOM).width
         if contender.recipe not in RECIPES:
             raise InputError(f"no recipe named {contender.recipe!r}: choose one of {', '.join(RECIPES)}")
         return with_settings(RECIPES[contender.recipe](width), contender.settings)
@@ -142,7 +164,7 @@ class Runner:
         """The folder of a contender's policy, trained now unless it has been."""
         config, table = (
             self.config(contender),
-            self.table(self.halves.train, random=contender.random_features),
+            self.table(self.halves.train, contender.features),
         )
         manifest = {
             "recipe": contender.recipe,
@@ -189,7 +211,7 @@ class Runner:
 
     def head(self, contender: Contender) -> nn.Module:
         """A contender's trained head, on the device."""
-        table = self.table(self.halves.eval, random=contender.random_features)
+        table = self.table(self.halves.eval, contender.features)
         return load_policy(self.policy(contender), table.fingerprint, device=self.device)[0]
 
     def agent(self, contender: Contender, task: TaskConfig) -> Agent:
@@ -199,8 +221,10 @@ class Runner:
             ways = Ways(depth=task.steps)
             workers = min(4, os.cpu_count() or 1)
             return open_baseline(contender.baseline, graph.forward, self.units, ways, workers=workers)
+        if contender.spans:
+            return self.trained.walker(graph, Ways(revisit=contender.revisit))
         name, head = self.policy(contender).name, self.head(contender)
-        vectors = self.table(self.halves.eval, random=contender.random_features).vectors
+        vectors = self.table(self.halves.eval, contender.features).vectors
         if self.recorded and isinstance(head, FeedForward) and task.task != "sentence":
             # The same journeys up to rounding; queries, which have another length, are left to the plain agent.
             there = DeviceGraph.of(graph.forward, graph.out_kinds, device=self.device)
@@ -226,7 +250,7 @@ class Runner:
             return
         graph, measure = self.eval, Contender(baseline=REFERENCE)
         agents = {
-            who: Timed(partial(self.agent, who, task), self.target if who.baseline is None else None)
+            who: Timed(partial(self.agent, who, task), partial(self._reader, who))
             for who in {*contenders, measure}
         }
         read: dict[int, Float32s] = {}
@@ -235,7 +259,8 @@ class Runner:
             """In sentence search, one sentence of each goal through the agent's encoder, read once by each."""
             if task.task != "sentence":
                 return episodes
-            encoder = getattr(agent, "encoder", None) or self.encoder
+            assert isinstance(agent, Timed), "all of them are"
+            encoder = agent.reader
             if id(encoder) not in read:
                 read[id(encoder)] = unit_rows(encoder.encode(draw_sentences(graph, episodes, task)))
             return episodes._replace(queries=read[id(encoder)])
@@ -257,8 +282,24 @@ class Runner:
                 cell |= self._training(contender)
             yield contender, cell
 
+    def _reader(self, contender: Contender) -> TellingEncoder:
+        """What a contender sees sentences through."""
+        if contender.spans:
+            return self._span_reader
+        if contender.trained:
+            return self._trained_reader
+        return (self.target if contender.baseline is None else None) or self.encoder
+
+    @cached_property
+    def _span_reader(self) -> TellingEncoder:
+        return self.trained.reader()
+
+    @cached_property
+    def _trained_reader(self) -> TellingEncoder:
+        return self.table(self.halves.eval, TRAINED).encoder(self.device)
+
     def _training(self, contender: Contender) -> dict[str, Any]:
-        folder = self.policy(contender)
+        folder = self.trained.folder if contender.spans else self.policy(contender)
         last = (read_rows(folder) or [{}])[-1]
         if not {"update", "seconds"} <= last.keys():
             return {"policy": folder.name}
@@ -271,8 +312,12 @@ class Runner:
         key["encoder"] = table.fingerprint
         if contender.baseline is not None:
             return key | {"baseline": contender.baseline}
-        if task.task == "sentence" and self.target_folder is not None and self.target is not None:
+        if contender.trained or contender.spans:
+            key["trained"] = self.trained.job
+        elif task.task == "sentence" and self.target_folder is not None and self.target is not None:
             key["target"] = checksum(self.target_folder / TARGET_WEIGHTS)
+        if contender.spans:
+            return key | {"spans": True, "revisit": contender.revisit}
         return key | {
             "recipe": contender.recipe,
             "config": config_to_json(self.config(contender)),
@@ -295,15 +340,18 @@ def _is_whole(folder: Path, encoder: str) -> bool:
 class Timed:
     """An agent with a stopwatch, opened when its turn comes: then its policy is trained, if it has to be."""
 
-    def __init__(self, open_agent: Callable[[], Agent], encoder: TellingEncoder | None = None) -> None:
-        self._open = open_agent
-        self.encoder = encoder
-        """What it sees sentences through, if not through the nodes' encoder."""
+    def __init__(self, open_agent: Callable[[], Agent], open_reader: Callable[[], TellingEncoder]) -> None:
+        self._open, self._open_reader = open_agent, open_reader
         self.seconds, self.steps = 0.0, 0
 
     @cached_property
     def _agent(self) -> Agent:
         return self._open()
+
+    @cached_property
+    def reader(self) -> TellingEncoder:
+        """What it sees sentences through."""
+        return self._open_reader()
 
     @property
     def name(self) -> str:

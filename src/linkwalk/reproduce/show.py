@@ -54,7 +54,10 @@ def notes(runner: Runner, size: Size, table: PaperTable | None, *, quick: bool) 
     if table is None:
         return lines
     lines.append(f"{size.episodes:,} episodes a cell, budget {runner.budget}, seed {size.seed}.")
-    lines.append("The paper's graph has 200,000 blocks and RoBERTa embeddings: compare rows, not cells.")
+    blocks = "38 million" if table.name == "table4" else "200,000"
+    lines.append(f"The paper's graph has {blocks} blocks and RoBERTa embeddings: compare rows, not cells.")
+    if table.name == "table4":
+        lines += _of_table4(runner)
     if any(row.walks for row in table.rows):
         lines.append(
             'A policy takes its likeliest link; "never revisit": to a page it has not been at, if there is one.'
@@ -77,6 +80,18 @@ def notes(runner: Runner, size: Size, table: PaperTable | None, *, quick: bool) 
     if any(row.later for row in table.rows):
         lines.append('"later": reinforcement learning is still to come.')
     return lines
+
+
+def _of_table4(runner: Runner) -> list[str]:
+    """What a reader has to know about table 4."""
+    config, head = runner.trained.config, runner.trained.config.head.head
+    return [
+        f'"RoBERTa": {runner.embeddings} as it is; "Embed train": trained by the words of links under a {head} head, '
+        f"{config.updates:,} updates of {config.batch} decisions (the paper: 3,000,000 of 512), then frozen; policies "
+        'are cloned on the table. "Its own policy": the one it was trained with, which scores links by their words.',
+        "WebNav (Nogueira & Cho, 2016) shows sentences of a page up to 16 links away, on 12 million pages; the paper "
+        "sets its figure beside its own navigation. Columns of 16 steps are walked by the policies of 20.",
+    ]
 
 
 def markdown(lines: Sequence[Line]) -> str:

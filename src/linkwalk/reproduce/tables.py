@@ -1,4 +1,4 @@
-"""Tables 1, 2 and 7 of the paper: rows and columns as data, and what a table holds once it has been run.
+"""Tables 1, 2, 4 and 7 of the paper: rows and columns as data, and what a table holds once it has been run.
 
 A column of T steps is walked by policies cloned from walks of T steps, the multistep column by one cloned from walks
 of 1 to 20 (sec. 5.1, 5.2). The paper does not say whether its agent may go back to a page it has seen: the rows that
@@ -15,6 +15,8 @@ from linkwalk.navigate import REFERENCE
 from linkwalk.reproduce.runner import Contender, Runner
 
 MULTISTEP = 20
+WEBNAV = 16
+"""Steps of the longest task of Nogueira & Cho (2016), which policies of 20 steps walk."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +33,18 @@ class TableRow:
     revisit: bool = False
     sentence: bool = False
     """Whether it is tried on sentence search, too."""
+    recipe: str = "paper"
+    trained: bool = False
+    """Whether it sees embeddings that were trained for navigation."""
+    spans: bool = False
+    """Whether it is the policy that these were trained with."""
+    quoted: bool = False
+    """Whether it is another paper's, whose figures are quoted."""
 
     @property
     def later(self) -> bool:
         """Whether it is still to come."""
-        return self.baseline is None and self.walks is None
+        return self.baseline is None and self.walks is None and not (self.spans or self.quoted)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +76,10 @@ class Size:
     """None: the recipe's."""
     batch: int | None = None
     seed: int = 0
+    transformer: tuple[str, ...] = ()
+    """Settings of the transformer over the trajectory (table 4)."""
+    encoder: tuple[str, ...] = ()
+    """Settings of the encoder's training (table 4)."""
 
     def settings(self) -> tuple[str, ...]:
         """Of the recipe."""
@@ -74,21 +87,18 @@ class Size:
         return tuple(f"{key}={value}" for key, value in chosen.items() if value is not None)
 
 
-QUICK = Size(episodes=500, updates=200, batch=64)
+QUICK = Size(
+    episodes=500,
+    updates=200,
+    batch=64,
+    transformer=tuple(f"head.trajectory.{size}" for size in ("layers=2", "heads=4", "inner=512")),
+    encoder=("updates=20", "warmup=2", "batch=16", "max_tokens=64"),
+)
 
 
-def _cloned(
-    label: str, walks: str, *, random_features: bool = False, sentence: bool = False
-) -> tuple[TableRow, TableRow]:
+def _cloned(label: str, walks: str, **more: Any) -> tuple[TableRow, TableRow]:
     """The paper's row by the plain argmax, and the same policy where it never goes to a page twice."""
-    row = TableRow(
-        label=label,
-        paper=label,
-        walks=walks,
-        random_features=random_features,
-        revisit=True,
-        sentence=sentence,
-    )
+    row = TableRow(label=label, paper=label, walks=walks, revisit=True, **more)
     return row, replace(row, label=f"{label} (never revisit)", paper=None, revisit=False)
 
 
@@ -137,6 +147,28 @@ TABLE2 = PaperTable(
     figures=paper.TABLE2,
 )
 
+_FAR = [(str(t), TaskConfig(task="navigation", steps=t)) for t in (5, 10, WEBNAV, 20)]
+
+TABLE4 = PaperTable(
+    name="table4",
+    title="Fixed and trained embeddings: success % on a wiki that was not trained on",
+    rows=(
+        *_cloned("RoBERTa + Feed-forward", "forward", sentence=True),
+        *_cloned("RoBERTa + Transformer", "forward", sentence=True, recipe="paper-transformer"),
+        *_cloned("Embed train + Feed-forward", "forward", sentence=True, trained=True),
+        *_cloned(
+            "Embed train + Transformer", "forward", sentence=True, trained=True, recipe="paper-transformer"
+        ),
+        TableRow(label="Embed train + its own policy", spans=True, sentence=True),
+        TableRow(label="WebNav", paper="WebNav", quoted=True),
+        _HONEST,
+    ),
+    columns=_columns(
+        [*_FAR, *((f"sentence {label}", replace(task, task="sentence")) for label, task in _FAR)]
+    ),
+    figures=paper.TABLE4,
+)
+
 TABLE7 = PaperTable(
     name="table7",
     title="Cost, and success % at 5 steps on the unseen half",
@@ -155,7 +187,7 @@ TABLE7 = PaperTable(
     figures={name: (success,) for name, (_, _, success) in paper.TABLE7.items()},
 )
 
-TABLES = {table.name: table for table in (TABLE1, TABLE2, TABLE7)}
+TABLES = {table.name: table for table in (TABLE1, TABLE2, TABLE4, TABLE7)}
 
 
 def choose_rows(table: PaperTable, names: Sequence[str]) -> PaperTable:
@@ -177,14 +209,23 @@ def contender(row: TableRow, column: Column, size: Size) -> Contender:
     """Who walks a cell."""
     if row.baseline is not None:
         return Contender(baseline=row.baseline)
-    multistep = column.task.task == "multistep"
+    if row.spans:
+        return Contender(trained=True, spans=True)
+    multistep, steps = column.task.task == "multistep", column.task.steps
     settings = (
         f"walks={row.walks}",
-        f"steps={column.task.steps}",
+        f"steps={MULTISTEP if steps == WEBNAV else steps}",
         f"multistep={str(multistep).lower()}",
         *size.settings(),
+        *(size.transformer if row.recipe == "paper-transformer" else ()),
     )
-    return Contender(settings=settings, random_features=row.random_features, revisit=row.revisit)
+    return Contender(
+        recipe=row.recipe,
+        settings=settings,
+        random_features=row.random_features,
+        revisit=row.revisit,
+        trained=row.trained,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +262,9 @@ def run_table(runner: Runner, table: PaperTable, size: Size) -> list[list[Cell]]
         search = column.task.task == "sentence"
         if search and not runner.reads:
             continue
-        running = [row for row in table.rows if not row.later and (row.sentence or not search)]
+        running = [
+            row for row in table.rows if not (row.later or row.quoted) and (row.sentence or not search)
+        ]
         task = replace(column.task, episodes=size.episodes, seed=size.seed)
         cells = runner.measure(task, [contender(row, column, size) for row in running])
         ours |= {(row, column): cell for row, cell in zip(running, cells, strict=True)}

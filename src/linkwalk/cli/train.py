@@ -102,6 +102,7 @@ def train(
     from linkwalk.embed import Embeddings
     from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
+    from linkwalk.learn.ranks import joined
     from linkwalk.policy.own import use_head
     from linkwalk.recipes import RECIPES, with_settings
 
@@ -114,10 +115,16 @@ def train(
     own = [f"head.head={use_head(head)}"] if head else []
     config = with_settings(RECIPES[recipe](table.width), [*own, *(settings or [])])
     training = _Training(final, recipe, config, graph, table)
-    with locked(final):
-        trained = None if force else training.made()
-        if trained is None:
-            trained = training.run(chosen, checkpoint_every=checkpoint_every, restart=restart, quiet=quiet)
+    with joined(chosen) as (team, own_device):
+        if not team.first:
+            training.follow(own_device, restart=restart, force=force)
+            return
+        with locked(final):
+            trained = None if force else training.made()
+            if trained is None:
+                trained = training.run(
+                    own_device, checkpoint_every=checkpoint_every, restart=restart, quiet=quiet
+                )
     if json:
         told = {key: trained.manifest[key] for key in _TOLD if key in trained.manifest}
         rows = {"resumed_at": trained.resumed_at, "last": trained.last, "kept": trained.kept}
@@ -192,10 +199,33 @@ class _Training:
         kept = [row for row in rows if row["update"] == manifest.get("kept_update")]
         return _Trained(head, manifest, (rows or [{}])[-1], (kept or [{}])[-1], fresh=False)
 
+    def follow(self, device: str, *, restart: bool, force: bool) -> None:
+        """Do one's part in what the first of several processes trains and writes."""
+        from linkwalk.learn.clone import clone
+        from linkwalk.learn.ranks import ranks
+        from linkwalk.learn.validation import held_out_nodes
+
+        if not force and self.final.exists():
+            return
+        config, graph = self.config, self.graph
+        resume = stopped(self.partial, self.job, config.updates, restart=restart, quiet=True)
+        ranks().wait()
+        clone(
+            graph.forward,
+            graph.reverse,
+            graph.out_kinds,
+            self.table.vectors,
+            config,
+            held_out=held_out_nodes(graph, config.validation) if config.validation else None,
+            device=device,
+            resume=resume,
+        )
+
     def run(self, device: str, *, checkpoint_every: int, restart: bool, quiet: bool) -> _Trained:
         """Train the policy, from where it was stopped, and put it in its place."""
         from linkwalk.learn.clone import clone
         from linkwalk.learn.metrics import read_rows
+        from linkwalk.learn.ranks import ranks
         from linkwalk.learn.state import FILE
         from linkwalk.learn.validation import held_out_nodes
         from linkwalk.policy.checkpoint import put_policy
@@ -203,6 +233,7 @@ class _Training:
 
         config, graph, table = self.config, self.graph, self.table
         resume = stopped(self.partial, self.job, config.updates, restart=restart, quiet=quiet)
+        ranks().wait()  # before the first of several processes changes anything there
         head = clone(
             graph.forward,
             graph.reverse,

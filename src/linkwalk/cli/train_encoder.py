@@ -51,6 +51,7 @@ def train_encoder(
     from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
     from linkwalk.learn import encoders
+    from linkwalk.learn.ranks import joined
     from linkwalk.learn.state import differences
     from linkwalk.progress import Progress
     from linkwalk.recipes import ENCODERS, with_settings
@@ -69,17 +70,20 @@ def train_encoder(
             "replace it, or name another with --name"
         )
     table = Embeddings.open(wiki, embeddings, graph) if config.walks == "own" else None
-    manifest = encoders.train_encoder(
-        graph,
-        folder,
-        encoder,
-        config,
-        vectors=None if table is None else table.vectors,
-        device=chosen,
-        restart=restart,
-        checkpoint_every=checkpoint_every,
-        progress=Progress(quiet=quiet),
-    )
+    with joined(chosen) as (team, own_device):
+        manifest = encoders.train_encoder(
+            graph,
+            folder,
+            encoder,
+            config,
+            vectors=None if table is None else table.vectors,
+            device=own_device,
+            restart=restart,
+            checkpoint_every=checkpoint_every,
+            progress=Progress(quiet=quiet or not team.first),
+        )
+    if not team.first:
+        return
     last = manifest["last"]
     if json:
         print_json({"encoder": str(folder), "job": manifest["job"], "last": last})

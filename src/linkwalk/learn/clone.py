@@ -18,6 +18,7 @@ from linkwalk.learn.imitation import Batches, cloning_loss, sampler
 from linkwalk.learn.limits import at_least, one_of, shares
 from linkwalk.learn.loop import HeldOut, JudgedConfig, Kept, RanAway, Training, seeded, train
 from linkwalk.learn.optimise import build_optimiser
+from linkwalk.learn.ranks import ranks
 from linkwalk.learn.validation import CRITERIA, Bools, Validation, within
 from linkwalk.navigate import unit_rows
 from linkwalk.policy.heads import HeadConfig, Table, build_head
@@ -105,8 +106,9 @@ class Cloning(Training):
         """Of fresh walks (sec. 3)."""
         dropout = self.settings.edge_dropout
         decisions = self.batches.draw(self.settings.batch, self.rng, self.head, edge_dropout=dropout)
-        loss, self.accuracy = cloning_loss(self.head, self.table, decisions)
-        return loss
+        own, weight = ranks().of(decisions)
+        loss, self.accuracy = cloning_loss(self.head, self.table, own)
+        return weight * loss
 
     def row(self) -> dict[str, float]:
         """How often the policy would have done what the walks did."""

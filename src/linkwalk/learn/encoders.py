@@ -1,6 +1,7 @@
 """Trained encoders: a folder each, made once, or gone on with; ``linkwalk embed --encoder FOLDER`` reads it."""
 
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -14,6 +15,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.learn.loop import Kept
 from linkwalk.learn.metrics import FILE as METRICS
 from linkwalk.learn.metrics import read_rows
+from linkwalk.learn.ranks import ranks
 from linkwalk.learn.spans import SpanConfig, config_to_json, train_spans
 from linkwalk.learn.state import FILE, read_state
 
@@ -52,17 +54,20 @@ def train_encoder(
     **kept: Unpack[Kept],
 ) -> dict[str, Any]:
     """Train the encoder ``base`` on a graph into ``final``, unless the same training made what is there."""
-    job = job_of(graph, base, config)
-    with locked(final):
+    job, team = job_of(graph, base, config), ranks()
+    with locked(final) if team.first else nullcontext():
         found = read_encoder(final)
-        if found is not None and found["job"] == job:
-            return found
         partial = final.with_name(f"{final.name}.partial")
         saved = None if restart else read_state(partial)
+        team.wait()  # before the first of several processes changes anything there
+        if found is not None and found["job"] == job:
+            return found
         kept["folder"], kept["job"] = partial, job
         kept["resume"] = saved if saved is not None and saved.job == job else None
         encoder = open_transformer(base, device="cpu", max_tokens=config.max_tokens)
         model = train_spans(graph, encoder, config, vectors=vectors, device=device, **kept)
+        if not team.first:
+            return {"job": job, "last": {}}
         rows, whole = read_rows(partial) or [{}], partial / "whole"
         clear(whole)
         model.save(whole, encoder.tokenizer)

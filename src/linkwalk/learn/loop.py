@@ -20,6 +20,7 @@ from linkwalk.errors import InputError
 from linkwalk.learn.limits import at_least, one_of
 from linkwalk.learn.metrics import Metrics
 from linkwalk.learn.optimise import SCHEDULES, rate_at
+from linkwalk.learn.ranks import ranks
 from linkwalk.learn.state import FILE, Interrupt, Saved, State
 from linkwalk.progress import Progress
 
@@ -138,6 +139,8 @@ def train(training: Training, **kept: Unpack[Kept]) -> None:
 
     One that fails before it was ever saved leaves nothing in its folder.
     """
+    if not ranks().first:  # the first of several processes writes for all
+        kept["folder"] = kept["progress"] = None
     try:
         _train(training, **kept)
     except BaseException:
@@ -150,7 +153,7 @@ def _train(training: Training, **kept: Unpack[Kept]) -> None:
     config, folder, resume = training.config, kept.get("folder"), kept.get("resume")
     progress, save_every = kept.get("progress") or Progress(quiet=True), kept.get("checkpoint_every", 1000)
     optimiser, weights = training.optimiser(), training.parameters()
-    state = State(training, optimiser)
+    state, team = State(training, optimiser), ranks()
     if resume is not None:
         with parsing((folder or Path()) / FILE, "remove it, and the training begins anew"):
             state.restore(resume)
@@ -171,13 +174,13 @@ def _train(training: Training, **kept: Unpack[Kept]) -> None:
             for group in optimiser.param_groups:
                 group["lr"] = rate * group.get("scale", 1.0)
             optimiser.zero_grad(set_to_none=True)
-            loss = _follow_back(training.pieces(state.update))
+            loss = team.average(weights, _follow_back(training.pieces(state.update)))
             if training.clip:
                 nn.utils.clip_grad_norm_(weights, training.clip)
             optimiser.step()
             stage.advance()
 
-            last, stopped = state.update == config.updates, interrupt.asked
+            last, stopped = state.update == config.updates, team.any(interrupt.asked, loss.device)
             tells = last or state.update == 1 or state.update % training.log_every == 0
             looks = last or (training.evaluate_every and state.update % training.evaluate_every == 0)
             saves = stopped or state.update % save_every == 0

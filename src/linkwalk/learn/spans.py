@@ -26,6 +26,7 @@ from linkwalk.learn.imitation import Batches, likelihood
 from linkwalk.learn.limits import above_zero, at_least, one_of, shares
 from linkwalk.learn.loop import Kept, LoopConfig, Training, seeded, train
 from linkwalk.learn.own_walks import PICKS, OwnWalks
+from linkwalk.learn.ranks import ranks
 from linkwalk.learn.target import Sentences
 from linkwalk.navigate import unit_rows
 from linkwalk.policy.decisions import Decisions, some
@@ -142,8 +143,9 @@ class SpanTraining(Training):
         """The loss of a batch, in as many parts as the configuration has."""
         decisions = self.decisions()
         goals, aim = self.goals(decisions)
-        count, right = len(decisions.current), torch.zeros((), device=self.model.kinds.device)
-        for which in np.array_split(np.arange(count), min(self.settings.pieces, count)):
+        right = torch.zeros((), device=self.model.kinds.device)
+        mine, weight = ranks().part(len(decisions.current))
+        for which in np.array_split(mine, min(self.settings.pieces, len(mine))):
             part = some(decisions, which)
             used, own = np.unique(aim[which], return_inverse=True)
             shown = show(part, self.graph.forward, self.blocks, (goals[0][used], goals[1][used]), own)
@@ -151,8 +153,8 @@ class SpanTraining(Training):
             with torch.autocast("cuda", torch.bfloat16, enabled=self.model.kinds.is_cuda):
                 logits, owner = self.model(part, shown)
             loss, accuracy = likelihood(logits.float(), owner, part)
-            right = right + accuracy.detach() * len(which) / count
-            yield loss * (len(which) / count)
+            right = right + accuracy.detach() * len(which) / len(mine)
+            yield loss * (weight * len(which) / len(mine))
         self.accuracy = right
 
     def row(self) -> dict[str, float]:

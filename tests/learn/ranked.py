@@ -1,0 +1,57 @@
+"""One of several processes that train together: ``python -m tests.learn.ranked GRAPH MODEL FOLDER``."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from linkwalk.embed.transformer import open_transformer
+from linkwalk.graph.store import Graph
+from linkwalk.learn.clone import CloneConfig, clone
+from linkwalk.learn.metrics import read_rows
+from linkwalk.learn.ranks import joined
+from linkwalk.learn.spans import SpanConfig, train_spans
+from linkwalk.policy.heads import HeadConfig
+
+WIDTH = 16
+
+
+def main(workspace: Path, model: Path, folder: Path) -> dict[str, list[float]]:
+    """Train a policy and an encoder; the losses that were written, and the sums of the last weights."""
+    graph = Graph.open(workspace)
+    vectors = np.random.default_rng(0).standard_normal((graph.nodes, WIDTH)).astype(np.float32)
+    cloned = CloneConfig(
+        head=HeadConfig(head="feedforward", width=WIDTH), walks="forward", steps=5, batch=20, updates=6
+    )
+    head = clone(
+        graph.forward, graph.reverse, np.array(graph.out_kinds), vectors, cloned, folder=folder / "policy"
+    )
+    spans = SpanConfig(
+        head=HeadConfig(head="feedforward", width=WIDTH),
+        steps=4,
+        batch=14,
+        updates=4,
+        warmup=1,
+        max_tokens=32,
+        sentences=0.5,
+        learning_rate=1e-3,
+    )
+    encoder = open_transformer(str(model), device="cpu")
+    for module in encoder.model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0  # whose chance is each process's own
+    trained = train_spans(graph, encoder, spans, folder=folder / "encoder")
+    return {
+        "policy": [row["loss"] for row in read_rows(folder / "policy")],
+        "encoder": [row["loss"] for row in read_rows(folder / "encoder")],
+        "weights": [sum(w.double().sum().item() for w in m.parameters()) for m in (head, trained)],
+    }
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    with joined("cpu") as (team, _):
+        found = main(*map(Path, sys.argv[1:3]), Path(sys.argv[3]) / str(team.number))
+    print(json.dumps(found))

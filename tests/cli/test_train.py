@@ -305,10 +305,6 @@ def test_what_were_options_once_are_verbs(run: Run, options: list[str], verb: st
             "--encoder roberta`, or name those that it fits with --embeddings",
         ),
         (
-            ["residual"],
-            "the policy 'residual' is no compass, and target encoders are trained for one",
-        ),
-        (
             ["compass", "--set", "learning_rate=1e30", "--set", "updates=4"],
             "the training has run away, its loss or weights are no longer numbers at update",
         ),

@@ -11,18 +11,20 @@ import pytest
 import torch
 
 from linkwalk.embed import Embeddings, embed
-from linkwalk.embed.text import goal_sentences
-from linkwalk.embed.transformer import TransformerEncoder
+from linkwalk.embed.text import goal_sentences, node_texts
+from linkwalk.embed.transformer import TransformerEncoder, open_transformer
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.target import Goals, Sentences, TargetConfig, losses, train_target
 from linkwalk.policy import from_walks
-from linkwalk.policy.heads import Compass, HeadConfig, Table
+from linkwalk.policy.heads import Compass, HeadConfig, Table, build_head
 from linkwalk.policy.low_rank import scaled
 from linkwalk.policy.target import AdapterConfig, TargetEncoder
+from linkwalk.policy.trajectory import TrajectoryConfig
 from linkwalk.sources.build import BuildConfig, build
 from linkwalk.walks import ShortcutWalks
 from tests.conftest import P, prose, write_dump
+from tests.embed.conftest import tiny_bert
 from tests.learn.stopping import same_when_stopped
 
 QUICK = TargetConfig(
@@ -173,6 +175,22 @@ def test_training_lowers_the_loss(
     assert measure(graph, table, scaled(adapter, 0.0)) == pytest.approx(untrained, abs=1e-5)
     half = measure(graph, table, scaled(adapter, 0.5))
     assert trained["contrastive"] < half["contrastive"] < untrained["contrastive"]
+
+
+@pytest.mark.parametrize("name", ["feedforward", "mlp", "residual", "transformer"])
+def test_every_head_gets_a_reader(name: str, graph: Graph, tmp_path: Path) -> None:
+    encoder = open_transformer(str(tiny_bert(tmp_path / "tiny")), device="cpu")
+    vectors = encoder.encode(node_texts(graph, 0, graph.nodes)) + 0.5
+    sizes = TrajectoryConfig(layers=1, heads=2, size=4, inner=8) if name == "transformer" else None
+    head = build_head(HeadConfig(head=name, width=16, hidden=8, trajectory=sizes))
+    before = {key: value.clone() for key, value in head.state_dict().items()}
+    config = replace(QUICK, walks="shortcut", cloning=0.1, distance=10, updates=25, learning_rate=0.02)
+    train_target(graph, vectors, encoder, config, head=head, folder=tmp_path / "log")
+    first, last = logged(tmp_path / "log")
+    assert last["distance"] < first["distance"]
+    assert all(torch.equal(value, head.state_dict()[key]) for key, value in before.items())
+    with pytest.raises(InputError, match="walks=own is for a policy that walks with a map"):
+        train_target(graph, vectors, encoder, QUICK, head=head)
 
 
 def test_training_repeats(graph: Graph, table: Embeddings, tmp_path: Path) -> None:

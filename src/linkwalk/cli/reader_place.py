@@ -12,10 +12,9 @@ from linkwalk.demo import POLICY, policy_path
 from linkwalk.wiki.agents import fitting, policy_folder, policy_names
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from torch import Tensor, nn
 
     from linkwalk.embed import Embeddings
-    from linkwalk.policy.heads import Pointing
     from linkwalk.policy.target import AdapterConfig
 
 METRICS = "target_metrics.jsonl"
@@ -181,20 +180,12 @@ def _find(wiki: Path, policy: str) -> Path:
     return folder
 
 
-def open_compass(place: PolicyPlace, wiki: Path, table: "Embeddings", device: str) -> "Pointing":
-    """The policy, if it says where to look, for embeddings such as these; or what to do."""
-    from linkwalk.errors import InputError
+def open_head(place: PolicyPlace, wiki: Path, table: "Embeddings", device: str) -> "nn.Module":
+    """The policy, for embeddings such as these; or what to do."""
     from linkwalk.navigate import unit_rows
-    from linkwalk.policy.checkpoint import gives_directions, load_policy, read_policy
-    from linkwalk.policy.heads import Pointing
+    from linkwalk.policy.checkpoint import load_policy
 
-    if not gives_directions(read_policy(place.source)):
-        raise InputError(
-            f"the policy {place.policy!r} is no compass, and target encoders are trained for one: "
-            f"name {POLICY}, or one that `linkwalk train {wiki}` makes"
-        )
     fitting(place.source, place.policy, wiki, table, "name those that it fits with --embeddings")
     head, _ = load_policy(place.source, table.fingerprint, device=device)
-    assert isinstance(head, Pointing), "its manifest says so"
     unit_rows(table.vectors)  # vectors that are not numbers are told here, so that later it is the training
     return head

@@ -7,7 +7,7 @@ import typer
 
 from linkwalk.cli.agents import EmbeddingsName, Heads
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
-from linkwalk.cli.reader_place import METRICS, CopyName, PolicyName, PolicyPlace, find_place, open_compass
+from linkwalk.cli.reader_place import METRICS, CopyName, PolicyName, PolicyPlace, find_place, open_head
 from linkwalk.cli.training import (
     CheckpointEvery,
     Device,
@@ -62,13 +62,15 @@ def train_reader(
     from linkwalk.embed import Embeddings
     from linkwalk.graph.store import Graph
     from linkwalk.learn.target import TargetConfig, config_to_json
+    from linkwalk.policy.checkpoint import gives_directions, read_policy
     from linkwalk.policy.target import read_target
     from linkwalk.progress import Progress
     from linkwalk.recipes import with_settings
 
     graph = Graph.open(wiki)
     place = find_place(wiki, policy, name)
-    config = with_settings(TargetConfig(), settings or [])
+    walks = "own" if gives_directions(read_policy(place.source)) else "shortcut"
+    config = with_settings(TargetConfig(walks=walks), settings or [])
     table = Embeddings.open(wiki, used_embeddings(wiki, graph, embeddings, [policy]), graph)
     with locked(place.home):
         job = {
@@ -120,7 +122,7 @@ def _train(
     from linkwalk.learn.target import train_target
 
     encoder = table.transformer("cpu")  # in float32, and first of all: random features cannot read
-    head = open_compass(place, place.wiki, table, device)
+    head = open_head(place, place.wiki, table, device)
     return train_target(graph, table.vectors, encoder, config, head=head, device=device, **kept)
 
 

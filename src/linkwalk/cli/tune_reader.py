@@ -9,7 +9,7 @@ import typer
 
 from linkwalk.cli.agents import EmbeddingsName, Heads
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
-from linkwalk.cli.reader_place import METRICS, CopyName, PolicyName, PolicyPlace, find_place, open_compass
+from linkwalk.cli.reader_place import METRICS, CopyName, PolicyName, PolicyPlace, find_place, open_head
 from linkwalk.cli.training import (
     CheckpointEvery,
     Device,
@@ -92,7 +92,7 @@ def tune_reader(
         if not force:  # what is tuned goes on from what is there, so it is never the same twice
             place.refuse_another()
         encoder = table.transformer("cpu")
-        guide = open_compass(place, wiki, table, chosen)
+        guide = open_head(place, wiki, table, chosen)
         adapter, sizes, before = _adapter(place, wiki, table)
         pairs, report, damage = read_pairs(
             queries, graph, bm25, part=part, threshold=least, wiki_pages=wiki_pages, progress=progress

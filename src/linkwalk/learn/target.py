@@ -9,8 +9,9 @@ distance     1 - cosine of where the policy looks for q and for phi(s_g): the pa
              (app. C.1), as a cosine and as the policy sees it;
 contrastive  ours: among the batch's goals and random blocks, q must be nearest to its own.
 
-The policy is a compass: untrained, the cosine itself, or a trained one, which stays as it is. The nodes' embeddings
-stay fixed. Shapes: B goals, L tokens padded, D the embeddings' width, S decisions, A actions.
+The policy is a trained one, whatever its head, which stays as it is, or, without one, the cosine itself. A head that is
+no compass is shown q as long as the nodes' vectors are on average, as it is when it walks. The nodes' embeddings stay
+fixed. Shapes: B goals, L tokens padded, D the embeddings' width, S decisions, A actions.
 """
 
 from collections.abc import Callable
@@ -34,6 +35,7 @@ from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, NothingToDecide, OwnWalks
 from linkwalk.navigate import Episodes, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.policy.decisions import Decisions, from_walks
+from linkwalk.policy.direction import Guide
 from linkwalk.policy.heads import Compass, HeadConfig, Pointing, Table, log_softmax
 from linkwalk.policy.low_rank import TargetModel, scaled
 from linkwalk.policy.target import AdapterConfig
@@ -186,7 +188,7 @@ class Losses(NamedTuple):
 
 
 def losses(
-    head: Pointing,
+    head: nn.Module,
     table: Table,
     q: Tensor,
     decisions: Decisions,
@@ -201,7 +203,8 @@ def losses(
     """
     device = q.device
     count = len(decisions.current)
-    logits, owner = table.logits(head, decisions, q.index_select(0, torch.as_tensor(walk, device=device)))
+    shown = q if isinstance(head, Pointing) else table.length * nn.functional.normalize(q, dim=-1)
+    logits, owner = table.logits(head, decisions, shown.index_select(0, torch.as_tensor(walk, device=device)))
     if decisions.share is None:
         taken = torch.as_tensor(decisions.taken, device=device)
         right = torch.zeros_like(logits).index_fill(0, taken, 1.0)
@@ -215,7 +218,8 @@ def losses(
 
     nodes = torch.as_tensor(np.concatenate((goals, others)), device=device).long()
     units = nn.functional.normalize(table.vectors[nodes].float(), dim=-1)
-    towards = nn.functional.cosine_similarity(head.direction(q), head.direction(units[: len(goals)]), dim=-1)
+    look: Callable[[Tensor], Tensor] = head.direction if isinstance(head, Pointing) else nn.Identity()
+    towards = nn.functional.cosine_similarity(look(q), look(units[: len(goals)]), dim=-1)
     cosines = nn.functional.normalize(q, dim=-1) @ units.T
     mine = torch.arange(len(goals), device=device)
     again = (nodes[None, :] == nodes[: len(goals), None]).fill_diagonal_(False)
@@ -233,7 +237,7 @@ class ReaderTraining(Training):
     """A target encoder that learns to read for a policy, which is shown what it makes of a text."""
 
     def __init__(
-        self, config: ReaderConfig, target: TargetModel, policy: Pointing, graph: Graph, table: Table
+        self, config: ReaderConfig, target: TargetModel, policy: nn.Module, graph: Graph, table: Table
     ) -> None:
         super().__init__(config)
         self.settings, self.target, self.policy, self.graph, self.table = config, target, policy, graph, table
@@ -277,7 +281,7 @@ class WikisSentences(ReaderTraining):
         self,
         config: TargetConfig,
         target: TargetModel,
-        policy: Pointing,
+        policy: nn.Module,
         graph: Graph,
         vectors: NDArray[Any],
         sentences: Sentences,
@@ -286,6 +290,8 @@ class WikisSentences(ReaderTraining):
         super().__init__(config, target, policy, graph, Table.of(vectors, device))
         self.sentences, self.goals, self.own = sentences, Goals(graph, config), None
         if config.walks == "own":
+            if not isinstance(policy, Guide):
+                raise InputError("walks=own is for a policy that walks with a map: choose walks=shortcut")
             units, steps = unit_rows(vectors), config.steps
             self.own = OwnWalks(graph.forward, graph.reverse, self.kinds, units, steps=steps, multistep=True)
             self.walker = Guided("policy", policy, graph.forward, units, workers=self.own.workers)
@@ -328,7 +334,7 @@ def train_target(
     encoder: TransformerEncoder,
     config: TargetConfig,
     *,
-    head: Pointing | None = None,
+    head: nn.Module | None = None,
     sentences: Sentences | None = None,
     device: str = "cpu",
     **kept: Unpack[Kept],
@@ -350,8 +356,8 @@ def train_target(
     return scaled(target.adapter(), config.trust)
 
 
-def _policy(head: Pointing | None, width: int) -> Pointing:
-    """The compass that is shown q: a trained one as it is, or one that points straight at q and learns its scales."""
+def _policy(head: nn.Module | None, width: int) -> nn.Module:
+    """The policy that is shown q: a trained one as it is, or a compass that points at q and learns its scales."""
     if head is not None:
         return head.requires_grad_(False).eval()
     compass = Compass(HeadConfig(head="compass", width=width))

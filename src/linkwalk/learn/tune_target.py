@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Unpack
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from linkwalk.embed.batches import pad
 from linkwalk.embed.bert import Weights
@@ -26,7 +26,7 @@ from linkwalk.learn.limits import at_least
 from linkwalk.learn.loop import Kept, seeded, train
 from linkwalk.learn.target import ReaderConfig, ReaderTraining
 from linkwalk.policy.decisions import from_walks
-from linkwalk.policy.heads import Pointing, Table
+from linkwalk.policy.heads import Table
 from linkwalk.policy.low_rank import TargetModel, restore
 from linkwalk.policy.target import AdapterConfig
 from linkwalk.walks import Walks
@@ -99,7 +99,7 @@ class QueryTraining(ReaderTraining):
         self,
         config: TuneConfig,
         target: TargetModel,
-        policy: Pointing,
+        policy: nn.Module,
         graph: Graph,
         table: Table,
         pairs: Sequence[Pair],
@@ -139,7 +139,7 @@ def tune_target(
     encoder: TransformerEncoder,
     adapter: Weights,
     adapter_config: AdapterConfig,
-    head: Pointing,
+    head: nn.Module,
     pairs: Sequence[Pair],
     config: TuneConfig,
     *,

@@ -19,7 +19,6 @@ from linkwalk.policy.heads import Table, log_softmax, trajectory_of
 from linkwalk.policy.trajectory import Trajectory
 from linkwalk.walks.draws import draw, key_of
 
-_CHUNK = 1 << 16
 _NONE = -1
 _REMEMBERED = 512
 """Episodes at once of a head that remembers its walks: a gigabyte, of the paper's sizes."""
@@ -216,12 +215,8 @@ class Learned:
         """What it is shown of the goals [B, D], as long as the table's vectors are; None: their own vectors."""
         if episodes.queries is None:
             return None
-        vectors = self.table.vectors
         # Queries have unit length; a head that was trained on vectors as they are must not see shorter ones.
-        starts = range(0, len(vectors), _CHUNK)
-        norms = [torch.linalg.vector_norm(vectors[at : at + _CHUNK].float(), dim=-1) for at in starts]
-        length = torch.cat(norms).mean()
-        return torch.from_numpy(episodes.queries).to(vectors.device) * length
+        return torch.from_numpy(episodes.queries).to(self.table.vectors.device) * self.table.length
 
 
 class _Walks:

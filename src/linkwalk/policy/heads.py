@@ -11,6 +11,7 @@ there are several threads, and a run could not be repeated.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -181,6 +182,7 @@ class Residual(nn.Module):
 
 
 _QUICK = 30.0
+_CHUNK = 1 << 16
 
 
 class Pointing(nn.Module):
@@ -269,6 +271,12 @@ class Table:
     def of(cls, vectors: NDArray[Any], device: str) -> "Table":
         """The table of an artefact, copied out of the read-only map onto a device, in its own precision."""
         return cls(torch.from_numpy(np.array(vectors)).to(device))
+
+    @cached_property
+    def length(self) -> Tensor:
+        """How long its vectors are on average."""
+        parts = (self.vectors[at : at + _CHUNK] for at in range(0, len(self.vectors), _CHUNK))
+        return torch.cat([torch.linalg.vector_norm(part.float(), dim=-1) for part in parts]).mean()
 
     def rows(self, nodes: NDArray[np.integer]) -> Tensor:
         """The embeddings of some nodes, in full precision."""

@@ -109,12 +109,12 @@ class World:
         rows = [self.rows[self.number[name]] for name in names]
         return BertPhi(model, rows, rank=rank, dtype=half, batch_tokens=batch_tokens)
 
-    def sentence(self, graph: Graph) -> Any:
-        """Draws a sentence of a block."""
+    def sentences(self, graph: Graph) -> Any:
+        """Draws a sentence of each of some blocks."""
 
-        def draw(node: int, rng: np.random.Generator) -> list[int]:
-            sentences = goal_sentences(graph, node)
-            return self.tokens.of_texts([sentences[rng.integers(len(sentences))]], MAX_TOKENS)[0]
+        def draw(nodes: np.ndarray, rng: np.random.Generator) -> list[list[int]]:
+            there = [goal_sentences(graph, node) for node in nodes.tolist()]
+            return self.tokens.of_texts([own[rng.integers(len(own))] for own in there], MAX_TOKENS)
 
         return draw
 
@@ -243,7 +243,7 @@ def run(world: World, plan: dict[str, Any], out: Path) -> Any:
                 graph.out_kinds,
                 world.plain[world.number[name]].copy(),
                 lesson,
-                sentence=world.sentence(graph),
+                sentences=world.sentences(graph),
             )
             for name, graph in ((name, world.graphs[world.number[name]]) for name in names)
         ]
@@ -258,7 +258,8 @@ def run(world: World, plan: dict[str, Any], out: Path) -> Any:
     )
     print(
         f"{plan['name']}: {config.updates} updates in {taken:.0f} s, {config.updates / taken:.2f}/s, "
-        f"{phi.tokens / taken:,.0f} tokens/s, {terms}, waited {joint.waited:.1f} s",
+        f"{phi.tokens / taken:,.0f} tokens/s, {terms}, waited {joint.waited:.1f} s, "
+        f"{joint.teacher.again} lessons again of {joint.teacher.drawn}",
         flush=True,
     )
     if plan.get("keep"):
@@ -282,15 +283,18 @@ def run(world: World, plan: dict[str, Any], out: Path) -> Any:
     waiting = [world.pool.submit(evaluate, world, plan, tables, direction, queries, out)]
     if plan.get("tables"):
         keep_tables(plan, tables, direction, out)
-    for rank in plan.get("ranks", []):
-        shrink(phi.bert.model, world.base, rank)
-        tables = {name: phi.table(order.index(name)) for name in plan["test"]}
-        small = plan | {
-            "name": f"{plan['name']}, rank {rank}",
-            "tasks": ["navigation"],
+    for share, rank in plan.get("variants", []):
+        shrink(joint, world.base, share, rank)
+        variant = plan | {
+            "name": f"{plan['name']}, {share:g}, rank {rank}",
             "maps": plan.get("maps", [{}])[:1],
         }
-        waiting.append(world.pool.submit(evaluate, world, small, tables, direction, {}, out))
+        tables = {name: phi.table(order.index(name)) for name in plan["test"]}
+        asked = {
+            key: None if value is None else read(world, joint, task_texts(world, plan, key))
+            for key, value in queries.items()
+        }
+        waiting.append(world.pool.submit(evaluate, world, variant, tables, joint.look(), asked, out))
     if plan.get("profile"):
         profile(joint)
     joint.teacher.close()
@@ -317,20 +321,40 @@ def keep_tables(plan: dict[str, Any], tables: dict[str, np.ndarray], direction: 
     np.savez(out / f"{plan['name']}-direction.npz", weight=direction.weight, bias=direction.bias)
 
 
-def shrink(model: Any, base: Any, rank: int) -> None:
-    """Give a trained model what a change of low rank, in one byte a number, keeps of its training."""
+def task_texts(world: World, plan: dict[str, Any], key: tuple[str, int, str]) -> list[str]:
+    """The sentences of a task."""
+    name, steps, task = key
+    return task_of(world, name, steps, plan.get("episodes", 2000), plan.get("test_seed", 901), task)[2]
+
+
+def shrink(joint: Any, base: Any, share: float, rank: int) -> None:
+    """Give a trained model a share of what it learned, in matrices of low rank and one byte a number (0: as it is)."""
     import torch
 
     from linkwalk.embed.transformer import linear_layers
 
-    if not hasattr(model, "trained"):
-        model.trained = {name: layer.weight.detach().clone() for name, layer in linear_layers(model).items()}
+    model = joint.phi.bert.model
+    if not hasattr(joint, "whole"):
+        joint.whole = {name: layer.weight.detach().clone() for name, layer in linear_layers(model).items()}
+        joint.turned = [
+            weight.detach().clone()
+            for weight in (joint.compass.turn.weight, joint.compass.turn.bias, joint.reader.weight)
+        ]
     with torch.no_grad():
+        for weight, trained in zip(
+            (joint.compass.turn.weight, joint.compass.turn.bias, joint.reader.weight),
+            joint.turned,
+            strict=True,
+        ):
+            weight.copy_(share * trained)
         for name, layer in linear_layers(model).items():
             first = linear_layers(base)[name].weight
-            u, s, v = torch.linalg.svd(model.trained[name] - first, full_matrices=False)
-            up, down = u[:, :rank] * s[:rank].sqrt(), v[:rank] * s[:rank, None].sqrt()
-            layer.weight.copy_(first + in_bytes(up.T).T @ in_bytes(down))
+            change = share * (joint.whole[name] - first)
+            if rank:
+                u, s, v = torch.linalg.svd(change, full_matrices=False)
+                up, down = u[:, :rank] * s[:rank].sqrt(), v[:rank] * s[:rank, None].sqrt()
+                change = in_bytes(up.T).T @ in_bytes(down)
+            layer.weight.copy_(first + change)
 
 
 def in_bytes(rows: Any) -> Any:

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import TYPES
 from linkwalk.learn.lessons import Ground, Lesson, LessonConfig, Teacher
 from linkwalk.learn.limits import at_least
@@ -80,7 +81,11 @@ class Joint(Training):
         nn.init.zeros_(self.reader.weight)
         self.scales = nn.Parameter(torch.zeros(2, device=self.device))
         """Logarithms of the temperatures of ``wiki`` and ``search``, as far as they have moved."""
-        self._seen: list[tuple[int, np.ndarray, Tensor]] = []
+        self._seen: list[tuple[int, Int32s, Tensor]] = []
+        self._copied = (
+            torch.cuda.Event() if self.device.type == "cuda" else None  # type: ignore[no-untyped-call]
+        )
+        self._noted = 0
         self.waited = 0.0
         """Seconds in which there was no lesson to learn from."""
         self._direction = self.look()
@@ -111,9 +116,11 @@ class Joint(Training):
         counts += [len(lesson.sentences) for lesson in lessons]
         parts = torch.split(nn.functional.normalize(vectors, dim=-1), counts)
         self._seen = [
-            (lesson.ground, lesson.pages, part.detach().to("cpu", torch.float32, non_blocking=True))
+            (lesson.ground, lesson.pages, self._to_host(part))
             for lesson, part in zip(lessons, parts, strict=False)
         ]
+        if self._copied is not None:
+            self._copied.record()
         terms = [
             self._terms(lesson, pages, read)
             for lesson, pages, read in zip(lessons, parts, parts[len(lessons) :], strict=False)
@@ -176,11 +183,19 @@ class Joint(Training):
         for number, ground in enumerate(self.grounds):
             ground.table[:] = self.phi.table(number)
 
+    def _to_host(self, rows: Tensor) -> Tensor:
+        """A copy that is under way: nobody waits for it before the next update."""
+        host = torch.empty(rows.shape, pin_memory=self.device.type == "cuda")
+        return host.copy_(rows.detach(), non_blocking=True)
+
     def _note(self) -> None:
         """Put what the update before has read into the tables, and look where the compass looks now."""
+        if self._copied is not None:
+            self._copied.synchronize()
         for ground, pages, vectors in self._seen:
             self.grounds[ground].table[pages] = vectors.numpy()
-        if self._seen:
+        self._noted += 1
+        if self._noted % 8 == 0:  # it moves slowly, and looking waits for the device
             self._direction = self.look()
 
     def look(self) -> Direction:

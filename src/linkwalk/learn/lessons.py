@@ -12,12 +12,14 @@ Shapes: G goals of a lesson, C pages, S decisions, A actions.
 import os
 import queue
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from linkwalk.compiled import kernel, within
 from linkwalk.errors import InputError
@@ -83,8 +85,8 @@ class Lesson(NamedTuple):
     """One sentence of each goal [G], as tokens; none where nobody reads sentences."""
 
 
-Sentence = Callable[[int, np.random.Generator], list[int]]
-"""A sentence of a block, as tokens."""
+Sentences = Callable[[Int32s, np.random.Generator], list[list[int]]]
+"""One sentence of each of some blocks, as tokens."""
 
 
 class Ground:
@@ -99,7 +101,7 @@ class Ground:
         config: LessonConfig,
         *,
         withheld: Bools | None = None,
-        sentence: Sentence | None = None,
+        sentences: Sentences | None = None,
     ) -> None:
         self.forward, self.reverse, self.kinds, self.table, self.config = (
             forward,
@@ -108,7 +110,7 @@ class Ground:
             table,
             config,
         )
-        self.withheld, self.sentence = withheld, sentence
+        self.withheld, self.sentences = withheld, sentences
         self._ends = ForwardWalks(forward, steps=config.steps, multistep=True, apart=True)
 
     def draw(self, number: int, guide: Guide, ways: Ways, rng: np.random.Generator) -> Lesson:
@@ -170,7 +172,7 @@ class Ground:
             np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64))),
             renumbered[place[kept]],
             kind[kept],
-            [self.sentence(int(goal), rng) for goal in goals] if self.sentence else [],
+            self.sentences(goals, rng) if self.sentences else [],
         )
 
     def _walked_back(self, nodes: Int32s, rng: np.random.Generator) -> Int32s:
@@ -222,8 +224,9 @@ def _distances(
 class Teacher:
     """Lessons from several grounds, drawn ahead in other threads while those before are learned from.
 
-    Kernels let go of the interpreter, so that walking and searching go on beside the training. With ``ahead`` 0 each
-    lesson is drawn when it is asked for: slower, and the same every time.
+    Kernels let go of the interpreter, so that walking and searching go on beside the training. Where learning is
+    quicker than drawing, a lesson is learned from more than once. With ``ahead`` 0 each is drawn when it is asked for:
+    slower, and the same every time.
     """
 
     def __init__(
@@ -241,8 +244,13 @@ class Teacher:
         self.ahead = ahead
         self._ready: queue.Queue[Lesson | BaseException] = queue.Queue(max(1, ahead))
         self._over = threading.Event()
+        self._old: deque[Lesson] = deque(maxlen=max(1, ahead))
+        self.drawn = self.again = 0
+        """Lessons given: fresh ones, and those given once more."""
         self._threads: list[threading.Thread] = []
         if ahead:
+            # A product of small matrices in each of many threads, on as many threads each, is slower than on one.
+            self._limits = threadpool_limits(1, "blas")
             for _ in range(workers or max(1, (os.cpu_count() or 2) - 1)):
                 own = np.random.default_rng(rng.integers(1 << 63))
                 self._threads.append(threading.Thread(target=self._work, args=(own,), daemon=True))
@@ -253,9 +261,14 @@ class Teacher:
         """The next one."""
         if not self.ahead:
             return self._draw(self.rng)
+        if self._ready.empty() and len(self._old) == self._old.maxlen:
+            self.again += 1
+            return self._old[int(self.rng.integers(len(self._old)))]
         found = self._ready.get()
         if isinstance(found, BaseException):
             raise found
+        self._old.append(found)
+        self.drawn += 1
         return found
 
     def close(self) -> None:
@@ -266,6 +279,8 @@ class Teacher:
                 self._ready.get_nowait()
             for thread in self._threads:
                 thread.join(0.05)
+        if self.ahead:
+            self._limits.restore_original_limits()
 
     def _draw(self, rng: np.random.Generator) -> Lesson:
         number = int(rng.choice(len(self.grounds), p=self.shares))

@@ -17,7 +17,7 @@ from linkwalk.embed.encoder import TellingEncoder, open_encoder
 from linkwalk.embed.spans import BlockTokens
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.encoders import job_of, train_encoder
+from linkwalk.learn.encoders import job_of, read_encoder, train_encoder
 from linkwalk.learn.spans import SpanConfig
 from linkwalk.navigate.learned import Learned
 from linkwalk.navigate.ways import Ways
@@ -67,8 +67,11 @@ class TrainedEncoder:
 
     @cached_property
     def folder(self) -> Path:
-        """Where the encoder is, trained now unless it has been."""
+        """Where the encoder is, trained now unless it has been, under whatever name."""
         folder = self.halves.train / "encoders" / self.name
+        for other in sorted(folder.parent.glob("*")):
+            if (found := read_encoder(other)) is not None and found["job"] == self.job:
+                return other
         vectors = self.plain.vectors if self.config.walks == "own" else None
         train_encoder(
             self.graph,

@@ -39,9 +39,6 @@ def main(workspace: Path, model: Path, folder: Path) -> dict[str, list[float]]:
         learning_rate=1e-3,
     )
     encoder = open_transformer(str(model), device="cpu")
-    for module in encoder.model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0  # whose chance is each process's own
     trained = train_spans(graph, encoder, spans, folder=folder / "encoder")
     return {
         "policy": [row["loss"] for row in read_rows(folder / "policy")],

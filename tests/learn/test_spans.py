@@ -65,8 +65,7 @@ def test_the_tokens_of_a_link_are_those_of_its_words(tmp_path: Path, encoder: Tr
     graph, tokenizer = Graph.open(tmp_path / "wiki"), encoder.tokenizer
     blocks, seen = BlockTokens.read(graph, tokenizer, 40), set()
     for node in range(graph.nodes):
-        ids, mask = blocks.batch(np.array([node]))
-        tokens, text = ids[0][mask[0] == 1], node_texts(graph, node, node + 1)
+        tokens, text = blocks.batch(np.array([node])).tokens, node_texts(graph, node, node + 1)
         assert tokens.tolist() == tokenizer(text, truncation=True, max_length=40)["input_ids"][0]
         first = int(graph.out_indptr[node])
         for place, link in enumerate(graph.links(node)):
@@ -84,14 +83,23 @@ def test_an_action_is_the_mean_of_its_tokens(graph: Graph, encoder: TransformerE
     blocks = BlockTokens.read(graph, encoder.tokenizer, 48)
     table = model.table(graph, blocks, 256, lambda _: None)
     node = int(np.flatnonzero(np.diff(graph.out_indptr) > 2)[0])
-    ids, mask = (torch.from_numpy(x) for x in blocks.batch(np.array([node])))
-    tokens = encoder.model(input_ids=ids, attention_mask=mask).last_hidden_state[0]
-    state = tokens[mask[0] == 1].mean(0).tanh()
+    ids = torch.from_numpy(blocks.batch(np.array([node])).tokens)[None]
+    tokens = encoder.model(input_ids=ids).last_hidden_state[0]
+    state = tokens.mean(0).tanh()
     assert torch.allclose(table.vectors[node].float(), state, atol=2e-3)
     for edge in range(int(graph.out_indptr[node]), int(graph.out_indptr[node + 1])):
         a, b = blocks.spans[edge].tolist()
         wanted = tokens[a:b].mean(0).tanh() if b else model.kinds[graph.out_kinds[edge]].tanh()
         assert torch.allclose(table.actions[edge].float(), wanted, atol=2e-3)
+
+
+def test_other_models_are_padded_to_the_same_end(graph: Graph, encoder: TransformerEncoder) -> None:
+    model = SpanModel(encoder.model, QUICK.head, own_target=False).eval()
+    texts = BlockTokens.read(graph, encoder.tokenizer, 48).batch(np.arange(7))
+    packed = model.states(model.phi, texts)
+    encoder.model.config.hidden_act = "another"  # which says that it is of another kind, and changes nothing
+    for one, other in zip(packed, model.states(model.phi, texts), strict=True):
+        assert torch.allclose(one, other, atol=1e-5)
 
 
 def test_it_walks_by_what_it_was_trained_to_see(graph: Graph, encoder: TransformerEncoder) -> None:

@@ -71,13 +71,18 @@ class TokenRows:
         return Packed(self.ids[where], bounds, int(lengths.max(initial=0)))
 
 
+def is_packable(model: Any) -> bool:
+    """Whether a Hugging Face model is of BERT's architecture."""
+    return bool(model.config.model_type == "bert" and model.config.hidden_act == "gelu")
+
+
 class PackedBert(nn.Module):
     """A Hugging Face model of BERT's architecture, read without padding, in ``dtype``."""
 
     def __init__(self, model: Any, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
         config = model.config
-        if config.model_type != "bert" or config.hidden_act != "gelu":
+        if not is_packable(model):
             raise InputError(f"only models of BERT's architecture are trained, not {config.model_type}")
         self.model, self.dtype = model, dtype
         self.heads: int = config.num_attention_heads

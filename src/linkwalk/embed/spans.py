@@ -1,7 +1,7 @@
 """Blocks as tokens, and which tokens are the words of which link: what a transformer scores links by (app. B.1).
 
 A graph is tokenised once, so that batches are cut out of arrays. A link that stands nowhere in its block (previous and
-next, say), or only in what is cut off, has no tokens. Shapes: N blocks, E links, B blocks of a batch, L tokens padded.
+next, say), or only in what is cut off, has no tokens. Shapes: N blocks, E links, B texts of a batch, L tokens padded.
 """
 
 from collections.abc import Callable
@@ -29,8 +29,6 @@ class BlockTokens(NamedTuple):
     """Where each block begins, and the last one ends [N + 1]."""
     spans: Int16s
     """From which to before which token of its block a link stands [E, 2]; 0, 0: nowhere."""
-    padding: int
-    """The token that fills a batch up."""
 
     @classmethod
     def read(
@@ -56,16 +54,43 @@ class BlockTokens(NamedTuple):
             _place(graph, at, texts, found["offset_mapping"], sizes, spans)
             advance(stop - at)
         bounds = np.cumsum(np.concatenate(lengths))
-        return cls(np.concatenate(tokens), bounds, spans, tokenizer.pad_token_id or 0)
+        return cls(np.concatenate(tokens), bounds, spans)
 
-    def batch(self, nodes: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Some blocks: token ids and mask [B, L]."""
+    def batch(self, nodes: NDArray[np.integer]) -> "TokenBatch":
+        """Some blocks."""
         bounds, tokens = gather_rows(self.bounds, self.tokens, nodes)
-        lengths = np.diff(bounds)
-        wide = -(-int(lengths.max(initial=1)) // 8) * 8  # a multiple of 8, so that a GPU meets few shapes
-        mask = (np.arange(wide) < lengths[:, None]).astype(np.int64)
-        ids = np.full(mask.shape, self.padding, np.int64)
-        ids[mask == 1] = tokens
+        return TokenBatch(tokens.astype(np.int64), bounds)
+
+
+class TokenBatch(NamedTuple):
+    """Some texts as tokens, end to end."""
+
+    tokens: NDArray[np.int64]
+    """[T]."""
+    bounds: Int64s
+    """Where each text begins, and the last one ends [B + 1]."""
+
+    def take(self, rows: NDArray[np.integer]) -> "TokenBatch":
+        """Some of them."""
+        bounds, tokens = gather_rows(self.bounds, self.tokens, rows)
+        return TokenBatch(tokens, bounds)
+
+    def replaced(self, which: NDArray[np.bool_], others: "TokenBatch") -> "TokenBatch":
+        """The same with other texts in the place of some [B]."""
+        order = np.arange(len(which))
+        order[which] = len(which) + np.arange(int(which.sum()))
+        both = TokenBatch(
+            np.concatenate((self.tokens, others.tokens)),
+            np.concatenate((self.bounds, self.bounds[-1] + others.bounds[1:])),
+        )
+        return both.take(order)
+
+    def padded(self, filler: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Token ids filled up to the longest, and which of them are tokens [B, L]."""
+        lengths = np.diff(self.bounds)
+        mask: NDArray[np.bool_] = np.arange(int(lengths.max(initial=1))) < lengths[:, None]
+        ids = np.full(mask.shape, filler, np.int64)
+        ids[mask] = self.tokens
         return ids, mask
 
 

@@ -4,7 +4,8 @@ Walks are drawn, some steps of each become decisions, and one pass over each blo
 links. phi, phi_target, the learned vectors and the head all follow the gradient of the cloning loss. What comes of it
 is an encoder: a wiki is embedded with it, and policies are cloned on the table as on any other (sec. 5.3, app. B.3).
 
-Mixed precision on a GPU alone: on some CPUs bfloat16 ends the process.
+A model of BERT's kind is read without padding. In bfloat16 on a GPU alone, which ends the process on some CPUs; means,
+heads and losses are in full precision.
 """
 
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from linkwalk.embed.spans import BlockTokens
+from linkwalk.embed.spans import BlockTokens, TokenBatch
 from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int64s
@@ -127,17 +128,16 @@ class SpanTraining(Training):
         assert drawn.steps is not None, "walks that are imitated are known"
         return some(drawn, _picked(drawn.steps.walk, config.picks, self.rng)[: config.batch])
 
-    def goals(self, decisions: Decisions) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], Int64s]:
-        """What is shown of the goals, each once: token ids and mask; and which is whose [S]."""
+    def goals(self, decisions: Decisions) -> tuple[TokenBatch, Int64s]:
+        """What is shown of the goals, each once; and which is whose [S]."""
         own, aim = np.unique(decisions.goal, return_inverse=True)
-        ids, mask = self.blocks.batch(own)
+        texts = self.blocks.batch(own)
         if self.sentences is not None:
             shown = self.rng.random(len(own)) < self.settings.sentences
-            for whole, part in zip((ids, mask), self.sentences.draw(own[shown], self.rng), strict=True):
-                wide = min(whole.shape[1], part.shape[1])  # a sentence of the block, without its title
-                whole[shown] = 0
-                whole[shown, :wide] = part[:, :wide]
-        return (ids, mask), aim
+            ids, mask = self.sentences.draw(own[shown], self.rng)
+            bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(mask.sum(1))))
+            texts = texts.replaced(shown, TokenBatch(ids[mask == 1], bounds))
+        return texts, aim
 
     def pieces(self, update: int) -> Iterator[Tensor]:
         """The loss of a batch, in as many parts as the configuration has."""
@@ -148,11 +148,9 @@ class SpanTraining(Training):
         for which in np.array_split(mine, min(self.settings.pieces, len(mine))):
             part = some(decisions, which)
             used, own = np.unique(aim[which], return_inverse=True)
-            shown = show(part, self.graph.forward, self.blocks, (goals[0][used], goals[1][used]), own)
-            # On a GPU alone, see above; heads and losses are in full precision anyway.
-            with torch.autocast("cuda", torch.bfloat16, enabled=self.model.kinds.is_cuda):
-                logits, owner = self.model(part, shown)
-            loss, accuracy = likelihood(logits.float(), owner, part)
+            shown = show(part, self.graph.forward, self.blocks, goals.take(used), own)
+            logits, owner = self.model(part, shown)
+            loss, accuracy = likelihood(logits, owner, part)
             right = right + accuracy.detach() * len(which) / len(mine)
             yield loss * (weight * len(which) / len(mine))
         self.accuracy = right
@@ -216,7 +214,7 @@ def train_spans(
             own_target=config.own_target,
             tanh=config.tanh,
         ).to(device)
-        model.train()
+        model.eval().head.train()  # nothing of what is read is dropped
         train(SpanTraining(config, model, graph, blocks, sentences, vectors), **kept)
     return model.eval()
 

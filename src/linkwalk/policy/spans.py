@@ -4,7 +4,7 @@ An action is the mean of the transformed tokens of its anchor, a state that of a
 that has no tokens has a learned vector, one for each type. The goal is read by phi itself or by phi_target, a copy that
 learns for itself. On top is a head: ``feedforward`` (sec. 4.2), ``mlp`` (app. B.1) or ``compass`` (ours).
 
-Shapes: B blocks of a batch, L tokens padded, D width, S decisions, A actions, E links of a graph.
+Shapes: B texts of a batch, T tokens of them all, L tokens padded, D width, S decisions, A actions, E links of a graph.
 """
 
 import copy
@@ -21,7 +21,8 @@ from torch import Tensor, nn
 from linkwalk.artifact import parsing, read_json, write_json
 from linkwalk.compiled import OUTSIDE, guarded, row_of
 from linkwalk.embed.batches import by_length
-from linkwalk.embed.spans import BlockTokens
+from linkwalk.embed.packed import Packed, PackedBert, is_packable
+from linkwalk.embed.spans import BlockTokens, TokenBatch
 from linkwalk.embed.transformer import merge, open_transformer, silence
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.graph.store import TYPES, Graph
@@ -36,12 +37,12 @@ WEIGHTS, CONFIG = "weights.safetensors", "config.json"
 class Shown(NamedTuple):
     """What a model is shown of S decisions: blocks and goals as tokens, and where the links stand."""
 
-    blocks: tuple[NDArray[np.int64], NDArray[np.int64]]
-    """Token ids and mask [B, L] of the blocks that are stood on."""
+    blocks: TokenBatch
+    """The blocks that are stood on [B]."""
     place: Int64s
     """Which of them a decision is at [S]."""
-    goals: tuple[NDArray[np.int64], NDArray[np.int64]]
-    """The same of what is shown of the goals."""
+    goals: TokenBatch
+    """What is shown of the goals."""
     aim: Int64s
     """Which of them a decision is towards [S]."""
     spans: NDArray[np.integer]
@@ -52,7 +53,7 @@ def show(
     decisions: Decisions,
     forward: Csr,
     blocks: BlockTokens,
-    goals: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None,
+    goals: TokenBatch | None = None,
     aim: Int64s | None = None,
 ) -> Shown:
     """The tokens of some decisions; ``goals`` stand for the goals' own blocks, ``aim`` [S] says which is whose."""
@@ -106,30 +107,31 @@ class SpanModel(nn.Module):
         """The paper's tanh, if wanted."""
         return x.tanh() if self.tanh else x
 
-    def states(self, model: nn.Module, ids_BL: Tensor, mask_BL: Tensor) -> tuple[Tensor, Tensor]:
-        """All token vectors [B L, D], and their means [B, D]."""
-        states_BLD = model(input_ids=ids_BL, attention_mask=mask_BL).last_hidden_state.float()
-        weight = mask_BL[:, :, None].float()
-        mean_BD = (states_BLD * weight).sum(1) / weight.sum(1).clamp(min=1)
-        return states_BLD.flatten(0, 1), self.bound(mean_BD)
+    def states(self, model: Any, texts: TokenBatch) -> tuple[Tensor, Tensor]:
+        """All token vectors [T, D], end to end, and their means [B, D]."""
+        device = self.kinds.device
+        counts = np.diff(texts.bounds)
+        if is_packable(model):
+            dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+            ids, bounds = (torch.as_tensor(x, device=device) for x in texts)
+            states = PackedBert(model, dtype).states(Packed(ids, bounds.int(), int(counts.max()))).float()
+        else:
+            ids_BL, mask_BL = (torch.as_tensor(x, device=device) for x in texts.padded(0))
+            with torch.autocast("cuda", torch.bfloat16, enabled=device.type == "cuda"):
+                found = model(input_ids=ids_BL, attention_mask=mask_BL.long()).last_hidden_state
+            states = found[mask_BL].float()
+        return states, self.bound(_means(states, counts))
 
-    def actions(
-        self, states: Tensor, long: int, row: NDArray[np.integer], spans: NDArray[np.integer], kind: Tensor
-    ) -> Tensor:
-        """Vectors of links [A, D]: ``row`` [A] says in which text each stands, texts being ``long`` tokens each."""
+    def actions(self, states: Tensor, begin: Int64s, spans: NDArray[np.integer], kind: Tensor) -> Tensor:
+        """Vectors of links [A, D]: ``begin`` [A] says where the text of each begins among the tokens."""
         device = states.device
         first, last = spans.astype(np.int64).T
         counts: Int64s = last - first
         stands = np.flatnonzero(counts)
-        counts, begin = counts[stands], (row[stands] * long + first[stands])
-        owner = np.repeat(np.arange(len(stands)), counts)
+        counts, begin = counts[stands], (begin + first)[stands]
         before = np.cumsum(counts) - counts
-        which = np.arange(len(owner)) + (begin - before)[owner]
-        words = states.index_select(0, torch.as_tensor(which, device=device))
-        total = torch.zeros(len(stands), states.shape[1], device=device).index_add(
-            0, torch.as_tensor(owner, device=device), words
-        )
-        means = total / torch.as_tensor(counts, device=device)[:, None]
+        which = np.arange(int(counts.sum())) + np.repeat(begin - before, counts)
+        means = _means(states.index_select(0, torch.as_tensor(which, device=device)), counts)
         every = self.bound(torch.cat((self.kinds, means)))
         at = kind.long().clone()
         at[torch.as_tensor(stands, device=device)] = len(TYPES) + torch.arange(len(stands), device=device)
@@ -138,13 +140,11 @@ class SpanModel(nn.Module):
     def forward(self, decisions: Decisions, shown: Shown) -> tuple[Tensor, Tensor]:
         """Every action's logit [A], and whose it is [A]."""
         device = self.kinds.device
-        blocks, goals = (tuple(torch.as_tensor(x, device=device) for x in pair) for pair in shown[::2][:2])
-        tokens, current = self.states(self.phi, *blocks)
-        _, goal = self.states(self.phi if self.target is None else self.target, *goals)
+        tokens, current = self.states(self.phi, shown.blocks)
+        _, goal = self.states(self.phi if self.target is None else self.target, shown.goals)
         counts = np.diff(decisions.indptr)
         kind = torch.as_tensor(decisions.kind, device=device)
-        row = np.repeat(shown.place, counts)
-        action = self.actions(tokens, blocks[0].shape[1], row, shown.spans, kind)
+        action = self.actions(tokens, np.repeat(shown.blocks.bounds[shown.place], counts), shown.spans, kind)
         owner = torch.as_tensor(np.repeat(np.arange(len(counts)), counts), device=device)
         place, aim = (torch.as_tensor(x, device=device) for x in (shown.place, shown.aim))
         logits: Tensor = self.head(
@@ -168,19 +168,16 @@ class SpanModel(nn.Module):
         indptr, kinds = np.array(graph.out_indptr), np.asarray(graph.out_kinds)
         types = np.where(kinds < len(TYPES), kinds, TYPES.index("link"))
         for nodes in by_length(np.diff(blocks.bounds).tolist(), batch_tokens):
-            ids, mask = (torch.as_tensor(x, device=device) for x in blocks.batch(nodes))
-            with torch.autocast("cuda", torch.bfloat16, enabled=vectors.is_cuda):
-                tokens, state = self.states(self.phi, ids, mask)
-                if self.target is not None:
-                    goals[torch.as_tensor(nodes, device=device)] = self.states(self.target, ids, mask)[
-                        1
-                    ].half()
+            texts, there = blocks.batch(nodes), torch.as_tensor(nodes, device=device)
+            tokens, state = self.states(self.phi, texts)
+            if self.target is not None:
+                goals[there] = self.states(self.target, texts)[1].half()
             counts = indptr[nodes + 1] - indptr[nodes]
             row = np.repeat(np.arange(len(nodes)), counts)
             edges = np.arange(len(row)) + (indptr[nodes] - (np.cumsum(counts) - counts))[row]
             kind = torch.as_tensor(types[edges], device=device)
-            found = self.actions(tokens, ids.shape[1], row, blocks.spans[edges], kind)
-            vectors[torch.as_tensor(nodes, device=device)] = state.half()
+            found = self.actions(tokens, texts.bounds[row], blocks.spans[edges], kind)
+            vectors[there] = state.half()
             actions[torch.as_tensor(edges, device=device)] = found.half()
             advance(len(nodes))
         return SpanTable(vectors, goals, actions, torch.as_tensor(indptr, device=device))
@@ -215,6 +212,13 @@ class SpanModel(nn.Module):
         if own_target:
             model.target = open_transformer(str(folder / TARGET), device="cpu").model
         return model.to(device).eval(), phi.tokenizer
+
+
+def _means(rows: Tensor, counts: Int64s) -> Tensor:
+    """The mean of so many rows each [n, D], one after the other."""
+    owner = torch.as_tensor(np.repeat(np.arange(len(counts)), counts), device=rows.device)
+    total = torch.zeros(len(counts), rows.shape[1], device=rows.device).index_add(0, owner, rows)
+    return total / torch.as_tensor(counts, device=rows.device).clamp(min=1)[:, None]
 
 
 def merged(model: nn.Module) -> Any:

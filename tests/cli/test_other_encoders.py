@@ -24,7 +24,19 @@ from tests.serve.conftest import serving
 
 Run = Callable[..., Ran]
 TITLES = ("Iron", "Ore", "Mine", "Star", "Sun", "Planet", "Sea", "Harbour", "Ship", "Iron age")
-TRAIN = ("--set", "updates=3", "--set", "batch=8", "--set", "steps=3", "--device", "cpu", "-q")
+TRAIN = (
+    "--recipe",
+    "ours",
+    "--set",
+    "updates=3",
+    "--set",
+    "batch=8",
+    "--set",
+    "steps=3",
+    "--device",
+    "cpu",
+    "-q",
+)
 
 
 def pages() -> dict[str, list[Page]]:

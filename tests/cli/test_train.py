@@ -63,7 +63,7 @@ def test_a_policy_is_trained_and_walks(run: Run, embedded: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--recipe", "secret"], "no recipe named 'secret': choose one of ours, residual, paper"),
+        (["--recipe", "secret"], "no recipe named 'secret': choose one of trained-words, ours, residual"),
         (["--set", "updates=many"], "updates=many: 'many' is no int"),
         (["--name", "../x"], "'../x' cannot name a policy: use letters, digits, dots, dashes, underscores"),
         (["--embeddings", "none"], "no embeddings named 'none' in"),

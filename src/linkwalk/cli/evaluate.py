@@ -36,6 +36,13 @@ class Task(StrEnum):
     SENTENCE = "sentence"
 
 
+class WhichGoals(StrEnum):
+    """Which blocks may be goals."""
+
+    ALL = "all"
+    WITHHELD = "withheld"
+
+
 class Sampling(StrEnum):
     """From which end the walks are drawn."""
 
@@ -67,6 +74,12 @@ def evaluate(
         Sampling,
         typer.Option(help="Walk from a random start to the goal, or from a random goal back to the start."),
     ] = Sampling.FORWARD,
+    goals: Annotated[
+        WhichGoals,
+        typer.Option(
+            help="All blocks, or those of the tenth of the articles that `linkwalk train WIKI` never trains towards."
+        ),
+    ] = WhichGoals.ALL,
     episodes: Annotated[int, typer.Option(min=1, metavar="N", help="Episodes for each T.")] = 1000,
     budget: Budget = 100,
     back: Back = False,
@@ -88,7 +101,9 @@ def evaluate(
     Example: linkwalk eval WIKI --agent random --agent greedy-unvisited --steps 5,10
     """
     from linkwalk.embed import Embeddings
+    from linkwalk.errors import InputError
     from linkwalk.evaluate import SentenceQueries, TaskConfig, compare, draw_episodes, draw_sentences
+    from linkwalk.graph.held_out import WITHHELD, held_out_nodes
     from linkwalk.navigate import BASELINES, REFERENCE
     from linkwalk.progress import Progress
     from linkwalk.wiki import Wiki
@@ -118,6 +133,9 @@ def evaluate(
         with progress.stage("read", count, "sentences") as stage:
             for config in configs:
                 queries[config.steps] = SentenceQueries(graph, config, encoders, stage.advance)
+    among = held_out_nodes(graph, WITHHELD) if goals is WhichGoals.WITHHELD else None
+    if among is not None and task is Task.SENTENCE:
+        raise InputError("--goals withheld is for navigation and multistep: sentences are of all goals")
     total = episodes * len(lengths) * len(names + extra)
     with progress.stage("eval", total, "episodes") as stage:
         for config in configs:
@@ -132,6 +150,7 @@ def evaluate(
                 [made[name] for name in names],
                 made.get(REFERENCE),
                 budget=budget,
+                goals_among=among,
                 show=queries.get(config.steps, lambda _, episodes: episodes),
                 advance=stage.advance,
             )
@@ -140,6 +159,7 @@ def evaluate(
             **{name: getattr(ways, name) for name in ("back", "sampled", "revisit")},
             "budget": budget,
             "seed": seed,
+            "goals": goals.value,
         }
         print_json(
             {
@@ -152,12 +172,13 @@ def evaluate(
     print(
         f"{graph.snapshot}: {task}{search} by {sampling} walks, {episodes:,} episodes each, {budget} steps"
         + ways.words()
+        + ", goals in withheld articles" * (among is not None)
     )
     _show(results)
     if not measured:
         print(f"\nno failure ratio: greedy-unvisited needs embeddings (`linkwalk embed {wiki}`)")
     one = replace(results[0].task, episodes=1)
-    first = draw_episodes(graph.forward, graph.reverse, one)
+    first = draw_episodes(graph.forward, graph.reverse, one, among)
     start, goal = (graph.name(int(nodes[0])) for nodes in (first.starts, first.goals))
     to = f"--to {shlex.quote(goal)}"
     if task is Task.SENTENCE:

@@ -8,6 +8,7 @@ import typer
 from linkwalk.cli.agents import EmbeddingsName
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
 from linkwalk.cli.training import (
+    TRAINED_WORDS,
     CheckpointEvery,
     Device,
     Force,
@@ -47,14 +48,17 @@ class _Trained(NamedTuple):
 def train(
     wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace with a graph and embeddings.")],
     recipe: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="NAME",
-            help="ours (a compass, on its own walks), residual (starts as the cosine, shortcut walks), paper (app. "
+            help="trained-words (the word table of words and a compass, for this wiki), ours (a compass for the "
+            "embeddings there are, on its own walks), residual (starts as the cosine, shortcut walks), paper (app. "
             "B.2; one policy per T, e.g. --set steps=5), paper-multistep, paper-reverse, paper-shortest, paper-mlp "
-            "(app. B.1) or paper-transformer (app. B.3).",
+            "(app. B.1) or paper-transformer (app. B.3). [default: trained-words; ours where embeddings or a head are "
+            "named]",
+            show_default=False,
         ),
-    ] = "ours",
+    ] = None,
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="Name of the policy. [default: the recipe's]")
     ] = None,
@@ -78,16 +82,21 @@ def train(
     queries: Annotated[str | None, typer.Option(hidden=True)] = None,
     reranker: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Clone a policy from random walks on a wiki, without a single label: at every step, towards the walk's end.
+    """Train an encoder and a walker for this very wiki, without a single label; or a policy by another recipe.
+
+    With no options a table of the wiki's words and a compass learn together from the walker's own walks, in minutes on
+    a CPU. They are WIKI/embeddings/trained-words and WIKI/policies/trained-words, and are used from then on by all that
+    walks or finds here. Goals in a tenth of the articles are withheld, and what was gained there is printed at the end;
+    where nothing is gained, nothing is changed. Other recipes clone a policy for the embeddings there are.
 
     A policy walks any wiki that is embedded with the same encoder. Resumable: if it is stopped, the same command goes
     on from the last save (Ctrl-C saves first) and ends as if it had not been stopped.
 
-    Losses go to WIKI/policies/NAME/metrics.jsonl and to TensorBoard (tensorboard --logdir WIKI/policies). With
-    --set validation=0.1 a tenth of the articles is held out: training stops when it no longer gets better there, and
-    the best weights are kept.
+    Losses go to WIKI/policies/NAME/metrics.jsonl and to TensorBoard (tensorboard --logdir WIKI/policies).
 
-    Example: linkwalk train WIKI --set updates=500
+    Example: linkwalk train WIKI
+
+    Example: linkwalk train WIKI --recipe ours --set updates=500
 
     Example: linkwalk train WIKI --recipe paper --set steps=5 --name paper-5
 
@@ -99,6 +108,7 @@ def train(
     # Before anything that needs torch: without it, this says what to install.
     chosen = str(choose_device(device))
     from linkwalk.artifact import locked
+    from linkwalk.cli.train_words import train_words
     from linkwalk.embed import Embeddings
     from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
@@ -106,10 +116,27 @@ def train(
     from linkwalk.policy.own import use_head
     from linkwalk.recipes import RECIPES, with_settings
 
-    if recipe not in RECIPES:
-        raise InputError(f"no recipe named {recipe!r}: choose one of {', '.join(RECIPES)}")
+    recipe = recipe or (TRAINED_WORDS if embeddings is None and head is None else "ours")
+    if recipe not in (TRAINED_WORDS, *RECIPES):
+        raise InputError(f"no recipe named {recipe!r}: choose one of {', '.join((TRAINED_WORDS, *RECIPES))}")
     name = name or recipe
     final = new_folder(wiki, name)
+    if recipe == TRAINED_WORDS:
+        if head is not None:
+            raise InputError(
+                f"{recipe} trains a compass: for another head choose another recipe, such as residual"
+            )
+        train_words(
+            final,
+            settings or [],
+            embeddings,
+            checkpoint_every=checkpoint_every,
+            restart=restart,
+            force=force,
+            json=json,
+            quiet=quiet,
+        )
+        return
     graph = Graph.open(wiki)
     table = Embeddings.open(wiki, embeddings, graph)
     own = [f"head.head={use_head(head)}"] if head else []
@@ -201,9 +228,9 @@ class _Training:
 
     def follow(self, device: str, *, restart: bool, force: bool) -> None:
         """Do one's part in what the first of several processes trains and writes."""
+        from linkwalk.graph.held_out import held_out_nodes
         from linkwalk.learn.clone import clone
         from linkwalk.learn.ranks import ranks
-        from linkwalk.learn.validation import held_out_nodes
 
         if not force and self.final.exists():
             return
@@ -223,11 +250,11 @@ class _Training:
 
     def run(self, device: str, *, checkpoint_every: int, restart: bool, quiet: bool) -> _Trained:
         """Train the policy, from where it was stopped, and put it in its place."""
+        from linkwalk.graph.held_out import held_out_nodes
         from linkwalk.learn.clone import clone
         from linkwalk.learn.metrics import read_rows
         from linkwalk.learn.ranks import ranks
         from linkwalk.learn.state import FILE
-        from linkwalk.learn.validation import held_out_nodes
         from linkwalk.policy.checkpoint import put_policy
         from linkwalk.progress import Progress
 

@@ -55,6 +55,8 @@ WikiPages = Annotated[
     ),
 ]
 WHOLE = "whole"
+TRAINED_WORDS = "trained-words"
+"""The recipe of `linkwalk train` with no options, and what its policy and its embeddings are called."""
 
 
 def check_name(name: str, what: str) -> None:

@@ -27,6 +27,7 @@ from linkwalk.embed.own import OWN, use_encoder
 from linkwalk.embed.shards import Shards
 from linkwalk.embed.store import KIND, Embeddings, folder_of
 from linkwalk.embed.text import node_texts
+from linkwalk.embed.word_tables import is_fitted, open_fitted, read_fitted
 from linkwalk.embed.words import TITLES, VERSION, WordsEncoder, fit
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.store import Graph
@@ -84,6 +85,8 @@ class _Identity:
     name: str
     model_fingerprint: str
     config: dict[str, Any]
+    trained: dict[str, Any] | None = None
+    """What it was trained on, if its encoder was."""
 
     @property
     def fingerprint(self) -> str:
@@ -117,7 +120,7 @@ def embed(
     if device not in ("auto", "cpu"):
         choose_device(device)  # a wrong one is an error whether or not there is anything to do
     who = _identify(config, graph)
-    if config.encoder == WORDS and (only is not None or imports):
+    if who.name == WORDS and (only is not None or imports):
         raise InputError(
             "words learns from the whole wiki, so it is embedded in one go: it has no shards to share"
         )
@@ -182,9 +185,17 @@ def _identify(config: EmbedConfig, graph: Graph) -> _Identity:
             model_fingerprint=digest("unit sphere, Philox, Box-Muller"),
             config={key: options[key] for key in ("seed", "width", "shard_blocks")},
         )
-    if config.encoder == WORDS:
+    if config.encoder == WORDS or is_fitted(config.encoder):
         if config.tanh:
             raise InputError("tanh is for transformers: words gives vectors of unit length")
+        if config.encoder != WORDS:
+            made = read_fitted(config.encoder)
+            return _Identity(
+                name=WORDS,
+                model_fingerprint=made["model_fingerprint"],
+                config=made["config"],
+                trained=made.get("trained"),
+            )
         return _Identity(
             name=WORDS,
             model_fingerprint=digest(
@@ -253,8 +264,9 @@ def _source(
 
         return draw
     encoder: TellingEncoder
-    titles = TITLES if config.encoder == WORDS else 1
-    if config.encoder == WORDS:
+    words = config.encoder == WORDS or is_fitted(config.encoder)
+    titles = TITLES if words else 1
+    if words:
         encoder = WordsEncoder(_fitted(graph, config, shards.folder, progress))
     else:
         encoder = OWN.get(config.encoder) or open_encoder(
@@ -273,7 +285,11 @@ def _source(
 
 def _fitted(graph: Graph, config: EmbedConfig, folder: Path, progress: Progress) -> Fitted:
     """What ``words`` learns of a wiki, or has learned before a run was stopped."""
-    found = Fitted.kept(folder, config.width)
+    width = config.width if config.encoder == WORDS else read_fitted(config.encoder)["width"]
+    found = Fitted.kept(folder, width)
+    if found is None and config.encoder != WORDS:
+        found = open_fitted(config.encoder)
+        found.keep(folder)
     if found is None:
         found = fit(
             partial(node_texts, graph, titles=TITLES),
@@ -298,6 +314,7 @@ def _manifest(graph: Graph, who: _Identity) -> dict[str, Any]:
         "model_fingerprint": who.model_fingerprint,
         "encoder_fingerprint": who.fingerprint,
         "config": who.config,
+        **({"trained": who.trained} if who.trained else {}),
     }
 
 

@@ -167,8 +167,9 @@ class Embeddings:
 def choose(workspace: Path, graph: Graph, asked: str | None = None, fits: Collection[str] = ()) -> str:
     """The name of the embeddings that are used: what was embedded is what is used.
 
-    Those asked for; else those that a policy at hand was trained on (``fits``: encoders' fingerprints); else minilm;
-    else the newest. Random features, which know nothing of the text, come last, and those of another graph behind them.
+    Those asked for; else those that a policy at hand was trained on (``fits``: encoders' fingerprints); else those by
+    an encoder that was trained on a wiki; else minilm; else the newest. Random features, which know nothing of the
+    text, come last, and those of another graph behind them.
     """
     if asked is not None:
         return asked
@@ -178,7 +179,7 @@ def choose(workspace: Path, graph: Graph, asked: str | None = None, fits: Collec
     if len(found) == 1:
         return found[0]
 
-    def place(name: str) -> tuple[bool, bool, bool, bool, int, str]:
+    def place(name: str) -> tuple[bool, bool, bool, bool, bool, int, str]:
         path = folder_of(workspace, name) / MANIFEST
         try:
             manifest = read_json(path, "")
@@ -188,6 +189,7 @@ def choose(workspace: Path, graph: Graph, asked: str | None = None, fits: Collec
             manifest.get("graph", graph.fingerprint) != graph.fingerprint,
             manifest.get("encoder") == RANDOM,
             manifest.get("encoder_fingerprint") not in fits,
+            "trained" not in manifest,
             name != MINILM,
             -_modified(path),
             name,

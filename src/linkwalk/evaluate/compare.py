@@ -11,6 +11,7 @@ from linkwalk.evaluate.tasks import TaskConfig, draw_episodes
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.navigate import Agent, Episodes, Journeys
+from linkwalk.navigate.journeys import Bools
 
 Show = Callable[[Agent, Episodes], Episodes]
 """Gives an agent's episodes the queries that it is shown."""
@@ -43,15 +44,16 @@ def compare(
     reference: Agent | None,
     *,
     budget: int = 100,
+    goals_among: Bools | None = None,
     show: Show = lambda _, episodes: episodes,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Result]:
     """Run the agents one after the other; ``reference`` is run once, whether or not it is among them.
 
-    ``show`` says what each agent is shown of the goals (all of them, unless told); ``advance`` hears of finished
-    episodes.
+    ``goals_among`` [N] are the blocks that may be goals, where not all may. ``show`` says what each agent is shown of
+    the goals (all of them, unless told); ``advance`` hears of finished episodes.
     """
-    episodes = draw_episodes(forward, reverse, task)
+    episodes = draw_episodes(forward, reverse, task, goals_among)
     distances = ShortestPaths(forward, reverse).distances(episodes.starts, episodes.goals)
     in_degrees = reverse.degrees()[episodes.goals]
 

@@ -8,6 +8,7 @@ import numpy as np
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.navigate import Episodes
+from linkwalk.navigate.journeys import Bools
 from linkwalk.walks import ForwardWalks, ReverseWalks
 
 TASKS = ("navigation", "multistep", "sentence")
@@ -32,10 +33,13 @@ class TaskConfig:
     seed: int = 0
 
 
-def draw_episodes(forward: Csr, reverse: Csr, config: TaskConfig) -> Episodes:
+def draw_episodes(
+    forward: Csr, reverse: Csr, config: TaskConfig, goals_among: Bools | None = None
+) -> Episodes:
     """Draw the task's episodes: the same for the same configuration, and the first n the same for any number.
 
-    A walk that ends where it began is no episode, and another is drawn. The goal can be reached, since the walk did.
+    A walk that ends where it began is no episode, and another is drawn; so is one whose goal is not ``goals_among``
+    [N], where these are given. The goal can be reached, since the walk did.
     """
     multistep = config.task == "multistep"
     sampler = (
@@ -51,12 +55,13 @@ def draw_episodes(forward: Csr, reverse: Csr, config: TaskConfig) -> Episodes:
         walks = sampler.sample(_CHUNK, rng)
         start, goal = walks.nodes[:, 0], walks.nodes[np.arange(_CHUNK), walks.lengths]
         apart = start != goal
+        if goals_among is not None:
+            apart &= goals_among[goal]
         starts.append(start[apart])
         goals.append(goal[apart])
         found += int(apart.sum())
         fruitless = 0 if apart.any() else fruitless + 1
         if fruitless == _FRUITLESS:
-            raise InputError(
-                f"no walk of {config.steps} steps ends elsewhere than it began: the graph has too few links"
-            )
+            where = "elsewhere than it began" if goals_among is None else "at such a goal"
+            raise InputError(f"no walk of {config.steps} steps ends {where}: the graph has too few links")
     return Episodes.of(np.concatenate(starts)[: config.episodes], np.concatenate(goals)[: config.episodes])

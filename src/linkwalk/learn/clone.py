@@ -14,12 +14,13 @@ from torch import Tensor, nn
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
+from linkwalk.graph.held_out import Bools
 from linkwalk.learn.imitation import Batches, cloning_loss, sampler
 from linkwalk.learn.limits import at_least, one_of, shares
 from linkwalk.learn.loop import HeldOut, JudgedConfig, Kept, RanAway, Training, seeded, train
 from linkwalk.learn.optimise import build_optimiser
 from linkwalk.learn.ranks import ranks
-from linkwalk.learn.validation import CRITERIA, Bools, Validation, within
+from linkwalk.learn.validation import CRITERIA, Validation, within
 from linkwalk.navigate import unit_rows
 from linkwalk.policy.heads import HeadConfig, Table, build_head
 

@@ -30,11 +30,13 @@ from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, NothingToDecide
 from linkwalk.navigate import Episodes
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s
+from linkwalk.navigate.walker import in_pieces
 from linkwalk.navigate.ways import Ways
 from linkwalk.policy.decisions import Bools, actions_at, visited_targets
 from linkwalk.policy.direction import Guide
 from linkwalk.walks import ForwardWalks
 
+_KEPT = 32
 FAR = 127
 """The distance of a page from which no path leads to the goal, or none shorter."""
 
@@ -102,6 +104,7 @@ class Ground:
         *,
         withheld: Bools | None = None,
         sentences: Sentences | None = None,
+        workers: int = 1,
     ) -> None:
         self.forward, self.reverse, self.kinds, self.table, self.config = (
             forward,
@@ -110,14 +113,14 @@ class Ground:
             table,
             config,
         )
-        self.withheld, self.sentences = withheld, sentences
+        self.withheld, self.sentences, self.workers = withheld, sentences, workers
         self._ends = ForwardWalks(forward, steps=config.steps, multistep=True, apart=True)
 
     def draw(self, number: int, guide: Guide, ways: Ways, rng: np.random.Generator) -> Lesson:
         """A lesson of walks that go by the guide; ``number`` is the wiki's."""
         for _ in range(ATTEMPTS):
             episodes = self._episodes(rng)
-            walker = Guided("policy", guide, self.forward, self.table, ways)
+            walker = Guided("policy", guide, self.forward, self.table, ways, workers=self.workers)
             journeys = walker.run(episodes, budget=self.config.budget)
             lesson = self._lesson(number, episodes.goals, journeys.nodes, journeys.steps, rng)
             if len(lesson.goal):
@@ -151,7 +154,13 @@ class Ground:
         near = self._walked_back(np.repeat(goals, config.near), rng)
         pages, place = np.unique(np.concatenate((target, near, goals)), return_inverse=True)
         distance = np.full((len(goals), len(pages)), FAR, np.int8)
-        _distances(self.reverse.indptr, self.reverse.indices, goals, pages, distance)
+
+        def search(start: int, stop: int) -> None:
+            _distances(
+                self.reverse.indptr, self.reverse.indices, goals[start:stop], pages, distance[start:stop]
+            )
+
+        in_pieces(len(goals), self.workers, search)
 
         owner = np.repeat(np.arange(len(walk)), np.diff(bounds))
         far = distance[walk[owner], place[: len(target)]]
@@ -225,8 +234,8 @@ class Teacher:
     """Lessons from several grounds, drawn ahead in other threads while those before are learned from.
 
     Kernels let go of the interpreter, so that walking and searching go on beside the training. Where learning is
-    quicker than drawing, a lesson is learned from more than once. With ``ahead`` 0 each is drawn when it is asked for:
-    slower, and the same every time.
+    quicker than drawing, a lesson is learned from more than once. With ``ahead`` 0 each is drawn when it is asked for,
+    by as many threads as its ground has, and all is the same every time.
     """
 
     def __init__(
@@ -242,9 +251,11 @@ class Teacher:
     ) -> None:
         self.grounds, self.shares, self.guide, self.ways, self.rng = grounds, shares, guide, ways, rng
         self.ahead = ahead
+        self.repeat, self._asked = 1, 0
+        """How often a lesson is learned from where none is drawn ahead."""
         self._ready: queue.Queue[Lesson | BaseException] = queue.Queue(max(1, ahead))
         self._over = threading.Event()
-        self._old: deque[Lesson] = deque(maxlen=max(1, ahead))
+        self._old: deque[Lesson] = deque(maxlen=ahead or _KEPT)
         self.drawn = self.again = 0
         """Lessons given: fresh ones, and those given once more."""
         self._threads: list[threading.Thread] = []
@@ -258,13 +269,14 @@ class Teacher:
                 thread.start()
 
     def lesson(self) -> Lesson:
-        """The next one."""
-        if not self.ahead:
-            return self._draw(self.rng)
-        if self._ready.empty() and len(self._old) == self._old.maxlen:
+        """The next one, or one of the last once more."""
+        self._asked += 1
+        if (not self.ahead and self._old and self._asked % self.repeat) or (
+            self.ahead and self._ready.empty() and len(self._old) == self._old.maxlen
+        ):
             self.again += 1
             return self._old[int(self.rng.integers(len(self._old)))]
-        found = self._ready.get()
+        found = self._ready.get() if self.ahead else self._draw(self.rng)
         if isinstance(found, BaseException):
             raise found
         self._old.append(found)

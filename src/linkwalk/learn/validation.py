@@ -9,8 +9,7 @@ from torch import nn
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
-from linkwalk.graph.hashes import hash_strings
-from linkwalk.graph.store import Graph
+from linkwalk.graph.held_out import Bools
 from linkwalk.learn.imitation import Batches, cloning_loss
 from linkwalk.navigate import Agent, Episodes
 from linkwalk.navigate.guided import Guided
@@ -23,21 +22,9 @@ from linkwalk.walks import ForwardWalks
 if TYPE_CHECKING:
     from linkwalk.learn.clone import CloneConfig
 
-Bools = NDArray[np.bool_]
-
 CRITERIA = ("loss", "success")
 WALKS, EPISODES, STEPS, BUDGET = 1024, 500, 10, 100
 """Fixed for a training: walks whose likelihood is measured, episodes that are tried, their T and B."""
-
-
-def held_out_nodes(graph: Graph, share: float) -> Bools:
-    """The blocks of about that share of the articles, chosen by a hash of the title: the same in any snapshot."""
-    keys = hash_strings(graph.titles, 0, graph.articles)
-    keys ^= keys >> np.uint64(32)  # the upper bits of FNV-1a hardly know a title's last letters
-    keys *= np.uint64(0x9E3779B97F4A7C15)
-    chosen: Bools = keys < np.uint64(share * 2.0**64)
-    held_out: Bools = chosen[graph.node_article]
-    return held_out
 
 
 def within(forward: Csr, kinds: NDArray[np.uint8], nodes: Bools) -> tuple[Csr, NDArray[np.uint8]]:

@@ -31,6 +31,8 @@ KIND = "policy"
 WEIGHTS = "weights.safetensors"
 NO_NUMBERS = "weights that are not numbers"
 _FIELDS = {"head": dict, "encoder": str}
+_USUAL, _OURS = "trained-words", "ours"
+"""The recipes that are taken where none is named: without embeddings, and with."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -202,9 +204,12 @@ def look_at_policy(folder: Path, manifest: dict[str, Any]) -> str:
 
 def _remedy(folder: Path, manifest: dict[str, Any]) -> str:
     options = ["--name", folder.name]
-    for name, plain in (("recipe", "ours"), ("embeddings", "minilm")):
-        if manifest.get(name, plain) != plain:
-            options = [f"--{name}", str(manifest[name]), *options]
+    recipe, embeddings = manifest.get("recipe", _USUAL), manifest.get("embeddings", "minilm")
+    named = recipe != _USUAL and embeddings != "minilm"
+    if recipe != (_OURS if named else _USUAL):
+        options = ["--recipe", str(recipe), *options]
+    if named:
+        options = ["--embeddings", str(embeddings), *options]
     more = "" if _ships(folder) else ", with the other options it was made with"
     return f"run `{command_for(folder, 'train', *options)}`{more}"
 

@@ -25,11 +25,11 @@ from linkwalk.embed.encoder import TellingEncoder
 from linkwalk.embed.features import RANDOM
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.evaluate import TaskConfig, compare, draw_sentences
+from linkwalk.graph.held_out import held_out_nodes
 from linkwalk.graph.store import Graph
 from linkwalk.learn.clone import CloneConfig, clone, config_to_json
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.state import FILE, read_state
-from linkwalk.learn.validation import held_out_nodes
 from linkwalk.navigate import REFERENCE, Agent, Episodes, Journeys, Ways, open_baseline, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s

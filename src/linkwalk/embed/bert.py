@@ -97,6 +97,15 @@ class Bert:
             changes[name] = np.ascontiguousarray(up.T), np.ascontiguousarray(down.T)
         return Bert(self.weights, layers=self.layers, heads=self.heads, eps=self.eps, changes=changes)
 
+    def changed(self, adapter: Weights) -> "Bert":
+        """The same network with changes of low rank in a copy of the weights they change: they cost nothing then."""
+        changes = self.adapted(adapter).changes
+        own = {
+            f"{name}.weight": self.weights[f"{name}.weight"] + (down @ up).T
+            for name, (up, down) in changes.items()
+        }
+        return Bert({**self.weights, **own}, layers=self.layers, heads=self.heads, eps=self.eps)
+
     @np.errstate(
         over="ignore", invalid="ignore", divide="ignore"
     )  # damage is noticed by whoever looks at the result

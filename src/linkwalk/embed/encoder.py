@@ -147,7 +147,7 @@ def open_encoder(
         raise InputError("random features cannot read text: take embeddings of an encoder")
     model = find_model(spec)
     options: dict[str, Any] = {"max_tokens": max_tokens, "tanh": tanh}
-    opened = _open_once(model.path, model.fingerprint, _settings(model.path)) if on_cpu(device) else None
+    opened = _open_once(model, _settings(model.path)) if on_cpu(device) else None
     if opened is not None:
         return BertEncoder(model, *opened, **options, batch_tokens=batch_tokens or BATCH_TOKENS)
     choose_device(device)  # before anything that needs torch: without it, this says what to install
@@ -157,11 +157,14 @@ def open_encoder(
 
 
 @lru_cache(maxsize=8)
-def _open_once(path: Path, fingerprint: str, settings: object) -> tuple[Bert, Tokens] | None:
+def _open_once(model: ModelFolder, settings: object) -> tuple[Bert, Tokens] | None:
     """A model for whoever in this process reads with it; fingerprint and settings tell another in its place from it."""
-    refuse_code(path)
-    bert, tokens = Bert.open(path), Tokens.open(path)
-    return (bert, tokens) if bert and tokens and tokens.words <= bert.words else None
+    refuse_code(model.path)
+    bert, tokens = Bert.open(model.path), Tokens.open(model.path)
+    if not bert or not tokens or tokens.words > bert.words:
+        return None
+    changes = model.changes
+    return bert if changes is None else bert.changed(changes), tokens
 
 
 def _settings(path: Path) -> tuple[tuple[str, int, int], ...]:

@@ -214,12 +214,21 @@ def _identify(config: EmbedConfig, graph: Graph) -> _Identity:
             model_fingerprint=OWN[config.encoder].fingerprint,
             config={"shard_blocks": config.shard_blocks, "text": TEXT},
         )
-    model = find_model(config.encoder)
+    return _transformer(config)
+
+
+def _transformer(config: EmbedConfig) -> _Identity:
+    model, options = find_model(config.encoder), asdict(config)
     return _Identity(
         name=model.name,
         model_fingerprint=model.fingerprint,
         config={key: options[key] for key in ("max_tokens", "tanh", "shard_blocks")} | {"text": TEXT},
     )
+
+
+def transformer_fingerprint(config: EmbedConfig) -> str:
+    """What tables by a transformer will have for their encoder's fingerprint, whatever the wiki."""
+    return _transformer(config).fingerprint
 
 
 def _range(only: tuple[int, int] | None, count: int) -> tuple[int, int]:

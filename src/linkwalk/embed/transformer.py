@@ -41,11 +41,16 @@ class TransformerEncoder:
         max_tokens: int = MAX_TOKENS,
         tanh: bool = False,
         batch_tokens: int | None = None,
+        changes: Weights | None = None,
     ) -> None:
+        """``changes`` of low rank are added to the weights as they are loaded."""
         self.device, self.max_tokens, self.tanh = device, max_tokens, tanh
         self.batch_tokens = batch_tokens or (CPU_BATCH_TOKENS if device.type == "cpu" else GPU_BATCH_TOKENS)
         self.folder = folder
         self.tokenizer, self.model = _load(folder, device)
+        self.changes = changes
+        if changes is not None:
+            merge(self.model, changes)
         config = self.model.config
         limit = min(self.tokenizer.model_max_length, getattr(config, "max_position_embeddings", 1 << 30))
         check_length(max_tokens, limit)
@@ -105,6 +110,7 @@ class TransformerEncoder:
             max_tokens=max_tokens or self.max_tokens,
             tanh=self.tanh,
             batch_tokens=self.batch_tokens,
+            changes=self.changes,
         )
         merge(other.model, adapter)
         return other
@@ -174,12 +180,14 @@ def open_transformer(
     batch_tokens: int | None = None,
 ) -> TransformerEncoder:
     """The transformer that ``minilm``, a folder or a hub's name stands for, whatever its architecture."""
+    model = find_model(spec)
     return TransformerEncoder(
-        find_model(spec).path,
+        model.path,
         device=choose_device(device),
         max_tokens=max_tokens,
         tanh=tanh,
         batch_tokens=batch_tokens,
+        changes=model.changes,
     )
 
 

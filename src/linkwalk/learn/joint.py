@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import TYPES
 from linkwalk.learn.lessons import Ground, Lesson, LessonConfig, Teacher
-from linkwalk.learn.limits import at_least
+from linkwalk.learn.limits import at_least, shares
 from linkwalk.learn.loop import LoopConfig, Training
 from linkwalk.learn.own_walks import SHARPNESS
 from linkwalk.learn.phi import Phi
@@ -55,6 +55,15 @@ class JointConfig(LoopConfig):
     """Updates between two readings of all blocks; those that are learned from are seen anew at once."""
     even: float = 0.5
     """How often a wiki is learned from: in proportion to its number of blocks to this power."""
+    trust: float = 0.6
+    """How far the weights that are kept lie from the first ones (0) to the trained ones (1).
+
+    All the way is best on wikis like those that were trained on, and worse on others.
+    """
+    kept_rank: int = 48
+    """Of each layer's change so many directions are kept (``embed.change``)."""
+    rank: int = 0
+    """Of adapters that are trained in place of the transformer's own matrices; 0: these themselves."""
     ahead: int = 64
     """Lessons that are drawn ahead; 0: none, and a run can be repeated."""
     map: MapConfig = field(default_factory=MapConfig)
@@ -63,7 +72,20 @@ class JointConfig(LoopConfig):
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
         super().__post_init__()
-        at_least(self, head_rate=0, lessons=1, wiki=0, sentence=0, search=0, refresh_every=0, even=0, ahead=0)
+        shares(self, "trust")
+        at_least(
+            self,
+            rank=0,
+            kept_rank=1,
+            head_rate=0,
+            lessons=1,
+            wiki=0,
+            sentence=0,
+            search=0,
+            refresh_every=0,
+            even=0,
+            ahead=0,
+        )
 
 
 class Joint(Training):

@@ -75,6 +75,11 @@ class BertPhi:
             for layer in linear_layers(model).values():
                 layer.weight.requires_grad_(True)
         self.bert, self.rank, self.batch_tokens = PackedBert(model, dtype), rank, batch_tokens
+        self.first = (
+            {}
+            if rank
+            else {name: layer.weight.detach().cpu().clone() for name, layer in linear_layers(model).items()}
+        )
         self.width, self.rows = self.bert.width, _joined(rows)
         self.begins = np.concatenate((np.zeros(1, np.int64), np.cumsum([len(row) for row in rows])))
         self.tokens = 0
@@ -122,6 +127,20 @@ class BertPhi:
         if self.rank:
             return adapter_of(self.bert.model)
         return {name: w.detach() for name, w in self.bert.model.named_parameters() if w.requires_grad}
+
+    def changes(self) -> dict[str, Float32s]:
+        """What training has added to each layer's matrix so far."""
+        if self.rank:
+            found = self.weights()
+            layers = {name.rpartition(".")[0] for name in found}
+            return {
+                name: (found[f"{name}.up"] @ found[f"{name}.down"]).cpu().numpy() for name in sorted(layers)
+            }
+        layers_now = linear_layers(self.bert.model)
+        return {
+            name: (layers_now[name].weight.detach().cpu() - first).numpy()
+            for name, first in self.first.items()
+        }
 
 
 def _joined(rows: Sequence[TokenRows]) -> TokenRows:

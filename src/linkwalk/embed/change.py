@@ -1,0 +1,88 @@
+"""An encoder that is another one, changed: matrices of low rank to be added to its layers (sec. 4.2, app. B.1).
+
+What training adds to a transformer of 90 MB that everybody has fits into two: of each layer's change the leading
+singular directions, one byte a number. The folder of such an encoder holds ``encoder.safetensors`` and
+``encoder.json``, which names the encoder that is changed; it may be the folder of the policy that was trained with it.
+
+Shapes: O and I what a layer gives and takes, R the rank.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.artifact import FORMAT, FORMATS, parsing, read_json, write_json
+from linkwalk.embed.bert import Float32s, Weights
+
+KIND = "encoder"
+WEIGHTS, MANIFEST = "encoder.safetensors", "encoder.json"
+_FIELDS = {"artifact": str, "format": int, "base": str, "base_fingerprint": str}
+_AGAIN = "get the folder again, or train the encoder anew"
+
+
+class Change(NamedTuple):
+    """What is added to an encoder, and which."""
+
+    base: str
+    base_fingerprint: str
+    weights: Weights
+    """``LAYER.up`` [O, R] and ``LAYER.down`` [R, I] of every linear layer."""
+
+
+def is_change(folder: Path) -> bool:
+    """Whether a folder holds such an encoder."""
+    return (folder / MANIFEST).is_file()
+
+
+def save_change(folder: Path, change: Change, manifest: dict[str, Any]) -> None:
+    """Write a change, one byte a number; who reads it sees what was rounded."""
+    from safetensors.numpy import save_file
+
+    folder.mkdir(parents=True, exist_ok=True)
+    packed: dict[str, NDArray[Any]] = {}
+    for layer in _layers(change.weights):
+        up, of_up = _in_bytes(change.weights[f"{layer}.up"].T)
+        down, of_down = _in_bytes(change.weights[f"{layer}.down"])
+        packed |= {f"{layer}.up": np.ascontiguousarray(up.T), f"{layer}.down": down}
+        packed[f"{layer}.scale"] = of_up * of_down
+    save_file(packed, folder / WEIGHTS)
+    about = {"artifact": KIND, "format": FORMAT, "base": change.base}
+    write_json(folder / MANIFEST, about | {"base_fingerprint": change.base_fingerprint} | manifest)
+
+
+def read_change(folder: Path) -> Change:
+    """What ``save_change`` wrote; damage is named."""
+    from safetensors.numpy import load_file
+
+    manifest = read_json(folder / MANIFEST, _AGAIN, _FIELDS)
+    with parsing(folder / MANIFEST, _AGAIN):
+        if manifest["artifact"] != KIND or manifest["format"] not in FORMATS:
+            raise ValueError("it is of another format")
+    with parsing(folder / WEIGHTS, _AGAIN):
+        packed = load_file(folder / WEIGHTS)
+        weights: dict[str, Float32s] = {}
+        for layer in sorted({name.rpartition(".")[0] for name in packed}):
+            up, down = (packed[f"{layer}.{part}"].astype(np.float32) for part in ("up", "down"))
+            weights[f"{layer}.up"], weights[f"{layer}.down"] = up * packed[f"{layer}.scale"], down
+        if not all(np.isfinite(value).all() for value in weights.values()):
+            raise ValueError("weights that are not numbers")
+    return Change(manifest["base"], manifest["base_fingerprint"], weights)
+
+
+def leading(whole: Float32s, rank: int) -> tuple[Float32s, Float32s]:
+    """The leading directions of a layer's change [O, I], as up [O, R] and down [R, I]."""
+    left, values, right = np.linalg.svd(whole.astype(np.float64), full_matrices=False)
+    root = np.sqrt(values[:rank])
+    return (left[:, :rank] * root).astype(np.float32), (root[:, None] * right[:rank]).astype(np.float32)
+
+
+def _layers(weights: Weights) -> list[str]:
+    return sorted({name.rpartition(".")[0] for name in weights})
+
+
+def _in_bytes(rows: Float32s) -> tuple[NDArray[np.int8], Float32s]:
+    """Rows of numbers in a byte each, and the scale of each row."""
+    scale = np.maximum(np.abs(rows).max(1), np.float32(1e-12)) / np.float32(127)
+    return np.round(rows / scale[:, None]).astype(np.int8), scale.astype(np.float32)

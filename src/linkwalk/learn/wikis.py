@@ -1,0 +1,117 @@
+"""An encoder and its compass, trained on the wikis of some workspaces, as a policy that brings its encoder along.
+
+Everything that the training of ``joint`` needs is read from the graphs; what comes of it is one folder: the compass
+(``policy.checkpoint``), what was added to the encoder (``embed.change``) and what turns sentences (``policy.target``).
+Any wiki can be embedded with the folder, and its policy walks there.
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+import torch
+
+from linkwalk.artifact import clear
+from linkwalk.embed.change import Change, leading, save_change
+from linkwalk.embed.job import EmbedConfig, transformer_fingerprint
+from linkwalk.embed.model import MINILM, find_model
+from linkwalk.embed.packed import TokenRows
+from linkwalk.embed.text import goal_sentences
+from linkwalk.embed.transformer import TransformerEncoder, open_transformer
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Int32s
+from linkwalk.graph.store import Graph
+from linkwalk.learn.joint import Joint, JointConfig
+from linkwalk.learn.lessons import Ground, Sentences
+from linkwalk.learn.loop import Kept, seeded, train
+from linkwalk.learn.phi import BertPhi, tokenised
+from linkwalk.policy.checkpoint import save_policy
+from linkwalk.policy.decisions import Bools
+from linkwalk.policy.heads import HeadConfig
+from linkwalk.policy.low_rank import save_target
+from linkwalk.policy.target import TURN, AdapterConfig
+
+_GPU = {"dtype": torch.bfloat16, "batch_tokens": 1 << 18}
+_CPU = {"dtype": torch.float32, "batch_tokens": 1 << 12}
+
+
+def train_on_wikis(
+    graphs: Sequence[Graph],
+    base: str,
+    config: JointConfig,
+    *,
+    withheld: Sequence[Bools | None] | None = None,
+    device: str = "cpu",
+    **kept: Unpack[Kept],
+) -> Joint:
+    """Train an encoder that begins as ``base``; ``withheld`` [N] of each wiki are never goals."""
+    if find_model(base).change is not None:
+        raise InputError(f"{base} has been trained already: begin with what it was trained from, {MINILM}")
+    encoder = open_transformer(base, device=device)
+    encoder.model.float()
+    with seeded(config.seed, device):
+        rows = [TokenRows.of(tokenised(graph, encoder), device) for graph in graphs]
+        settings: dict[str, Any] = _CPU if device == "cpu" else _GPU
+        phi = BertPhi(encoder.model, rows, rank=config.rank, **settings)
+        grounds = [
+            Ground(
+                graph.forward,
+                graph.reverse,
+                graph.out_kinds,
+                phi.table(number),
+                config.lesson,
+                withheld=None if withheld is None else withheld[number],
+                sentences=sentences_of(graph, encoder),
+            )
+            for number, graph in enumerate(graphs)
+        ]
+        joint = Joint(config, phi, grounds, device)
+        try:
+            train(joint, **kept)
+        finally:
+            joint.teacher.close()
+    return joint
+
+
+def sentences_of(graph: Graph, encoder: TransformerEncoder) -> Sentences:
+    """Draws one sentence of each of some blocks."""
+
+    def draw(nodes: Int32s, rng: np.random.Generator) -> list[list[int]]:
+        there = [goal_sentences(graph, node) for node in nodes.tolist()]
+        return encoder.tokenize([own[rng.integers(len(own))] for own in there])
+
+    return draw
+
+
+def save_joint(
+    folder: Path, joint: Joint, base: str, manifest: dict[str, Any], *, name: str | None = None
+) -> dict[str, Any]:
+    """Put what was trained into a policy's folder, as far as it is trusted; ``name`` is what the encoder is called."""
+    clear(folder)
+    assert isinstance(joint.phi, BertPhi), "a word table is saved with its embeddings"
+    config, model, changes = joint.settings, find_model(base), joint.phi.changes()
+    about, called = {"config": asdict(config)}, name or str(folder)
+    weights = {}
+    for layer, change in changes.items():
+        weights[f"{layer}.up"], weights[f"{layer}.down"] = leading(config.trust * change, config.kept_rank)
+    save_change(folder, Change(base, model.fingerprint, weights), about)
+    encoder = transformer_fingerprint(EmbedConfig(encoder=str(folder)))
+    reader = {TURN: config.trust * joint.reader.weight.detach()}
+    for layer, change in changes.items():  # sentences are read as blocks are, and turned
+        reader |= {
+            f"{layer}.up": torch.zeros(len(change), 0),
+            f"{layer}.down": torch.zeros(0, change.shape[1]),
+        }
+    named = {"encoder_name": called, **about}
+    save_target(folder, reader, AdapterConfig(rank=0, turn=True), encoder, named)
+    head = HeadConfig(head="compass", width=joint.phi.width, temperature=config.temperature)
+    compass = copy.deepcopy(joint.compass)
+    with torch.no_grad():
+        for weight in compass.turn.parameters():
+            weight.mul_(config.trust)
+    return save_policy(
+        folder, compass.half(), head, {"recipe": "wikis", "encoder": encoder, **named, **manifest}
+    )

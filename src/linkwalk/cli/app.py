@@ -21,6 +21,7 @@ from linkwalk.cli.train import train
 from linkwalk.cli.train_encoder import train_encoder
 from linkwalk.cli.train_reader import train_reader
 from linkwalk.cli.train_reranker import train_reranker
+from linkwalk.cli.train_wikis import train_wikis
 from linkwalk.cli.tune_reader import tune_reader
 from linkwalk.cli.walk import walk
 
@@ -57,6 +58,7 @@ app.command()(split)
 app.command()(diff)
 app.command()(embed)
 app.command()(train)
+app.command("train-wikis")(train_wikis)
 app.command("train-encoder")(train_encoder)
 app.command("train-reader")(train_reader)
 app.command("tune-reader")(tune_reader)

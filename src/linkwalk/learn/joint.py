@@ -37,8 +37,8 @@ class JointConfig(LoopConfig):
     """How phi and the compass are trained."""
 
     updates: int = 600
-    learning_rate: float = 5e-5
-    head_rate: float = 20.0
+    learning_rate: float = 1e-4
+    head_rate: float = 10.0
     """The compass's learning rate, times phi's."""
     warmup: int = 40
     weight_decay: float = 0.01
@@ -46,12 +46,12 @@ class JointConfig(LoopConfig):
     """Lessons in an update, of as many wikis as chance has it."""
     lesson: LessonConfig = field(default_factory=LessonConfig)
     wiki: float = 1.0
-    sentence: float = 0.5
+    sentence: float = 1.0
     search: float = 0.2
     """What the terms of the loss weigh beside the first."""
     temperature: float = 20.0
     """By which cosines are multiplied at the start."""
-    refresh_every: int = 200
+    refresh_every: int = 150
     """Updates between two readings of all blocks; those that are learned from are seen anew at once."""
     even: float = 0.5
     """How often a wiki is learned from: in proportion to its number of blocks to this power."""

@@ -14,7 +14,6 @@ from typing import Any, Unpack
 import numpy as np
 import torch
 
-from linkwalk.artifact import clear
 from linkwalk.embed.change import Change, leading, save_change
 from linkwalk.embed.job import EmbedConfig, transformer_fingerprint
 from linkwalk.embed.model import MINILM, find_model
@@ -90,7 +89,6 @@ def save_joint(
     folder: Path, joint: Joint, base: str, manifest: dict[str, Any], *, name: str | None = None
 ) -> dict[str, Any]:
     """Put what was trained into a policy's folder, as far as it is trusted; ``name`` is what the encoder is called."""
-    clear(folder)
     assert isinstance(joint.phi, BertPhi), "a word table is saved with its embeddings"
     config, model, changes = joint.settings, find_model(base), joint.phi.changes()
     about, called = {"config": asdict(config)}, name or str(folder)

@@ -21,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from linkwalk.compiled import kernel, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
-from linkwalk.graph.paths import UNREACHABLE, flood
+from linkwalk.graph.floods import flood_many
 from linkwalk.learn.limits import at_least
 from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, NothingToDecide
 from linkwalk.navigate import Episodes
@@ -153,12 +152,11 @@ class Ground:
         visited = visited_targets(paths, walk, step, bounds, target)
         near = self._walked_back(np.repeat(goals, config.near), rng)
         pages, place = np.unique(np.concatenate((target, near, goals)), return_inverse=True)
-        distance = np.full((len(goals), len(pages)), FAR, np.int8)
+        distance = np.empty((len(goals), len(pages)), np.int8)
 
         def search(start: int, stop: int) -> None:
-            _distances(
-                self.reverse.indptr, self.reverse.indices, goals[start:stop], pages, distance[start:stop]
-            )
+            back = self.reverse
+            flood_many(back.indptr, back.indices, goals[start:stop], pages, distance[start:stop], FAR)
 
         in_pieces(len(goals), self.workers, search)
 
@@ -212,22 +210,6 @@ def _places(owner: Int64s) -> Int64s:
     begins[fresh] = fresh
     places: Int64s = np.arange(len(owner)) - np.maximum.accumulate(begins)
     return places
-
-
-@kernel
-def _distances(
-    indptr: Int64s, indices: Int32s, goals: Int32s, pages: Int32s, distance: NDArray[np.int8]
-) -> None:
-    """Breadth-first from each goal along links into it; read off the distances of all pages."""
-    nodes = indptr.shape[0] - 1
-    far, scratch = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
-    for g in range(goals.shape[0]):
-        far[:] = UNREACHABLE
-        flood(indptr, indices, goals[g], far, scratch)
-        for c in range(pages.shape[0]):
-            away = far[within(pages[c], nodes)]
-            if away != UNREACHABLE and away < FAR:
-                distance[g, c] = away
 
 
 class Teacher:

@@ -8,7 +8,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from linkwalk.embed import EmbedConfig, Embeddings, embed, open_encoder
-from linkwalk.embed.change import MANIFEST, WEIGHTS, Change, leading, read_change, save_change
+from linkwalk.embed.change import MANIFEST, WEIGHTS, EncoderChange, leading, read_change, save_change
 from linkwalk.embed.model import find_model
 from linkwalk.embed.transformer import linear_layers, open_transformer
 from linkwalk.errors import DamagedError, InputError
@@ -29,7 +29,7 @@ def changed(tmp_path: Path, base: Path) -> Path:
     for name, layer in linear_layers(open_transformer(str(base), device="cpu").model).items():
         up, down = leading(0.3 * rng.standard_normal(tuple(layer.weight.shape)).astype(np.float32), 3)
         weights |= {f"{name}.up": up, f"{name}.down": down}
-    save_change(tmp_path / "walks", Change(str(base), find_model(str(base)).fingerprint, weights), {})
+    save_change(tmp_path / "walks", EncoderChange(str(base), find_model(str(base)).fingerprint, weights), {})
     return tmp_path / "walks"
 
 

@@ -22,7 +22,7 @@ _FIELDS = {"artifact": str, "format": int, "base": str, "base_fingerprint": str}
 _AGAIN = "get the folder again, or train the encoder anew"
 
 
-class Change(NamedTuple):
+class EncoderChange(NamedTuple):
     """What is added to an encoder, and which."""
 
     base: str
@@ -36,7 +36,7 @@ def is_change(folder: Path) -> bool:
     return (folder / MANIFEST).is_file()
 
 
-def save_change(folder: Path, change: Change, manifest: dict[str, Any]) -> None:
+def save_change(folder: Path, change: EncoderChange, manifest: dict[str, Any]) -> None:
     """Write a change, one byte a number; who reads it sees what was rounded."""
     from safetensors.numpy import save_file
 
@@ -52,7 +52,7 @@ def save_change(folder: Path, change: Change, manifest: dict[str, Any]) -> None:
     write_json(folder / MANIFEST, about | {"base_fingerprint": change.base_fingerprint} | manifest)
 
 
-def read_change(folder: Path) -> Change:
+def read_change(folder: Path) -> EncoderChange:
     """What ``save_change`` wrote; damage is named."""
     from safetensors.numpy import load_file
 
@@ -68,7 +68,7 @@ def read_change(folder: Path) -> Change:
             weights[f"{layer}.up"], weights[f"{layer}.down"] = up * packed[f"{layer}.scale"], down
         if not all(np.isfinite(value).all() for value in weights.values()):
             raise ValueError("weights that are not numbers")
-    return Change(manifest["base"], manifest["base_fingerprint"], weights)
+    return EncoderChange(manifest["base"], manifest["base_fingerprint"], weights)
 
 
 def leading(whole: Float32s, rank: int) -> tuple[Float32s, Float32s]:

@@ -14,7 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 import torch
 
-from linkwalk.embed.change import Change, leading, save_change
+from linkwalk.embed.change import EncoderChange, leading, save_change
 from linkwalk.embed.job import EmbedConfig, transformer_fingerprint
 from linkwalk.embed.model import MINILM, find_model
 from linkwalk.embed.packed import TokenRows
@@ -95,7 +95,7 @@ def save_joint(
     weights = {}
     for layer, change in changes.items():
         weights[f"{layer}.up"], weights[f"{layer}.down"] = leading(config.trust * change, config.kept_rank)
-    save_change(folder, Change(base, model.fingerprint, weights), about)
+    save_change(folder, EncoderChange(base, model.fingerprint, weights), about)
     encoder = transformer_fingerprint(EmbedConfig(encoder=str(folder)))
     reader = {TURN: config.trust * joint.reader.weight.detach()}
     for layer, change in changes.items():  # sentences are read as blocks are, and turned

@@ -86,7 +86,7 @@ class Lesson(NamedTuple):
     """One sentence of each goal [G], as tokens; none where nobody reads sentences."""
 
 
-Sentences = Callable[[Int32s, np.random.Generator], list[list[int]]]
+DrawSentences = Callable[[Int32s, np.random.Generator], list[list[int]]]
 """One sentence of each of some blocks, as tokens."""
 
 
@@ -102,7 +102,7 @@ class Ground:
         config: LessonConfig,
         *,
         withheld: Bools | None = None,
-        sentences: Sentences | None = None,
+        sentences: DrawSentences | None = None,
         workers: int = 1,
     ) -> None:
         self.forward, self.reverse, self.kinds, self.table, self.config = (

@@ -24,7 +24,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
 from linkwalk.learn.joint import Joint, JointConfig
-from linkwalk.learn.lessons import Ground, Sentences
+from linkwalk.learn.lessons import Ground, DrawSentences
 from linkwalk.learn.loop import Kept, seeded, train
 from linkwalk.learn.phi import BertPhi, tokenised
 from linkwalk.policy.checkpoint import save_policy
@@ -75,7 +75,7 @@ def train_on_wikis(
     return joint
 
 
-def sentences_of(graph: Graph, encoder: TransformerEncoder) -> Sentences:
+def sentences_of(graph: Graph, encoder: TransformerEncoder) -> DrawSentences:
     """Draws one sentence of each of some blocks."""
 
     def draw(nodes: Int32s, rng: np.random.Generator) -> list[list[int]]:

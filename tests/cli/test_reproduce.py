@@ -241,6 +241,12 @@ def test_trained_embeddings_on_a_later_edition(run: Run, wiki: Path, tmp_path: P
     assert len(list((wiki / "encoders").glob("trained-*"))) == 1
     before = {path: path.stat().st_mtime_ns for path in wiki.rglob("*.safetensors")}
     shown = run("reproduce", *asked).out
+    read = (*asked, "--readers", "--reader-set", "updates=2", "--rows", "roberta + transformer")
+    assert "a target encoder trained with each" in run("reproduce", *read).out
+    made = [path.parent for path in (wiki / "readers").glob("*/target.safetensors")]
+    assert len(made) == 3, "for 5, 10 and 20 steps"
+    for folder in made:
+        shutil.rmtree(folder)
     assert "- | 12.5" in shown or "12.5 | -" in shown
     assert before == {path: path.stat().st_mtime_ns for path in wiki.rglob("*.safetensors")}, (
         "nothing is run twice"

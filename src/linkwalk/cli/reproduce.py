@@ -79,6 +79,20 @@ def reproduce(
         list[str] | None,
         typer.Option("--encoder-set", metavar="KEY=VALUE", help="Change one setting of it; may be repeated."),
     ] = None,
+    readers: Annotated[
+        bool,
+        typer.Option(
+            "--readers",
+            help="Train a target encoder with each policy, which reads sentences for it, as the paper does (table2, "
+            "table4).",
+        ),
+    ] = False,
+    reader_settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--reader-set", metavar="KEY=VALUE", help="Change one setting of these; may be repeated."
+        ),
+    ] = None,
     quick: Annotated[
         bool,
         typer.Option(
@@ -207,6 +221,7 @@ def reproduce(
         target=target,
         recorded=False if loop else None,
         encoder=EncoderPlan(encoder, (*size.encoder, *(encoder_settings or []))),
+        readers=(*size.reader, *(reader_settings or [])) if readers else None,
         progress=progress,
     )
     facts = _facts(runner, size, quick)

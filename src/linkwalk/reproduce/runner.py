@@ -44,6 +44,7 @@ from linkwalk.progress import Progress
 from linkwalk.recipes import RECIPES, with_settings
 from linkwalk.reproduce.halves import Halves, random_features
 from linkwalk.reproduce.journal import Journal
+from linkwalk.reproduce.readers import Readers
 from linkwalk.reproduce.recorded import clone_recorded, recordable
 from linkwalk.reproduce.trained import EncoderPlan, TrainedEncoder
 from linkwalk.walks.on_device import DeviceGraph
@@ -90,15 +91,20 @@ class Runner:
         target: Path | None = None,
         recorded: bool | None = None,
         encoder: EncoderPlan = EncoderPlan(),  # noqa: B008 (frozen)
+        readers: tuple[str, ...] | None = None,
         progress: Progress | None = None,
     ) -> None:
-        """``recorded``: whether what can be trained and walked on the device alone is; None: on a GPU."""
+        """``recorded``: whether what can be trained and walked on the device alone is; None: on a GPU.
+
+        ``readers``: settings of a target encoder that is trained with each policy; None: there is none.
+        """
         self.halves, self.embeddings, self.budget = halves, embeddings, budget
         self.target_folder, self.encoder_plan = target, encoder
         self.device = str(choose_device(device))
         self.recorded = self.device.startswith("cuda") if recorded is None else recorded
         self.progress = progress or Progress(quiet=True)
         self.train, self.eval = Graph.open(halves.train), Graph.open(halves.eval)
+        self.readers = None if readers is None else Readers(readers, self.train, self.device, self.progress)
         self.journal = Journal(halves.root / "reproduce" / "results.jsonl")
         self.table(halves.train), self.table(halves.eval)
 
@@ -286,6 +292,9 @@ class Runner:
         """What a contender sees sentences through."""
         if contender.spans:
             return self._span_reader
+        if self.readers is not None and contender.baseline is None:
+            tables = (self.table(half, contender.features) for half in (self.halves.train, self.halves.eval))
+            return self.readers.reader(self.policy(contender), self.head(contender), *tables)
         if contender.trained:
             return self._trained_reader
         return (self.target if contender.baseline is None else None) or self.encoder
@@ -318,6 +327,8 @@ class Runner:
             key["target"] = checksum(self.target_folder / TARGET_WEIGHTS)
         if contender.spans:
             return key | {"spans": True, "revisit": contender.revisit}
+        if task.task == "sentence" and self.readers is not None:
+            key["reader"] = self.readers.settings
         return key | {
             "recipe": contender.recipe,
             "config": config_to_json(self.config(contender)),

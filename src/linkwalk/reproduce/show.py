@@ -69,7 +69,9 @@ def notes(runner: Runner, size: Size, table: PaperTable | None, *, quick: bool) 
             lines.append("No sentence search: random features cannot read one.")
         else:
             how = (
-                "the target encoder in " + str(runner.target_folder)
+                "a target encoder trained with each"
+                if runner.readers
+                else "the target encoder in " + str(runner.target_folder)
                 if runner.target_folder
                 else "the nodes' encoder"
             )

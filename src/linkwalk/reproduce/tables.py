@@ -80,6 +80,8 @@ class Size:
     """Settings of the transformer over the trajectory (table 4)."""
     encoder: tuple[str, ...] = ()
     """Settings of the encoder's training (table 4)."""
+    reader: tuple[str, ...] = ()
+    """Settings of the target encoders that are trained with the policies, where they are."""
 
     def settings(self) -> tuple[str, ...]:
         """Of the recipe."""
@@ -93,6 +95,7 @@ QUICK = Size(
     batch=64,
     transformer=tuple(f"head.trajectory.{size}" for size in ("layers=2", "heads=4", "inner=512")),
     encoder=("updates=20", "warmup=2", "batch=16", "max_tokens=64"),
+    reader=("updates=20", "warmup=2", "batch=16", "negatives=64"),
 )
 
 

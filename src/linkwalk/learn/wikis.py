@@ -24,7 +24,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
 from linkwalk.learn.joint import Joint, JointConfig
-from linkwalk.learn.lessons import Ground, DrawSentences
+from linkwalk.learn.lessons import DrawSentences, Ground
 from linkwalk.learn.loop import Kept, seeded, train
 from linkwalk.learn.phi import BertPhi, tokenised
 from linkwalk.policy.checkpoint import save_policy

@@ -25,7 +25,16 @@ from linkwalk.wiki.plain import plain
 from tests.graph.conftest import Page, write_graph
 from tests.wiki.conftest import HOSTILE
 
-AGENTS = ["compass", "random", "greedy", "greedy-unvisited", "random-dfs", "greedy-dfs", "greedy-map"]
+AGENTS = [
+    "compass",
+    "random",
+    "greedy",
+    "greedy-unvisited",
+    "random-dfs",
+    "greedy-dfs",
+    "greedy-map",
+    "learned-map",
+]
 
 
 @pytest.fixture(scope="module")

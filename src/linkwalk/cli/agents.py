@@ -8,7 +8,8 @@ from linkwalk.navigate.ways import Ways
 
 NAMES = (
     "compass (the policy that ships, for minilm), random, greedy, greedy-unvisited, random-dfs, greedy-dfs, "
-    "greedy-map, or a policy: its name in the workspace, or its path; or one of your own, package.module:Name"
+    "greedy-map, learned-map, a map's .json file, or a policy: its name in the workspace, or its path; or one of your "
+    "own, package.module:Name"
 )
 COMPARED = ("greedy-unvisited", "random")
 """What is measured beside the usual agent where none is named: the baseline that counts, and chance."""
@@ -18,7 +19,7 @@ Back = Annotated[
     typer.Option(
         "--back",
         help="Give agents a back button, one step a page: greedy-unvisited and policies go back to the best link of "
-        "the last 16 pages; compass, greedy-map, random and greedy have one more way to go. Without it the paper's "
+        "the last 16 pages; compass, the maps, random and greedy have one more way to go. Without it the paper's "
         "rules hold; depth-first search goes back in any case.",
     ),
 ]
@@ -26,7 +27,7 @@ Sampled = Annotated[
     bool,
     typer.Option(
         "--sampled",
-        help="Draw links by their probability instead of taking the best: policies and greedy-map.",
+        help="Draw links by their probability instead of taking the best: policies and maps.",
     ),
 ]
 Revisit = Annotated[

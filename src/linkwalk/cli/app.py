@@ -19,6 +19,7 @@ from linkwalk.cli.split import split
 from linkwalk.cli.stats import stats
 from linkwalk.cli.train import train
 from linkwalk.cli.train_encoder import train_encoder
+from linkwalk.cli.train_map import train_map
 from linkwalk.cli.train_reader import train_reader
 from linkwalk.cli.train_reranker import train_reranker
 from linkwalk.cli.train_wikis import train_wikis
@@ -60,6 +61,7 @@ app.command()(embed)
 app.command()(train)
 app.command("train-wikis")(train_wikis)
 app.command("train-encoder")(train_encoder)
+app.command("train-map")(train_map)
 app.command("train-reader")(train_reader)
 app.command("tune-reader")(tune_reader)
 app.command("train-reranker")(train_reranker)

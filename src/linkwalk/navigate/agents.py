@@ -7,6 +7,7 @@ from linkwalk.graph.csr import Csr
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.depth_first import GreedyDepthFirst, RandomDepthFirst
 from linkwalk.navigate.journeys import Episodes, Journeys
+from linkwalk.navigate.learned_map import LearnedMap
 from linkwalk.navigate.mapped import Mapped
 from linkwalk.navigate.memoryless import Greedy, Random
 from linkwalk.navigate.unvisited import Unvisited
@@ -21,6 +22,7 @@ BASELINES: dict[str, type[Walker]] = {
     "random-dfs": RandomDepthFirst,
     "greedy-dfs": GreedyDepthFirst,
     "greedy-map": Mapped,
+    "learned-map": LearnedMap,
 }
 REFERENCE = "greedy-unvisited"
 """The agent whose failures all others are measured by."""

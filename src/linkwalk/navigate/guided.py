@@ -1,9 +1,13 @@
-"""A policy with a compass and a map: the walker of ``mapped``, looking in the learned direction."""
+"""A policy with a compass and a map: the walker of ``mapped``, looking in the learned direction.
+
+Its map may be learned as well.
+"""
 
 from linkwalk.graph.csr import Csr
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.mapped import Mapped
+from linkwalk.navigate.network import MapNetwork
 from linkwalk.navigate.ways import Ways
 from linkwalk.policy.direction import Guide
 
@@ -20,9 +24,12 @@ class Guided(Mapped):
         ways: Ways = Ways(),  # noqa: B008 (frozen)
         *,
         workers: int = 1,
+        network: MapNetwork | None = None,
     ) -> None:
         super().__init__(name, graph, vectors, ways, workers=workers)
         self.guide = guide
+        if network is not None:
+            self.network = network
 
     def directions(self, goals: Float32s) -> Float32s:
         """Where it looks [B, D] for goals [B, D]."""

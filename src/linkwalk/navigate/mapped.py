@@ -17,6 +17,7 @@ With a back button, the last 16 pages opened, the current one among them, are on
 as well. Where all that these lead to has been seen, it goes back one page, and looks again from there.
 """
 
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -25,6 +26,31 @@ from linkwalk.compiled import guarded, kernel, row_of, within
 from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.navigate.cosine import cosine, in_kernel
 from linkwalk.navigate.journeys import BACK, Episodes, Float32s, Journeys
+from linkwalk.navigate.network import MapNetwork, measure_of
+from linkwalk.navigate.noted import NOTHING_NOTED, Noted, note
+from linkwalk.navigate.values import (
+    ADJACENT,
+    BEHIND,
+    BEST_PAGE,
+    CLOSEST,
+    COSINE,
+    FACTS,
+    LINK,
+    LINKED,
+    ORIGIN,
+    PAGE,
+    RANK,
+    RUN,
+    SIGHTS,
+    Worth,
+    constants,
+    judged,
+    liken,
+    measured,
+    see,
+    see_walk,
+    settled,
+)
 from linkwalk.navigate.walker import Walker
 from linkwalk.navigate.weights import NOWHERE, WORTH, Outlook, Weights
 from linkwalk.walks.draws import draw, key_of
@@ -38,18 +64,39 @@ class Mapped(Walker):
     """Clicks its way to the best link it remembers, looking straight at the goal."""
 
     minds: ClassVar[frozenset[str]] = frozenset({"back", "sampled"})
+    network: MapNetwork = MapNetwork.blank()
+    """What is added to the constants."""
+
+    def worth(self) -> Worth:
+        """How the kernel finds what a link is worth."""
+        return Worth(*self.ways.map.trades(), *self._measure, *self.network)
+
+    @cached_property
+    def _measure(self) -> tuple[float, float]:
+        return measure_of(self.vectors) if len(self.network.bias) else (0.0, 1.0)
 
     def _walk(self, episodes: Episodes, directions: Float32s, seed: np.uint64, journeys: Journeys) -> None:
         self._fill(episodes, directions, seed, journeys, NOT_TOLD)
 
+    def note(self, episode: Episodes, noted: Noted, *, budget: int, seed: int = 0) -> None:
+        """Walk one episode, and write down what is seen at the steps to be noted."""
+        again = Journeys.blank(1, budget)
+        self._fill(episode, self._looks(episode), np.uint64(seed), again, NOT_TOLD, noted)
+
     def _fill(
-        self, episodes: Episodes, directions: Float32s, seed: np.uint64, journeys: Journeys, told: "Told"
+        self,
+        episodes: Episodes,
+        directions: Float32s,
+        seed: np.uint64,
+        journeys: Journeys,
+        told: "Told",
+        noted: Noted = NOTHING_NOTED,
     ) -> None:
         mapped(
             self.graph.indptr,
             self.graph.indices,
             in_kernel(self.vectors),
-            self.ways.map.trades(),
+            self.worth(),
             bool(self.ways.sampled),
             self.ways.window if self.ways.back else 0,
             episodes.starts,
@@ -59,6 +106,7 @@ class Mapped(Walker):
             seed,
             journeys,
             told,
+            noted,
         )
 
     def _weigh(self, out: Outlook, episode: Episodes, direction: Float32s, seed: int) -> Weights:
@@ -90,17 +138,11 @@ def slot_of(pages: Int32s, node: int) -> Any:
 
 
 @kernel
-def _likeness(a: Float32s, b: Float32s, above: float) -> np.float32:
-    """How far two pages are alike: 0 up to a cosine of ``above``, then linearly up to 1."""
-    return max(np.float32(0), (cosine(a, b) - np.float32(above)) / np.float32(1 - above))
-
-
-@kernel
 def mapped(
     indptr: Int64s,
     indices: Int32s,
     vectors: Float32s,
-    trades: tuple[float, float, float, float],
+    value: Worth,
     sampled: bool,
     window: int,
     starts: Int32s,
@@ -110,12 +152,14 @@ def mapped(
     seed: np.uint64,
     journeys: Journeys,
     told: Told,
+    noted: Noted,
 ) -> None:
     """Fill the journeys of a batch; ``directions`` [B, D] are looked in, ``window`` 0 means no back button.
 
     Of a single episode, walked before, ``told`` takes what each way was worth.
     """
-    detour, crowding, likeness, temperature = trades
+    crowding, temperature, learned = value.crowding, value.temperature, value.bias.shape[0] > 0
+    crowds = learned or crowding > 0
     worth_told, towards_told = told
     line = 0
     nodes, choices, probabilities, steps, success, looped = journeys
@@ -124,13 +168,21 @@ def mapped(
     # The map, a hash table of pages: those stood on, and the unseen targets of their links (the frontier).
     pages = np.empty(size, np.int32)
     seen = np.empty(size, np.int32)  # the step of the first visit
-    worth = np.empty(size, np.float32)
-    crowd = np.empty(size, np.float32)
+    facts = np.zeros((size, FACTS), np.float32)  # of the frontier
     reached = np.empty(size, np.int32)  # the step in which the search below last came here
     first = np.empty(size, np.int32)  # the first move on the way: a link's number, or BACK
     frontier = np.empty(size // 2, np.int32)  # slots
     queue = np.empty(budget + 1, np.int32)
     opened = np.empty(budget + 1, np.int32)  # pages behind the back button, the current one on top
+    near = np.empty(size // 2, np.int32)  # the frontier that can be reached, nearest first: slots
+    clicks = np.empty(size // 2, np.int32)  # clicks to get there, less one
+    # Of pages stood on, by the step of the first visit: cosine to the direction, the best of their links, ...
+    page_cosine, page_best = np.empty(budget + 1, np.float32), np.empty(budget + 1, np.float32)
+    page_degree, tried = np.empty(budget + 1, np.float32), np.empty(budget + 1, np.float32)
+    walk = np.empty(6, np.float32)
+    sights, common = np.empty(len(SIGHTS), np.float32), np.empty(value.bias.shape[0], np.float32)
+    hidden = np.empty(value.bias.shape[0], np.float32)
+    picked = 0
     for e in range(starts.shape[0]):
         key = key_of(seed, 0, numbers[e])
         direction = directions[e]
@@ -139,53 +191,103 @@ def mapped(
         nodes[e, 0] = opened[0] = node
         at = slot_of(pages, node)
         pages[at], seen[at], reached[at] = node, 0, -1
+        facts[at] = 0
+        facts[at, COSINE] = cosine(vectors[node], direction)
+        length = np.float32(max(np.sqrt(np.dot(direction, direction)), 1e-6))
+        counted, adjacent, read, total_cosine, total_square, total_degree = 0, 0, 0, 0.0, 0.0, 0.0
+        walk[0], walk[1], walk[2], walk[3], walk[4], walk[5] = 0, 1, 0, length, 0, 0
         arrived = True  # at a page not seen before: its links go onto the map
         while node != goal and step < budget:
             begin, last = row_of(indptr, node, indices.shape[0])
             degree = last - begin
+            here = slot_of(pages, node)
             if arrived:
                 if 2 * (known + budget + degree + 1) > size:
-                    old, old_seen, old_worth, old_crowd = pages, seen, worth, crowd
+                    old, old_seen, old_facts = pages, seen, facts
                     while 2 * (known + budget + degree + 1) > size:
                         size *= 2
                     pages = np.full(size, EMPTY, np.int32)
                     seen, reached = np.empty(size, np.int32), np.full(size, -1, np.int32)
-                    worth, crowd = np.empty(size, np.float32), np.empty(size, np.float32)
-                    first, frontier, known = np.empty(size, np.int32), np.empty(size // 2, np.int32), 0
+                    facts, near = np.zeros((size, FACTS), np.float32), np.empty(size // 2, np.int32)
+                    first, clicks = np.empty(size, np.int32), np.empty(size // 2, np.int32)
+                    frontier, known = np.empty(size // 2, np.int32), 0
                     for i in range(old.shape[0]):
                         if old[i] != EMPTY:
                             at = slot_of(pages, old[i])
-                            pages[at], seen[at] = old[i], old_seen[i]
-                            worth[at], crowd[at] = old_worth[i], old_crowd[i]
+                            pages[at], seen[at], facts[at] = old[i], old_seen[i], old_facts[i]
                             if old_seen[i] == _NOT_SEEN:
                                 frontier[known] = at
                                 known += 1
-                if crowding > 0 and step > 0:  # this page is one more that others may be like
+                    here = slot_of(pages, node)
+                cosines = np.empty(degree, np.float32)
+                for way in range(degree):
+                    target = within(indices[begin + way], vectors.shape[0])
+                    at = slot_of(pages, target)
+                    cosines[way] = (
+                        cosine(vectors[target], direction) if pages[at] == EMPTY else facts[at, COSINE]
+                    )
+                page_cosine[step], page_best[step] = measured(facts[here, COSINE] / length, value), 0
+                page_degree[step], tried[step] = degree, 0
+                if degree > 0:
+                    page_best[step] = measured(cosines.max() / length, value)
+                if learned:
+                    tried[int(facts[here, ORIGIN])] += 1
+                    ranks = np.empty(degree, np.float32)
+                    order = np.argsort(-cosines)
+                    for i in range(degree):
+                        ranks[order[i]] = i
+                if crowds and step > 0:  # this page is one more that others may be like
                     for i in range(known):
                         at = frontier[i]
                         if seen[at] == _NOT_SEEN:
-                            crowd[at] += _likeness(vectors[pages[at]], vectors[node], likeness)
-                for edge in range(begin, last):
-                    target = within(indices[edge], vectors.shape[0])
+                            alike = cosine(vectors[pages[at]], vectors[node])
+                            liken(facts[at], alike, page_cosine[step], page_best[step], value)
+                for way in range(degree):
+                    target = indices[begin + way]
                     at = slot_of(pages, target)
                     if pages[at] == EMPTY:
                         pages[at], seen[at], reached[at] = target, _NOT_SEEN, -1
-                        worth[at] = cosine(vectors[target], direction)
-                        crowd[at] = 0
-                        if crowding > 0:
+                        facts[at] = 0
+                        facts[at, COSINE] = cosines[way]
+                        if learned:
+                            own = measured(cosines[way] / length, value)
+                            facts[at, ORIGIN] = step
+                            facts[at, PAGE] = facts[at, BEST_PAGE] = page_cosine[step]
+                            facts[at, LINK] = measured(cosine(vectors[target], vectors[node]), value)
+                            facts[at, BEHIND] = page_best[step] - own
+                            facts[at, RANK] = np.log1p(ranks[way])
+                            facts[at, CLOSEST] = -np.inf
+                            if abs(target - node) == 1:
+                                facts[at, ADJACENT], facts[at, RUN] = 1, facts[here, RUN] + 1
+                                adjacent += 1
+                            counted += 1
+                            total_cosine += own
+                            total_square += own * own
+                            walk[2] = own if counted == 1 else max(walk[2], own)
+                        if crowds:
                             for past in range(step + 1):
                                 # A page stood on twice counts once, at its first visit.
                                 if seen[slot_of(pages, nodes[e, past])] == past:
-                                    crowd[at] += _likeness(vectors[target], vectors[nodes[e, past]], likeness)
+                                    alike = cosine(vectors[target], vectors[nodes[e, past]])
+                                    liken(facts[at], alike, page_cosine[past], page_best[past], value)
                         frontier[known] = at
                         known += 1
+                    if learned and seen[at] == _NOT_SEEN:
+                        facts[at, LINKED] += 1
+                        facts[at, BEST_PAGE] = max(facts[at, BEST_PAGE], page_cosine[step])
+                read += 1
+                total_degree += np.log1p(degree)
+                walk[4] = total_degree / read
+                if counted > 0:
+                    walk[5] = adjacent / counted
+                    walk[0] = total_cosine / counted
+                    walk[1] = max(0.25, np.sqrt(max(0.0, total_square / counted - walk[0] * walk[0])))
             # Search the map from here, nearest pages first. A way's worth is that of the best target it leads to.
             ways = np.full(degree + 1, -np.inf, np.float32)  # by first move; the last one is the back button
             heads = np.full(degree + 1, NOWHERE, np.int32)  # the targets that make them worth it
-            here = slot_of(pages, node)
             reached[here], first[here] = step, _NOWHERE
             queue[0] = here
-            head, end, tail, away = 0, 1, 1, 0  # the pages from head to end are so many moves away
+            head, end, tail, away, count = 0, 1, 1, 0, 0  # the pages from head to end are so many moves away
             while head < end or (top > away and away + 1 < window):
                 # One more press of the back button; by itself, since links may lead to a page behind it sooner.
                 if top > away and away + 1 < window:
@@ -208,14 +310,33 @@ def mapped(
                             queue[tail] = to
                             tail += 1
                             continue
-                        value = worth[to] - np.float32(detour * away)
-                        if crowding > 0:
-                            value -= np.float32(crowding) * np.log1p(crowd[to])
-                        way = first[to] if first[to] != BACK else degree
-                        if value > ways[way]:
-                            ways[way], heads[way] = value, pages[to]
+                        near[count], clicks[count] = to, away
+                        count += 1
                 end = tail
                 away += 1
+            noting = picked < noted.steps.shape[0] and noted.steps[picked] == step
+            if noting:
+                all_sights = np.empty((count, len(SIGHTS)), np.float32)
+                all_plain, all_worth = np.empty(count, np.float32), np.empty(count, np.float32)
+            if learned:
+                see_walk(sights, step, count, page_cosine[seen[here]], walk)
+                settled(sights, value, common)
+            for i in range(count):
+                to = near[i]
+                worth = constants(facts[to], clicks[i], value)
+                if learned:
+                    origin = int(facts[to, ORIGIN])
+                    see(sights, facts[to], clicks[i], step, tried[origin], page_degree[origin], walk, value)
+                    worth += judged(sights, common, hidden, value)
+                if noting:
+                    all_sights[i], all_worth[i] = sights, worth
+                    all_plain[i] = constants(facts[to], clicks[i], value)
+                way = first[to] if first[to] != BACK else degree
+                if worth > ways[way]:
+                    ways[way], heads[way] = worth, pages[to]
+            if noting:
+                note(noted, picked, all_sights, all_plain, all_worth, clicks, pages[near[:count]])
+                picked += 1
             if worth_told.shape[0] > 0:
                 worth_told[line : line + degree + 1] = ways
                 towards_told[line : line + degree + 1] = heads

@@ -15,6 +15,7 @@ _ABOUT = {
     "random-dfs": "Depth-first search, links in random order.",
     "greedy-dfs": "Depth-first search, the most promising link first.",
     "greedy-map": "As compass, with nothing learned.",
+    "learned-map": "As greedy-map, with a learned sense of which link to go for, on any wiki.",
 }
 _WITHOUT = {
     "navigate": "agents walk by chance only",

@@ -30,7 +30,7 @@ def threads() -> int:
 
 _FOR = {
     "back": "baselines and policies",
-    "sampled": "policies and greedy-map",
+    "sampled": "policies, greedy-map and learned-map",
     "revisit": "policies other than a compass, as `linkwalk train WIKI --recipe paper` makes",
 }
 
@@ -45,7 +45,7 @@ def check_agents(names: Iterable[str], wiki: Path, ways: Ways = Ways()) -> list[
 
     agents = list(dict.fromkeys(name.strip() for part in names for name in part.split(",")))
     for name in agents:
-        if name not in BASELINES and policy_folder(wiki, name) is None and not is_part(name):
+        if not (name in BASELINES or is_map(name) or policy_folder(wiki, name) or is_part(name)):
             there = [*BASELINES, *policy_names(wiki)]
             raise InputError(f"no agent named {name!r}: choose from {', '.join(there)}")
     for way in ways.chosen:
@@ -60,14 +60,19 @@ def _minds(name: str, wiki: Path) -> frozenset[str]:
     from linkwalk.navigate.guided import Guided
     from linkwalk.policy.checkpoint import gives_directions, read_policy
 
-    if name in BASELINES:
-        return BASELINES[name].minds
+    if name in BASELINES or is_map(name):
+        return BASELINES.get(name, BASELINES["learned-map"]).minds
     folder = policy_folder(wiki, name)
     if folder is None:
         return getattr(import_part(name, "agent"), "minds", frozenset())
     return (
         Guided.minds if gives_directions(read_policy(folder)) else frozenset({"back", "sampled", "revisit"})
     )
+
+
+def is_map(name: str) -> bool:
+    """Whether a name is that of a file which `linkwalk train-map` made: such a map is an agent."""
+    return name.endswith(".json") and Path(name).is_file()
 
 
 def policy_folder(wiki: Path, name: str) -> Path | None:
@@ -97,6 +102,12 @@ def open_agent(
 
     if name in BASELINES:
         return open_baseline(name, graph.forward, vectors, ways, workers=threads())
+    if is_map(name):
+        from linkwalk.navigate.learned_map import LearnedMap
+        from linkwalk.navigate.network import read_map
+
+        trained = read_map(Path(name))
+        return LearnedMap(name, graph.forward, vectors, ways, workers=threads(), trained=trained)
     folder = policy_folder(wiki, name)
     if folder is None:
         return own_agent(name, graph, vectors)

@@ -1,0 +1,116 @@
+"""``linkwalk train-map``: what an unseen link is worth, learned on several wikis at once."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
+from linkwalk.cli.training import Force, Settings
+
+if TYPE_CHECKING:
+    from linkwalk.learn.map_walks import MapWalks
+
+
+def train_map(
+    wikis: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="WIKI...",
+            help="Workspaces with a graph and embeddings; one that is named twice counts twice.",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option("-o", "--out", metavar="FILE", help="Where the map goes, a .json file.")
+    ],
+    embeddings: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Embeddings to train on; may be repeated. [default: all there are]"
+        ),
+    ] = None,
+    settings: Settings = None,
+    force: Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train the map that agents keep of the links they have seen: which to go for, and how many clicks it will take.
+
+    A map looks at cosines and counts alone, so one trained on some wikis walks any other, with any embeddings. The one
+    that ships is the agent learned-map. Minutes on a CPU; the same wikis, settings and seed give the same map.
+
+    Example: linkwalk train-map WIKI OTHER -o map.json --set seed=1
+    """
+    from linkwalk.device import choose_device
+
+    choose_device("cpu")  # before anything that needs torch: without it, this says what to install
+    from linkwalk.artifact import replacing
+    from linkwalk.errors import InputError
+    from linkwalk.learn.map_training import MapTraining
+    from linkwalk.learn.map_training import train_map as train
+    from linkwalk.progress import Progress
+    from linkwalk.recipes import with_settings
+
+    if out.suffix != ".json":
+        raise InputError(f"{out}: a map's file ends in .json")
+    if out.exists() and not force:
+        raise InputError(f"{out} is there already: add --force to replace it")
+    config = with_settings(MapTraining(), settings or [])
+    worlds: list[Callable[[], MapWalks]] = []
+    shares, told = [], []
+    for wiki in wikis:
+        found = _tables(wiki, embeddings)
+        worlds += [_opening(wiki, name) for name in found]
+        shares += [1 / len(found)] * len(found)
+        told.append({"wiki": wiki.resolve().name, "embeddings": found})
+    trained = train(worlds, shares, config, {"on": told}, Progress(quiet=quiet))
+    with replacing(out) as file:
+        file.write(trained.to_bytes())
+    if json:
+        print_json({"map": str(out), **trained.trained})
+        return
+    truth = trained.trained["forecast"]
+    print_table(
+        [
+            ("map", f"{out}, {sum(weight.size for weight in trained.network):,} weights"),
+            ("trained", f"{trained.trained['rounds'][-1]['steps']:,} steps of walks on {len(wikis)} wikis"),
+            (
+                "forecast",
+                f"loss {truth['loss']:.2f}, {truth['loss_of_shares']:.2f} if it said the same at every step; "
+                f"within 8 clicks it is {100 * truth['off']['8']:.1f} % off",
+            ),
+        ]
+    )
+    print_next(f"linkwalk eval {wikis[0]} --agent {out},greedy-map")
+
+
+def _tables(wiki: Path, asked: list[str] | None) -> list[str]:
+    """The embeddings of a workspace that are trained on."""
+    from linkwalk.embed import Embeddings
+    from linkwalk.embed.store import names
+    from linkwalk.errors import InputError
+    from linkwalk.graph.store import Graph
+
+    graph = Graph.open(wiki)
+    found = asked or names(wiki)
+    if not found:
+        raise InputError(f"{wiki} has no embeddings: run `linkwalk embed {wiki}` first")
+    for name in found:
+        Embeddings.open(wiki, name, graph)
+    return found
+
+
+def _opening(wiki: Path, name: str) -> "Callable[[], MapWalks]":
+    """Opens a wiki with a table when it is its turn."""
+
+    def opened() -> "MapWalks":
+        from linkwalk.embed import Embeddings
+        from linkwalk.graph.store import Graph
+        from linkwalk.learn.map_walks import MapWalks
+        from linkwalk.navigate import units_of
+
+        graph = Graph.open(wiki)
+        return MapWalks(graph.forward, graph.reverse, units_of(Embeddings.open(wiki, name, graph).vectors))
+
+    return opened

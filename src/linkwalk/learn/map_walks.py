@@ -1,0 +1,122 @@
+"""What a walker with a map sees on its own walks, and which of the links it knew led it to the goal: a map's lessons.
+
+The walker walks until it has found the goal, with time to spare. Looking back, of the pages that it has read some lead
+to the goal, along links between them; all others were in vain. So at every step the right link to go for is known: of
+all the unseen links that it remembered then, those by which *its own* pages lead to the goal in the fewest clicks. What
+a search of the whole graph would call nearest is not asked for: the walker would not find the rest of that way, and a
+map trained on it fails more often than the constants.
+"""
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.paths import UNREACHABLE, flood
+from linkwalk.navigate.cosine import Units
+from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
+from linkwalk.navigate.mapped import Mapped
+from linkwalk.navigate.network import MapNetwork
+from linkwalk.navigate.noted import Noted
+from linkwalk.navigate.walker import in_pieces
+from linkwalk.walks import ForwardWalks
+
+BUDGET = 300
+STEPS = 20
+"""Goals are up to so many random steps from the start."""
+NEVER = -1
+_AMONG = 4
+"""So many walks are made for one that is looked at."""
+_CLOSED = 1 << 30
+
+
+class Lessons(NamedTuple):
+    """S steps of walks, K links at each: the one that the walker goes for first."""
+
+    sights: Float32s
+    """[S, K, SIGHTS]."""
+    worth: Float32s
+    """[S, K]: by the constants."""
+    clicks: Int32s
+    """[S, K]: to the goal by that link and pages that the walk came to; UNREACHABLE where it was in vain."""
+    counts: Int64s
+    """[S]: links there are."""
+    steps: Int64s
+    """[S]: clicks made so far."""
+    to_go: Int32s
+    """[S]: clicks that the walker still took to find the goal, or NEVER."""
+
+    @classmethod
+    def joined(cls, parts: "list[Lessons]") -> "Lessons":
+        """Several as one."""
+        columns: Any = zip(*parts, strict=True)
+        return cls(*(np.concatenate(column) for column in columns))
+
+    def some(self, rows: NDArray[np.bool_]) -> "Lessons":
+        """Those of some steps."""
+        columns: Any = self
+        return Lessons(*(column[rows] for column in columns))
+
+
+class MapWalks:
+    """A walker with a map on one graph, with one table."""
+
+    def __init__(self, forward: Csr, reverse: Csr, vectors: Units, *, workers: int | None = None) -> None:
+        self.reverse = reverse
+        self.workers = workers or min(16, os.cpu_count() or 1)
+        self.walker = Mapped("map", forward, vectors, workers=self.workers)
+        self.goals = ForwardWalks(forward, steps=STEPS, multistep=True, apart=True)
+
+    def draw(
+        self, walks: int, rng: np.random.Generator, network: MapNetwork, *, picks: int, links: int
+    ) -> Lessons:
+        """Some steps of that many walks with the network's map, whether they found the goal or not."""
+        drawn = self.goals.sample(_AMONG * walks, rng)
+        episodes = Episodes.of(drawn.starts, drawn.goals)
+        return self.lessons(episodes, walks, rng, network, picks=picks, links=links)
+
+    def lessons(
+        self,
+        episodes: Episodes,
+        walks: int,
+        rng: np.random.Generator,
+        network: MapNetwork,
+        *,
+        picks: int,
+        links: int,
+    ) -> Lessons:
+        """Some steps of some walks of these, so that all steps are as likely."""
+        self.walker.network = network
+        journeys = self.walker.run(episodes, budget=BUDGET)
+        chances = journeys.steps / max(1, int(journeys.steps.sum()))
+        walks = min(walks, int(np.count_nonzero(chances)))
+        chosen = rng.choice(len(chances), walks, replace=False, p=chances) if walks else np.zeros(0, np.int64)
+        columns: Any = journeys
+        journeys = Journeys(*(column[chosen] for column in columns))
+        episodes = Episodes.of(episodes.starts[chosen], episodes.goals[chosen])
+        steps = [np.unique(rng.integers(count, size=picks)) for count in journeys.steps.tolist()]
+        bounds = np.cumsum([0, *map(len, steps)]).tolist()
+        noted = Noted.blank(bounds[-1], links)
+        noted.steps[:] = np.concatenate([np.zeros(0, np.int64), *steps])
+
+        def work(start: int, stop: int) -> None:
+            for walk in range(start, stop):
+                rows = noted.part(bounds[walk], bounds[walk + 1])
+                self._note(episodes.part(walk, walk + 1), journeys.path(walk), rows)
+
+        in_pieces(walks, self.workers, work)
+        walk = np.repeat(np.arange(walks), np.diff(bounds))
+        to_go = np.where(journeys.success[walk], journeys.steps[walk] - noted.steps, NEVER).astype(np.int32)
+        return Lessons(noted.sights, noted.worth, noted.clicks, noted.counts, noted.steps, to_go)
+
+    def _note(self, episode: Episodes, path: Int32s, noted: Noted) -> None:
+        """Walk it again, and write down what was seen at its picked steps."""
+        nodes = self.reverse.nodes
+        far, queue = np.full(nodes, _CLOSED, np.int32), np.empty(nodes, np.int32)
+        far[path] = UNREACHABLE
+        if path[-1] == episode.goals[0]:
+            flood(self.reverse.indptr, self.reverse.indices, int(path[-1]), far, queue)
+        far[far == _CLOSED] = UNREACHABLE
+        self.walker.note(episode, noted._replace(distances=far), budget=BUDGET)

@@ -1,0 +1,45 @@
+"""A walker with a learned map: ``mapped`` with a network beside its constants, looking straight at the goal.
+
+Nothing in it belongs to a wiki or to an encoder: one file of weights serves all.
+"""
+
+import numpy as np
+
+from linkwalk.graph.csr import Csr
+from linkwalk.navigate.cosine import Units
+from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
+from linkwalk.navigate.mapped import Mapped
+from linkwalk.navigate.network import TrainedMap, shipped_map
+from linkwalk.navigate.noted import Noted
+from linkwalk.navigate.ways import Ways
+
+
+class LearnedMap(Mapped):
+    """Clicks its way to the link that the network thinks best; the map that ships, unless told."""
+
+    def __init__(
+        self,
+        name: str,
+        graph: Csr,
+        vectors: Units | None = None,
+        ways: Ways = Ways(),  # noqa: B008 (frozen)
+        *,
+        workers: int = 1,
+        trained: TrainedMap | None = None,
+    ) -> None:
+        super().__init__(name, graph, vectors, ways, workers=workers)
+        self.trained = trained or shipped_map()
+        self.network = self.trained.network
+
+    def forecast(self, episodes: Episodes, journeys: Journeys, *, seed: int = 0) -> Float32s:
+        """How likely each range of clicks still to go was at each step of the first journey [T, CLICKS + 1].
+
+        ``navigate.forecast`` has the ranges, and what to make of them.
+        """
+        steps = int(journeys.steps[0])
+        noted = Noted.blank(steps, 1)
+        noted.steps[:] = np.arange(steps)
+        self.note(episodes.part(0, 1), noted, budget=journeys.choices.shape[1], seed=seed)
+        chances = self.trained.forecast.chances(noted.sights[:, 0])
+        chances[noted.counts == 0] = np.eye(chances.shape[1], dtype=np.float32)[-1]  # all has been seen
+        return chances

@@ -1,0 +1,121 @@
+"""The learned part of a map, and its file: a small network that adds to what the constants say of an unseen link."""
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.artifact.parsing import parsing, read_json
+from linkwalk.navigate.cosine import Units
+from linkwalk.navigate.forecast import CLICKS, Forecast
+from linkwalk.navigate.journeys import Float32s
+from linkwalk.navigate.values import SIGHTS
+
+SHIPPED = Path(__file__).with_name("map.json")
+FORMAT = 1
+_FIELDS = {"format": int, "sights": list, "worth": dict, "clicks": dict, "trained": dict}
+_PAIRS, _LEAST = 4096, 0.01
+_DIGITS = 5
+
+
+class MapNetwork(NamedTuple):
+    """One hidden layer of rectified units, on ``SIGHTS``."""
+
+    into: Float32s
+    """[SIGHTS, H]."""
+    bias: Float32s
+    """[H]."""
+    out: Float32s
+    """[H]: in units of the cosine."""
+
+    @classmethod
+    def blank(cls, hidden: int = 0) -> "MapNetwork":
+        """One that adds nothing; without hidden units, the constants are all there is."""
+        none = np.zeros(hidden, np.float32)
+        return cls(np.zeros((len(SIGHTS), hidden), np.float32), none, none.copy())
+
+
+class TrainedMap(NamedTuple):
+    """What ``linkwalk train-map`` makes."""
+
+    network: MapNetwork
+    forecast: Forecast
+    trained: dict[str, Any]
+    """On what, and how."""
+
+    def to_bytes(self) -> bytes:
+        """Its file: a line for each part."""
+        lines = (f"{json.dumps(key)}: {json.dumps(value)}" for key, value in self.to_json().items())
+        return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+    def to_json(self) -> dict[str, Any]:
+        """As its file has it."""
+        return {
+            "format": FORMAT,
+            "sights": list(SIGHTS),
+            "worth": _lists(self.network),
+            "clicks": _lists(self.forecast),
+            "trained": self.trained,
+        }
+
+
+def _lists(weights: "MapNetwork | Forecast") -> dict[str, Any]:
+    """Arrays by name; the shortest decimals that are good to five digits."""
+    return {
+        name: np.vectorize(lambda value: float(f"{value:.{_DIGITS}g}"), otypes=[float])(values).tolist()
+        for name, values in weights._asdict().items()
+    }
+
+
+def read_map(path: Path) -> TrainedMap:
+    """A trained map from its file; the one that ships is mended by installing again."""
+    remedy = (
+        "run `pip install --force-reinstall linkwalk`"
+        if path == SHIPPED
+        else f"run `linkwalk train-map WIKI... -o {path}`"
+    )
+    found = read_json(path, remedy, _FIELDS)
+    with parsing(path, remedy):
+        if found["format"] != FORMAT or found["sights"] != list(SIGHTS):
+            raise ValueError("a map of another version")
+        hidden, units = (len(found[name]["bias"]) for name in ("worth", "clicks"))
+        network = MapNetwork(
+            _array(found["worth"]["into"], len(SIGHTS), hidden),
+            _array(found["worth"]["bias"], hidden),
+            _array(found["worth"]["out"], hidden),
+        )
+        forecast = Forecast(
+            _array(found["clicks"]["into"], len(SIGHTS), units),
+            _array(found["clicks"]["bias"], units),
+            _array(found["clicks"]["out"], units, len(CLICKS) + 1),
+            _array(found["clicks"]["last"], len(CLICKS) + 1),
+        )
+    return TrainedMap(network, forecast, found["trained"])
+
+
+@lru_cache(maxsize=1)
+def shipped_map() -> TrainedMap:
+    """The map that comes with the package."""
+    return read_map(SHIPPED)
+
+
+def _array(values: Any, *shape: int) -> Float32s:
+    array: NDArray[np.float32] = np.array(values, np.float32)
+    if array.shape != shape:
+        raise ValueError(f"weights of {array.shape}, not of {shape}")
+    if not np.isfinite(array).all():
+        raise ValueError("weights that are not numbers")
+    return array
+
+
+def measure_of(vectors: Units) -> tuple[float, float]:
+    """Mean and spread of the cosines of any two rows of a table: of a few thousand, the same every time."""
+    if not len(vectors):
+        return 0.0, 1.0
+    rng = np.random.default_rng(0)
+    rows = np.sort(rng.integers(len(vectors), size=(2, _PAIRS)))  # in order: the table may be mapped
+    cosines = np.einsum("nd,nd->n", vectors[rows[0]], vectors[rng.permutation(rows[1])])
+    return float(cosines.mean()), max(_LEAST, float(cosines.std()))

@@ -1,0 +1,86 @@
+"""A map's lessons and its training, in a tiny world."""
+
+import numpy as np
+import pytest
+import torch
+
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Csr, transpose
+from linkwalk.graph.paths import UNREACHABLE, distances_from
+from linkwalk.learn.map_network import labels, ranges_of
+from linkwalk.learn.map_training import MapTraining, train_map
+from linkwalk.learn.map_walks import NEVER, Lessons, MapWalks
+from linkwalk.navigate import Episodes, unit_rows
+from linkwalk.navigate.forecast import CLICKS
+from linkwalk.navigate.network import MapNetwork
+from linkwalk.navigate.values import SIGHTS
+from linkwalk.progress import Progress
+from tests.walks.conftest import unsorted_graph
+
+SMALL = MapTraining(rounds=2, walks=20, hidden=4, epochs=2, batch=32)
+
+
+def world(seed: int = 0, nodes: int = 120) -> MapWalks:
+    rng = np.random.default_rng(seed)
+    graph = unsorted_graph(rng, nodes=nodes, links=3)
+    return MapWalks(graph, transpose(graph), unit_rows(rng.normal(size=(nodes, 6))), workers=1)
+
+
+def draw(walks: MapWalks, count: int = 60) -> Lessons:
+    return walks.draw(count, np.random.default_rng(1), MapNetwork.blank(2), picks=4, links=9)
+
+
+def test_lessons_tell_what_led_to_the_goal() -> None:
+    lessons = draw(world())
+    found, there = lessons.to_go != NEVER, lessons.clicks != UNREACHABLE
+    assert len(found) > 60
+    assert found.any()
+    np.testing.assert_array_equal(there.any(axis=1), found)  # whoever found the goal went by a link it knew
+    clicks = np.where(there, lessons.clicks, np.iinfo(np.int32).max)
+    assert (clicks.min(axis=1) <= lessons.to_go)[found].all()
+    assert (clicks > lessons.sights[:, :, SIGHTS.index("detour")]).all()
+    assert (lessons.sights[:, 0, SIGHTS.index("step")] == np.log1p(lessons.steps.astype(np.float32))).all()
+
+
+def test_clicks_are_those_between_pages_the_walk_came_to() -> None:
+    # 0 leads to 1, 2 and 3; 1 leads to the goal 4 by way of 5 and 6; 2 straight, but nobody goes there.
+    rows = [[1, 2, 3], [5], [4], [], [], [6], [4]]
+    graph = Csr(np.cumsum([0, *map(len, rows)]), np.array([i for row in rows for i in row], np.int32))
+    vectors = unit_rows(np.array([[0, 1], [3, 1], [-1, 0], [-1, 0], [1, 0], [4, 1], [5, 1]], np.float32))
+    walks = MapWalks(graph, transpose(graph), vectors, workers=1)
+    episodes, rng = Episodes.of([0], [4]), np.random.default_rng(0)
+    lessons = walks.lessons(episodes, 1, rng, MapNetwork.blank(1), picks=20, links=9)
+    start = lessons.some(lessons.steps == 0)
+    assert start.to_go.tolist() == [4]
+    assert start.clicks[0].tolist() == [4] + [UNREACHABLE] * 8
+    assert distances_from(graph, 0)[4] == 2
+
+
+def test_labels_and_ranges() -> None:
+    found = labels(torch.tensor([[2, 3, UNREACHABLE], [5, 5, 9]], dtype=torch.int32))
+    assert found[0].tolist() == pytest.approx([1 / (1 + np.exp(-3)), np.exp(-3) / (1 + np.exp(-3)), 0])
+    assert found[1].tolist() == pytest.approx([0.5, 0.5, 0], abs=1e-4)
+    assert ranges_of(np.array([1, 4, 40, 41, NEVER], np.int32)).tolist() == [
+        0,
+        3,
+        7,
+        len(CLICKS),
+        len(CLICKS),
+    ]
+
+
+def test_the_same_seed_gives_the_same_map() -> None:
+    def make(seed: int) -> dict[str, object]:
+        config = MapTraining(**{**vars(SMALL), "seed": seed})
+        return train_map([world], [1.0], config, {"on": []}, Progress(quiet=True)).to_json()
+
+    first = make(0)
+    assert first == make(0)
+    assert first["worth"] != make(1)["worth"]
+
+
+def test_settings_that_make_no_sense() -> None:
+    with pytest.raises(InputError, match="rounds=0: choose 1 or more"):
+        MapTraining(rounds=0)
+    with pytest.raises(InputError, match="seed=-1: choose 0 or more"):
+        MapTraining(seed=-1)

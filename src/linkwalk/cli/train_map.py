@@ -30,6 +30,14 @@ def train_map(
             metavar="NAME", help="Embeddings to train on; may be repeated. [default: all there are]"
         ),
     ] = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of a compass, which then says where to look, on embeddings that fit it. The map is for it: as "
+            "map.json in its folder, it walks by it.",
+        ),
+    ] = None,
     settings: Settings = None,
     force: Force = False,
     json: Json = False,
@@ -60,8 +68,8 @@ def train_map(
     worlds: list[Callable[[], MapWalks]] = []
     shares, told = [], []
     for wiki in wikis:
-        found = _tables(wiki, embeddings)
-        worlds += [_opening(wiki, name) for name in found]
+        found = _tables(wiki, embeddings, policy)
+        worlds += [_opening(wiki, name, policy) for name in found]
         shares += [1 / len(found)] * len(found)
         told.append({"wiki": wiki.resolve().name, "embeddings": found})
     trained = train(worlds, shares, config, {"on": told}, Progress(quiet=quiet))
@@ -85,23 +93,28 @@ def train_map(
     print_next(f"linkwalk eval {wikis[0]} --agent {out},greedy-map")
 
 
-def _tables(wiki: Path, asked: list[str] | None) -> list[str]:
+def _tables(wiki: Path, asked: list[str] | None, policy: Path | None) -> list[str]:
     """The embeddings of a workspace that are trained on."""
     from linkwalk.embed import Embeddings
     from linkwalk.embed.store import names
     from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
+    from linkwalk.policy.checkpoint import read_policy
 
     graph = Graph.open(wiki)
     found = asked or names(wiki)
     if not found:
         raise InputError(f"{wiki} has no embeddings: run `linkwalk embed {wiki}` first")
-    for name in found:
-        Embeddings.open(wiki, name, graph)
+    fingerprints = [Embeddings.open(wiki, name, graph).fingerprint for name in found]
+    if policy is None:
+        return found
+    fits = read_policy(policy)["encoder"]
+    if not (found := [name for name, own in zip(found, fingerprints, strict=True) if own == fits]):
+        raise InputError(f"no embeddings of {wiki} fit {policy}: embed it with the policy's encoder")
     return found
 
 
-def _opening(wiki: Path, name: str) -> "Callable[[], MapWalks]":
+def _opening(wiki: Path, name: str, policy: Path | None) -> "Callable[[], MapWalks]":
     """Opens a wiki with a table when it is its turn."""
 
     def opened() -> "MapWalks":
@@ -109,8 +122,11 @@ def _opening(wiki: Path, name: str) -> "Callable[[], MapWalks]":
         from linkwalk.graph.store import Graph
         from linkwalk.learn.map_walks import MapWalks
         from linkwalk.navigate import units_of
+        from linkwalk.policy.checkpoint import load_direction
 
         graph = Graph.open(wiki)
-        return MapWalks(graph.forward, graph.reverse, units_of(Embeddings.open(wiki, name, graph).vectors))
+        table = Embeddings.open(wiki, name, graph)
+        guide = None if policy is None else load_direction(policy, table.fingerprint)
+        return MapWalks(graph.forward, graph.reverse, units_of(table.vectors), guide)
 
     return opened

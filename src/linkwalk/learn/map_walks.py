@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.graph.paths import UNREACHABLE, flood
 from linkwalk.navigate.cosine import Units
+from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
 from linkwalk.navigate.mapped import Mapped
 from linkwalk.navigate.network import MapNetwork
 from linkwalk.navigate.noted import Noted
 from linkwalk.navigate.walker import in_pieces
+from linkwalk.policy.direction import Guide
 from linkwalk.walks import ForwardWalks
 
 BUDGET = 300
@@ -61,12 +63,24 @@ class Lessons(NamedTuple):
 
 
 class MapWalks:
-    """A walker with a map on one graph, with one table."""
+    """A walker with a map on one graph, with one table; it looks straight at the goal, or where a guide says."""
 
-    def __init__(self, forward: Csr, reverse: Csr, vectors: Units, *, workers: int | None = None) -> None:
+    def __init__(
+        self,
+        forward: Csr,
+        reverse: Csr,
+        vectors: Units,
+        guide: Guide | None = None,
+        *,
+        workers: int | None = None,
+    ) -> None:
         self.reverse = reverse
         self.workers = workers or min(16, os.cpu_count() or 1)
-        self.walker = Mapped("map", forward, vectors, workers=self.workers)
+        self.walker = (
+            Mapped("map", forward, vectors, workers=self.workers)
+            if guide is None
+            else Guided("map", guide, forward, vectors, workers=self.workers)
+        )
         self.goals = ForwardWalks(forward, steps=STEPS, multistep=True, apart=True)
 
     def draw(

@@ -1,6 +1,6 @@
 """A policy with a compass and a map: the walker of ``mapped``, looking in the learned direction.
 
-Its map may be learned as well.
+Its map may be learned as well: that of the file ``map.json`` in its folder, if there is one.
 """
 
 from linkwalk.graph.csr import Csr

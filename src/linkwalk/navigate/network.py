@@ -14,7 +14,9 @@ from linkwalk.navigate.forecast import CLICKS, Forecast
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.values import SIGHTS
 
-SHIPPED = Path(__file__).with_name("map.json")
+MAP = "map.json"
+"""What a map is called in a policy's folder: that policy walks by it."""
+SHIPPED = Path(__file__).with_name(MAP)
 FORMAT = 1
 _FIELDS = {"format": int, "sights": list, "worth": dict, "clicks": dict, "trained": dict}
 _PAIRS, _LEAST = 4096, 0.01

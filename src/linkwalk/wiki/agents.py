@@ -121,8 +121,10 @@ def open_agent(
     policy = open_policy(folder, table.fingerprint)
     if isinstance(policy, Guide):
         from linkwalk.navigate.guided import Guided
+        from linkwalk.navigate.network import MAP, read_map
 
-        return Guided(name, policy, graph.forward, vectors, ways, workers=threads())
+        network = read_map(path).network if (path := folder / MAP).is_file() else None
+        return Guided(name, policy, graph.forward, vectors, ways, workers=threads(), network=network)
     from linkwalk.navigate.learned import Learned
 
     return Learned(name, policy, graph.forward, graph.out_kinds, table.vectors, ways)

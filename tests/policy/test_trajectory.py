@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import transpose
@@ -21,8 +23,10 @@ from linkwalk.policy.trajectory import Trajectory, TrajectoryConfig
 from linkwalk.recipes import RECIPES, with_settings
 from linkwalk.walks import ForwardWalks
 from tests.graph.conftest import csr
+from tests.learn.stopping import same_when_stopped
 
 SMALL = TrajectoryConfig(layers=2, heads=3, size=4, inner=20)
+TINY = tuple(f"head.trajectory.{size}" for size in ("layers=1", "heads=2", "size=4", "inner=16"))
 COUNT, WIDTH = 30, 8
 GRAPH = csr(COUNT, sorted({(i, (i + d) % COUNT) for i in range(COUNT) for d in (1, -1, 7)}))
 KINDS = np.full(len(GRAPH.indices), 2, np.uint8)
@@ -85,9 +89,8 @@ def test_a_walk_is_seen_as_it_was_learned() -> None:
 def test_it_is_trained_kept_and_walks(tmp_path: Path) -> None:
     config = with_settings(
         RECIPES["paper-transformer"](WIDTH),
-        ["updates=60", "batch=32", "steps=5", "multistep=true", "learning_rate=0.003", "head.trajectory.layers=1",
-         "head.trajectory.heads=2", "head.trajectory.size=4", "head.trajectory.inner=16"],
-    )  # fmt: skip
+        ["updates=40", "batch=32", "steps=5", "multistep=true", "learning_rate=0.003", *TINY],
+    )
     head = clone(GRAPH, transpose(GRAPH), KINDS, VECTORS, config, folder=tmp_path / "run")
     rows = read_rows(tmp_path / "run")
     assert rows[-1]["loss"] < rows[0]["loss"]
@@ -99,6 +102,15 @@ def test_it_is_trained_kept_and_walks(tmp_path: Path) -> None:
     second = Learned("a", again, GRAPH, KINDS, VECTORS, Ways(back=True)).run(episodes, budget=20)
     assert (first.nodes == second.nodes).all()
     assert first.success.any()
+
+
+def test_stopped_and_gone_on_it_ends_the_same(tmp_path: Path) -> None:
+    config = with_settings(RECIPES["paper-transformer"](WIDTH), ["updates=6", "batch=8", "steps=3", *TINY])
+
+    def train(**kept: Any) -> dict[str, Tensor]:
+        return clone(GRAPH, transpose(GRAPH), KINDS, VECTORS, config, **kept).state_dict()
+
+    same_when_stopped(train, tmp_path, 2, 2)
 
 
 def test_it_hides_the_visited_bit_too() -> None:

@@ -241,6 +241,9 @@ def test_trained_embeddings_on_a_later_edition(run: Run, wiki: Path, tmp_path: P
     assert len(list((wiki / "encoders").glob("trained-*"))) == 1
     before = {path: path.stat().st_mtime_ns for path in wiki.rglob("*.safetensors")}
     shown = run("reproduce", *asked).out
+    rows = "embed train + feed-forward,embed train + its own policy"
+    other = run("reproduce", *asked, "--trained", "tiny", "--rows", rows, "--json").json()
+    assert [row["cells"][0]["success"] is None for row in other["rows"]] == [False, False, True]
     read = (*asked, "--readers", "--reader-set", "updates=2", "--rows", "roberta + transformer")
     assert "a target encoder trained with each" in run("reproduce", *read).out
     made = [path.parent for path in (wiki / "readers").glob("*/target.safetensors")]

@@ -79,6 +79,14 @@ def reproduce(
         list[str] | None,
         typer.Option("--encoder-set", metavar="KEY=VALUE", help="Change one setting of it; may be repeated."),
     ] = None,
+    trained: Annotated[
+        str | None,
+        typer.Option(
+            "--trained",
+            metavar="NAME",
+            help="Embeddings of both wikis by an encoder trained elsewhere (table4). [default: one is trained]",
+        ),
+    ] = None,
     readers: Annotated[
         bool,
         typer.Option(
@@ -221,6 +229,7 @@ def reproduce(
         target=target,
         recorded=False if loop else None,
         encoder=EncoderPlan(encoder, (*size.encoder, *(encoder_settings or []))),
+        trained=trained,
         readers=(*size.reader, *(reader_settings or [])) if readers else None,
         progress=progress,
     )

@@ -91,15 +91,17 @@ class Runner:
         target: Path | None = None,
         recorded: bool | None = None,
         encoder: EncoderPlan = EncoderPlan(),  # noqa: B008 (frozen)
+        trained: str | None = None,
         readers: tuple[str, ...] | None = None,
         progress: Progress | None = None,
     ) -> None:
         """``recorded``: whether what can be trained and walked on the device alone is; None: on a GPU.
 
+        ``trained``: the name of embeddings by an encoder that was trained elsewhere; None: one is trained here.
         ``readers``: settings of a target encoder that is trained with each policy; None: there is none.
         """
         self.halves, self.embeddings, self.budget = halves, embeddings, budget
-        self.target_folder, self.encoder_plan = target, encoder
+        self.target_folder, self.encoder_plan, self.trained_name = target, encoder, trained
         self.device = str(choose_device(device))
         self.recorded = self.device.startswith("cuda") if recorded is None else recorded
         self.progress = progress or Progress(quiet=True)
@@ -115,11 +117,11 @@ class Runner:
     def table(self, workspace: Path, features: str = PLAIN) -> Embeddings:
         """The embeddings of a half, random features as wide as they are, or embeddings trained for navigation."""
         if (workspace, features) not in self._tables:
-            if features == TRAINED:
+            if features == TRAINED and self.trained_name is None:
                 self._tables[workspace, features] = self.trained.table(workspace)
                 return self._tables[workspace, features]
             graph = self.train if workspace == self.halves.train else self.eval
-            name = self.embeddings
+            name = self.trained_name if features == TRAINED else self.embeddings
             if features == RANDOM:
                 name = random_features(workspace, self.table(workspace).width, self.progress)
             self._tables[workspace, features] = Embeddings.open(workspace, name, graph)
@@ -160,8 +162,10 @@ class Runner:
 
     def config(self, contender: Contender) -> CloneConfig:
         """How a contender's policy is cloned."""
-        plain = contender.features != RANDOM  # a trained encoder is as wide as it was before
-        width = self.table(self.halves.train, PLAIN if plain else RANDOM).width
+        features = contender.features
+        if features == TRAINED and self.trained_name is None:
+            features = PLAIN  # an encoder is as wide as it was before
+        width = self.table(self.halves.train, features).width
         if contender.recipe not in RECIPES:
             raise InputError(f"no recipe named {contender.recipe!r}: choose one of {', '.join(RECIPES)}")
         return with_settings(RECIPES[contender.recipe](width), contender.settings)
@@ -322,7 +326,8 @@ class Runner:
         if contender.baseline is not None:
             return key | {"baseline": contender.baseline}
         if contender.trained or contender.spans:
-            key["trained"] = self.trained.job
+            known = self.trained_name is None
+            key["trained"] = self.trained.job if known else self.table(self.halves.eval, TRAINED).fingerprint
         elif task.task == "sentence" and self.target_folder is not None and self.target is not None:
             key["target"] = checksum(self.target_folder / TARGET_WEIGHTS)
         if contender.spans:

@@ -86,13 +86,18 @@ def notes(runner: Runner, size: Size, table: PaperTable | None, *, quick: bool) 
 
 def _of_table4(runner: Runner) -> list[str]:
     """What a reader has to know about table 4."""
+    webnav = (
+        "WebNav (Nogueira & Cho, 2016) shows sentences of a page up to 16 links away, on 12 million pages; the paper "
+        "sets its figure beside its own navigation. Columns of 16 steps are walked by the policies of 20."
+    )
+    if runner.trained_name is not None:
+        return [f'"RoBERTa": {runner.embeddings}; "Embed train": {runner.trained_name}.', webnav]
     config, head = runner.trained.config, runner.trained.config.head.head
     return [
         f'"RoBERTa": {runner.embeddings} as it is; "Embed train": trained by the words of links under a {head} head, '
         f"{config.updates:,} updates of {config.batch} decisions (the paper: 3,000,000 of 512), then frozen; policies "
         'are cloned on the table. "Its own policy": the one it was trained with, which scores links by their words.',
-        "WebNav (Nogueira & Cho, 2016) shows sentences of a page up to 16 links away, on 12 million pages; the paper "
-        "sets its figure beside its own navigation. Columns of 16 steps are walked by the policies of 20.",
+        webnav,
     ]
 
 

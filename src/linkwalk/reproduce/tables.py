@@ -266,7 +266,10 @@ def run_table(runner: Runner, table: PaperTable, size: Size) -> list[list[Cell]]
         if search and not runner.reads:
             continue
         running = [
-            row for row in table.rows if not (row.later or row.quoted) and (row.sentence or not search)
+            row
+            for row in table.rows
+            if not (row.later or row.quoted or (row.spans and runner.trained_name))
+            and (row.sentence or not search)
         ]
         task = replace(column.task, episodes=size.episodes, seed=size.seed)
         cells = runner.measure(task, [contender(row, column, size) for row in running])

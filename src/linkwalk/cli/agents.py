@@ -46,8 +46,8 @@ EmbeddingsName = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Embeddings that are looked at. [default: those that the policy named was trained on, else minilm, else "
-        "the newest there are]",
+        help="Embeddings that are looked at. [default: those that the policy named was trained on, else those by an "
+        "encoder that was trained on a wiki, else minilm, else the newest there are]",
     ),
 ]
 

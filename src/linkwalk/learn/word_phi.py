@@ -30,6 +30,8 @@ from linkwalk.navigate.walker import in_pieces
 
 _PIECE = 4096
 _TINY = 1e-12
+EVENNESS = 0.5
+"""To which power the lengths of words are taken at the start: 1 leaves them, 0 makes all of them the same."""
 
 
 class WordPhi:
@@ -39,7 +41,7 @@ class WordPhi:
         self, rows: Sequence[Sparse], projection: NDArray[Any], *, workers: int | None = None
     ) -> None:
         start = np.array(projection, np.float32)
-        # Rows of a length of 1 on average, whatever the matrix was scaled by: what a step means follows from it.
+        # Of a length of 1 on average, whatever the matrix was scaled by: what a step means follows from it.
         start /= max(float(np.sqrt(np.square(start).sum(-1).mean())), _TINY)
         self.projection = nn.Parameter(torch.from_numpy(start))
         self.rows, self.workers, self.width = list(rows), workers or cores(), start.shape[1]
@@ -80,6 +82,17 @@ class WordPhi:
         # Half precision has most room around 1; what a row is scaled by is of no matter.
         scale = np.float32(min(1.0, 1000 / largest))
         return before._replace(projection=(self.projection.detach().numpy() * scale).astype(np.float16))
+
+
+def evened(projection: NDArray[Any]) -> Float32s:
+    """A projection to begin with: as it is, with rows of more even length.
+
+    The singular vectors of rare words are short, a hundredth of the longest, and these words are what tells one article
+    from another. A walker that looks by the evened table misses fewer goals even before it is trained.
+    """
+    rows = np.array(projection, np.float32)
+    lengths = np.maximum(np.sqrt(np.square(rows).sum(-1, keepdims=True)), _TINY)
+    return rows * lengths ** np.float32(EVENNESS - 1)
 
 
 def tfidf_rows(graph: Graph, fitted: Fitted) -> Sparse:

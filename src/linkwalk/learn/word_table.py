@@ -23,7 +23,7 @@ from linkwalk.learn.lessons import Ground, LessonConfig
 from linkwalk.learn.limits import at_least
 from linkwalk.learn.loop import HeldOut, Kept, seeded, train
 from linkwalk.learn.row_adam import RowAdam
-from linkwalk.learn.word_phi import WordPhi, tfidf_rows
+from linkwalk.learn.word_phi import WordPhi, evened, tfidf_rows
 from linkwalk.navigate import Agent, Episodes
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s
@@ -43,15 +43,15 @@ _ATTEMPTS = 50
 class WordTableConfig(JointConfig):
     """How a wiki's word table and compass are trained."""
 
-    updates: int = 1000
+    updates: int = 1500
     learning_rate: float = 2e-3
     """Of the table, whose rows are 1 long on average at the start."""
     head_rate: float = 0.15
     warmup: int = 20
     weight_decay: float = 0.0
     lessons: int = 1
-    lesson: LessonConfig = field(default_factory=lambda: LessonConfig(goals=256, picks=4, links=256, near=0))
-    repeat: int = 2
+    lesson: LessonConfig = field(default_factory=lambda: LessonConfig(goals=128, picks=4, links=256, near=0))
+    repeat: int = 1
     """How often a lesson is learned from."""
     sentence: float = 0.0
     search: float = 0.0
@@ -59,7 +59,7 @@ class WordTableConfig(JointConfig):
     ahead: int = 0
     back: bool = False
     """Whether the walks that are learned from have a back button."""
-    evaluate_every: int = 100
+    evaluate_every: int = 150
     """Updates between two looks at goals that are withheld."""
     patience: int = 0
     """Stop after that many looks without a better one; 0: never."""
@@ -136,7 +136,7 @@ def train_word_table(
     """Train the encoder that was made from a wiki's text, and a compass, on its links; the best weights are kept."""
     with seeded(config.seed, "cpu"):
         rows = tfidf_rows(graph, fitted)
-        phi = WordPhi([rows], fitted.projection)
+        phi = WordPhi([rows], evened(fitted.projection))
         ground = Ground(
             graph.forward,
             graph.reverse,

@@ -234,10 +234,17 @@ def _open_parts(
 
 
 def usual_reranker(table: "Embeddings | None") -> str:
-    """Who ranks where nobody is named: the cross-encoder that ships stands on MiniLM, and reads what that reads."""
+    """Who ranks where nobody is named: the cross-encoder that ships stands on MiniLM, and reads what that reads.
+
+    A wiki that MiniLM has embedded is one that it reads, whichever table is looked at.
+    """
     from linkwalk.embed.model import MINILM, has_minilm
 
-    fits = table is None or table.manifest["encoder"] == MINILM
+    fits = (
+        table is None
+        or table.manifest["encoder"] == MINILM
+        or ("trained" in table.manifest and (table.folder.with_name(MINILM) / "manifest.json").exists())
+    )
     return "cross" if fits and has_minilm() else "tfidf"
 
 

@@ -6,6 +6,8 @@ gained is measured afterwards, and some more, on which the best weights are chos
 for any reader, but nobody is taught how to find them. No weight belongs to a block.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple, Unpack
 
@@ -149,12 +151,24 @@ def train_word_table(
         )
         training = WordTableTraining(config, phi, ground, goals)
         try:
-            train(training, **kept)
+            with _one_torch_thread():
+                train(training, **kept)
         finally:
             training.teacher.close()
     trained = phi.fitted(fitted)
     vectors = WordPhi([rows], trained.projection).table(0)  # in half precision, as others will see them
     return TrainedTable(trained, vectors, training.compass.eval())
+
+
+@contextmanager
+def _one_torch_thread() -> Iterator[None]:
+    """For small matrices: threads that wait for each other in a loop take five times the CPU where others work too."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def episodes_towards(forward: Csr, goals: Bools, count: int, rng: np.random.Generator) -> Episodes:

@@ -215,7 +215,10 @@ def compare(args: argparse.Namespace) -> None:
     walked = dict(np.load(args.walked / "walked.npz"))
     rows, once = [], {}
     first = Direction.load(args.first or policy_path() / "weights.safetensors")
-    for key, found in sorted(walked.items(), key=lambda item: item[0].split("|")[0] not in UNSEEN):
+    # Sentences last: they have to be read.
+    for key, found in sorted(
+        walked.items(), key=lambda item: ("sentence" in item[0], item[0].split("|")[0] not in UNSEEN)
+    ):
         name, task, steps, back, agent = key.split("|")
         graph = Graph.open(args.wikis / name)
         config = TaskConfig(task=task, steps=int(steps), episodes=found.shape[1], seed=SEED)

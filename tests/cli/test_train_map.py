@@ -9,7 +9,19 @@ from linkwalk.graph.store import Graph
 from tests.cli.conftest import Ran
 
 Run = Callable[..., Ran]
-QUICK = ("--set", "walks=10", "--set", "rounds=1", "--set", "epochs=1", "--set", "hidden=3", "-q")
+QUICK = (
+    "--set",
+    "walks=10",
+    "--set",
+    "trials=10",
+    "--set",
+    "rounds=1",
+    "--set",
+    "epochs=1",
+    "--set",
+    "hidden=3",
+    "-q",
+)
 
 
 def test_a_map_is_trained_and_walks(run: Run, wiki: Path, tmp_path: Path) -> None:

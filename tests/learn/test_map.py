@@ -7,7 +7,7 @@ import torch
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.paths import UNREACHABLE, distances_from
-from linkwalk.learn.map_network import labels, ranges_of
+from linkwalk.learn.map_network import Descent, fit_network, labels, ranges_of
 from linkwalk.learn.map_training import MapTraining, train_map
 from linkwalk.learn.map_walks import NEVER, Lessons, MapWalks
 from linkwalk.navigate import Episodes, unit_rows
@@ -17,7 +17,7 @@ from linkwalk.navigate.values import SIGHTS
 from linkwalk.progress import Progress
 from tests.walks.conftest import unsorted_graph
 
-SMALL = MapTraining(rounds=2, walks=20, hidden=4, epochs=2, batch=32)
+SMALL = MapTraining(rounds=2, walks=20, trials=30, hidden=4, epochs=2, batch=32)
 
 
 def world(seed: int = 0, nodes: int = 120) -> MapWalks:
@@ -84,3 +84,25 @@ def test_settings_that_make_no_sense() -> None:
         MapTraining(rounds=0)
     with pytest.raises(InputError, match="seed=-1: choose 0 or more"):
         MapTraining(seed=-1)
+
+
+def test_where_the_map_is_held_the_constants_decide() -> None:
+    lessons = draw(world(), 120)
+    plain = lessons._replace(clicks=np.where(lessons.worth == lessons.worth.min(1, keepdims=True), 2, 9))
+    config = Descent(epochs=20, batch=64, rate=0.02, decay=0.0, seed=0)
+
+    def agreement(held: bool) -> float:
+        network, _ = fit_network([plain], [1.0], [held], hidden=8, config=config)
+        hidden = np.maximum(plain.sights @ network.into + network.bias, 0)
+        there = np.arange(plain.worth.shape[1]) < plain.counts[:, None]
+        worth = np.where(there, plain.worth + hidden @ network.out, -np.inf)
+        return float((worth.argmax(1) == np.where(there, plain.worth, -np.inf).argmax(1)).mean())
+
+    assert agreement(True) > 0.9 > agreement(False) + 0.1
+
+
+def test_a_map_that_fails_more_is_found_out() -> None:
+    walks, away = world(), MapNetwork.blank(1)
+    away.into[SIGHTS.index("cosine")], away.out[0] = 1, -5  # goes for whatever is least like the goal
+    assert walks.fails_more(300, np.random.default_rng(0), away)
+    assert not walks.fails_more(300, np.random.default_rng(0), MapNetwork.blank(1))

@@ -173,6 +173,8 @@ def test_the_one_that_ships() -> None:
     chances = agent.forecast(episodes, journeys)
     assert chances.shape == (journeys.steps[0], len(CLICKS) + 1)
     np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-5)
+    back = (open_baseline(name, graph, vectors, Ways(back=True)) for name in ("learned-map", "greedy-map"))
+    np.testing.assert_array_equal(*(agent.run(episodes, budget=20).nodes for agent in back))
     assert SHIPPED.stat().st_size < 50_000
     assert shipped_map().trained["on"]
 

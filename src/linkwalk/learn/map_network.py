@@ -24,6 +24,8 @@ _SCALE = 20.0
 """Worth is in units of the cosine; a softmax wants more."""
 _COOL = -0.7
 """Logarithm of the factor that the temperatures start at: the cosine alone is too sure of itself."""
+_SURE = 3.0
+"""By how much the constants are surer of their choice where it is to be kept."""
 _LEAST = 1e-3
 
 
@@ -63,11 +65,12 @@ class Judge(nn.Module):
 
 
 def fit_network(
-    lessons: list[Lessons], shares: list[float], *, hidden: int, config: Descent
+    lessons: list[Lessons], shares: list[float], held: list[bool], *, hidden: int, config: Descent
 ) -> tuple[MapNetwork, float]:
     """Train on lessons of several worlds, each with its share of the weight; the network, and its loss at last.
 
-    Steps of walks that found nothing, or where no link was better than another, teach nothing.
+    In worlds that are ``held`` the right link is the one that the constants choose. Steps of walks that found nothing
+    teach nothing.
     """
     torch.manual_seed(config.seed)
     lessons = [part.some((part.clicks != UNREACHABLE).any(axis=1)) for part in lessons]
@@ -78,13 +81,15 @@ def fit_network(
         ]
     )
     world = torch.cat([torch.full((len(part.counts),), i) for i, part in enumerate(lessons)])
+    as_before = torch.tensor(held)[world, None]
     all_ = Lessons.joined(lessons)
     if not len(all_.counts):
         raise NothingToDecide
     weight /= weight.mean()
     sights, worth = torch.from_numpy(all_.sights), _SCALE * torch.from_numpy(all_.worth)
-    target = labels(torch.from_numpy(all_.clicks))
     missing = torch.arange(worth.shape[1])[None] >= torch.from_numpy(all_.counts)[:, None]
+    constant = torch.softmax((_SURE * worth).masked_fill(missing, -1e9), -1)
+    target = torch.where(as_before, constant, labels(torch.from_numpy(all_.clicks)))
     judge = Judge(sights[~missing], hidden)
     cool = nn.Parameter(torch.full((len(lessons),), _COOL))
 

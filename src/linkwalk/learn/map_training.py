@@ -36,6 +36,9 @@ class MapTraining:
     """Steps of a walk."""
     links: int = 32
     """Unseen links of a step."""
+    trials: int = 2000
+    """Episodes on which the map is held against the constants before each further round: where it fails more often, it
+    is taught to choose as they do."""
     hidden: int = 24
     """Units of the network, and of the forecast."""
     epochs: int = 10
@@ -67,14 +70,16 @@ def train_map(
     """Train a map on worlds, each with its share of the weight; ``trained`` is kept with it."""
     network = MapNetwork.blank(config.hidden)
     lessons: list[list[Lessons]] = [[] for _ in worlds]
-    rows = []
+    held, rows = [False for _ in worlds], []
 
     def draw(number: int) -> list[Lessons]:
         found = []
         with progress.stage(f"walks, round {number + 1}", len(worlds), "tables") as stage:
             for at, world in enumerate(worlds):
-                rng = np.random.default_rng((config.seed, number, at))
-                found.append(world().draw(config.walks, rng, network, picks=config.picks, links=config.links))
+                rng, opened = np.random.default_rng((config.seed, number, at)), world()
+                found.append(opened.draw(config.walks, rng, network, picks=config.picks, links=config.links))
+                if 0 < number < config.rounds and not held[at]:
+                    held[at] = opened.fails_more(config.trials, rng, network)
                 stage.advance()
         return found
 
@@ -84,6 +89,7 @@ def train_map(
         network, loss = fit_network(
             [Lessons.joined(known) for known in lessons],
             list(shares),
+            held,
             hidden=config.hidden,
             config=config.descent,
         )
@@ -93,7 +99,9 @@ def train_map(
     forecast = fit_forecast(seen, hidden=config.hidden, config=config.descent)
     truth = how_true(forecast, seen, kept)
     return TrainedMap(
-        network, forecast, {**trained, "config": asdict(config), "rounds": rows, "forecast": truth}
+        network,
+        forecast,
+        {**trained, "config": asdict(config), "rounds": rows, "held": held, "forecast": truth},
     )
 
 

@@ -26,6 +26,8 @@ from linkwalk.policy.direction import Guide
 from linkwalk.walks import ForwardWalks
 
 BUDGET = 300
+USUAL = 100
+"""Clicks that a walk has where it counts."""
 STEPS = 20
 """Goals are up to so many random steps from the start."""
 NEVER = -1
@@ -124,6 +126,15 @@ class MapWalks:
         walk = np.repeat(np.arange(walks), np.diff(bounds))
         to_go = np.where(journeys.success[walk], journeys.steps[walk] - noted.steps, NEVER).astype(np.int32)
         return Lessons(noted.sights, noted.worth, noted.clicks, noted.counts, noted.steps, to_go)
+
+    def fails_more(self, count: int, rng: np.random.Generator, network: MapNetwork) -> bool:
+        """Whether the network's map finds fewer goals than the constants alone, on the same so many episodes."""
+        drawn = self.goals.sample(count, rng)
+        episodes, found = Episodes.of(drawn.starts, drawn.goals), []
+        for own in (network, MapNetwork.blank()):
+            self.walker.network = own
+            found.append(int(self.walker.run(episodes, budget=USUAL).success.sum()))
+        return found[0] < found[1]
 
     def _note(self, episode: Episodes, path: Int32s, noted: Noted) -> None:
         """Walk it again, and write down what was seen at its picked steps."""

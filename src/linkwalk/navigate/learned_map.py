@@ -9,7 +9,7 @@ from linkwalk.graph.csr import Csr
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
 from linkwalk.navigate.mapped import Mapped
-from linkwalk.navigate.network import TrainedMap, shipped_map
+from linkwalk.navigate.network import MapNetwork, TrainedMap, shipped_map
 from linkwalk.navigate.noted import Noted
 from linkwalk.navigate.ways import Ways
 
@@ -29,7 +29,8 @@ class LearnedMap(Mapped):
     ) -> None:
         super().__init__(name, graph, vectors, ways, workers=workers)
         self.trained = trained or shipped_map()
-        self.network = self.trained.network
+        # It was trained without the back button, and with one it fails more often than the constants.
+        self.network = MapNetwork.blank(1) if ways.back else self.trained.network
 
     def forecast(self, episodes: Episodes, journeys: Journeys, *, seed: int = 0) -> Float32s:
         """How likely each range of clicks still to go was at each step of the first journey [T, CLICKS + 1].

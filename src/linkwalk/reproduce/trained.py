@@ -50,6 +50,7 @@ class TrainedEncoder:
         self.halves, self.device, self.progress, self.plain = halves, device, progress, plain
         self.base = str(plain.manifest["encoder"])
         self.graph = Graph.open(halves.train)
+        self._walker: Learned | None = None
         if plan.recipe not in ENCODERS:
             raise InputError(f"no recipe named {plan.recipe!r}: choose one of {', '.join(ENCODERS)}")
         self.config: SpanConfig = with_settings(ENCODERS[plan.recipe](plain.width), plan.settings)
@@ -101,7 +102,12 @@ class TrainedEncoder:
         )
 
     def walker(self, graph: Graph, ways: Ways) -> Learned:
-        """The policy that it was trained with, which scores links by their words."""
+        """The policy that it was trained with, which scores links by their words; these are read once."""
+        if self._walker is None or self._walker.ways != ways:
+            self._walker = self._read_links(graph, ways)
+        return self._walker
+
+    def _read_links(self, graph: Graph, ways: Ways) -> Learned:
         model, tokenizer = SpanModel.open(self.folder, self.device)
         with self.progress.stage("tokenise", graph.nodes, "blocks") as stage:
             blocks = BlockTokens.read(graph, tokenizer, self.config.max_tokens, stage.advance)

@@ -34,6 +34,7 @@ from linkwalk.navigate.values import (
     BEST_PAGE,
     CLOSEST,
     COSINE,
+    CROWD,
     FACTS,
     LINK,
     LINKED,
@@ -46,6 +47,7 @@ from linkwalk.navigate.values import (
     constants,
     judged,
     liken,
+    likeness,
     measured,
     see,
     see_walk,
@@ -158,7 +160,8 @@ def mapped(
 
     Of a single episode, walked before, ``told`` takes what each way was worth.
     """
-    crowding, temperature, learned = value.crowding, value.temperature, value.bias.shape[0] > 0
+    detour, crowding, above, temperature = value.detour, value.crowding, value.likeness, value.temperature
+    learned = value.bias.shape[0] > 0
     crowds = learned or crowding > 0
     worth_told, towards_told = told
     line = 0
@@ -241,7 +244,10 @@ def mapped(
                         at = frontier[i]
                         if seen[at] == _NOT_SEEN:
                             alike = cosine(vectors[pages[at]], vectors[node])
-                            liken(facts[at], alike, page_cosine[step], page_best[step], value)
+                            facts[at, CROWD] += likeness(alike, above)
+                            if learned:
+                                z = measured(alike, value)
+                                liken(facts[at], z, page_cosine[step], page_best[step])
                 for way in range(degree):
                     target = indices[begin + way]
                     at = slot_of(pages, target)
@@ -269,7 +275,10 @@ def mapped(
                                 # A page stood on twice counts once, at its first visit.
                                 if seen[slot_of(pages, nodes[e, past])] == past:
                                     alike = cosine(vectors[target], vectors[nodes[e, past]])
-                                    liken(facts[at], alike, page_cosine[past], page_best[past], value)
+                                    facts[at, CROWD] += likeness(alike, above)
+                                    if learned:
+                                        z = measured(alike, value)
+                                        liken(facts[at], z, page_cosine[past], page_best[past])
                         frontier[known] = at
                         known += 1
                     if learned and seen[at] == _NOT_SEEN:
@@ -323,14 +332,15 @@ def mapped(
                 settled(sights, value, common)
             for i in range(count):
                 to = near[i]
-                worth = constants(facts[to], clicks[i], value)
+                worth = constants(facts[to, COSINE], facts[to, CROWD], clicks[i], detour, crowding)
+                plain = worth
                 if learned:
                     origin = int(facts[to, ORIGIN])
                     see(sights, facts[to], clicks[i], step, tried[origin], page_degree[origin], walk, value)
                     worth += judged(sights, common, hidden, value)
                 if noting:
                     all_sights[i], all_worth[i] = sights, worth
-                    all_plain[i] = constants(facts[to], clicks[i], value)
+                    all_plain[i] = plain
                 way = first[to] if first[to] != BACK else degree
                 if worth > ways[way]:
                     ways[way], heads[way] = worth, pages[to]

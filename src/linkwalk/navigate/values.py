@@ -96,25 +96,27 @@ def measured(cosine: float | np.float32, worth: Worth) -> Any:
 
 
 @guarded
-def constants(facts: Float32s, away: int, worth: Worth) -> Any:
+def constants(cosine: Any, crowd: Any, away: int, detour: float, crowding: float) -> Any:
     """What a link is worth by the constants alone, ``away`` clicks more than one from here."""
-    value = facts[COSINE] - np.float32(worth.detour * away)
-    if worth.crowding > 0:
-        value -= np.float32(worth.crowding) * np.log1p(facts[CROWD])
+    value = cosine - np.float32(detour * away)
+    if crowding > 0:
+        value -= np.float32(crowding) * np.log1p(crowd)
     return value
 
 
 @guarded
-def liken(facts: Float32s, cosine: float | np.float32, page: float, best: float, worth: Worth) -> None:
-    """Take note of a page seen: how like it an unseen one is, and what that page came to."""
-    above = np.float32(worth.likeness)
-    facts[CROWD] += max(np.float32(0), (np.float32(cosine) - above) / (np.float32(1) - above))
-    if worth.bias.shape[0] > 0:
-        alike = measured(cosine, worth)
-        facts[ALIKE] += max(np.float32(0), alike - np.float32(ALIKE_FROM))
-        facts[TWINS] += max(np.float32(0), alike - np.float32(TWINS_FROM))
-        if alike > facts[CLOSEST]:
-            facts[CLOSEST], facts[CLOSEST_PAGE], facts[CLOSEST_LINK] = alike, page, best
+def likeness(cosine: Any, above: float) -> Any:
+    """How far two pages are alike: 0 up to a cosine of ``above``, then linearly up to 1."""
+    return max(np.float32(0), (cosine - np.float32(above)) / np.float32(1 - above))
+
+
+@guarded
+def liken(facts: Float32s, alike: Any, page: Any, best: Any) -> None:
+    """Take note of a page seen: how like it an unseen one is, measured, and what that page came to."""
+    facts[ALIKE] += max(np.float32(0), alike - np.float32(ALIKE_FROM))
+    facts[TWINS] += max(np.float32(0), alike - np.float32(TWINS_FROM))
+    if alike > facts[CLOSEST]:
+        facts[CLOSEST], facts[CLOSEST_PAGE], facts[CLOSEST_LINK] = alike, page, best
 
 
 @guarded

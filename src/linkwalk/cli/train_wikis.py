@@ -51,7 +51,7 @@ def train_wikis(
     policy walks there. It wants a GPU: minutes there, hours on a CPU (--set updates=20 --set lessons=1 to try).
     Resumable, as `linkwalk train` is.
 
-    Example: linkwalk train-wikis WIKI OTHER THIRD --set updates=600 --name mine
+    Example: linkwalk train-wikis WIKI OTHER THIRD --set seed=1 --name mine
 
     Example: linkwalk embed FOURTH --encoder WIKI/policies/mine
     """

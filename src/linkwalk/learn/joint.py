@@ -36,7 +36,7 @@ from linkwalk.policy.heads import Compass, HeadConfig, log_softmax
 class JointConfig(LoopConfig):
     """How phi and the compass are trained."""
 
-    updates: int = 600
+    updates: int = 450
     learning_rate: float = 1e-4
     head_rate: float = 10.0
     """The compass's learning rate, times phi's."""

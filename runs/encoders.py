@@ -90,13 +90,6 @@ class World:
             f"plain tables: {blocks:,} blocks in {taken:.1f} s, {blocks / taken:,.0f}/s, {tokens / taken:,.0f} tokens/s"
         )
         self.reader = plain
-        if keep := os.environ.get("KEEP_PLAIN"):  # of these wikis, one byte a number and a scale a row
-            for name in keep.split(","):
-                table = self.plain[self.number[name]]
-                scale = np.abs(table).max(1, keepdims=True) / 127
-                for at in range(0, len(table), 40_000):
-                    rows = np.round(table[at : at + 40_000] / scale[at : at + 40_000]).astype(np.int8)
-                    np.save(Path(os.environ["OUT"], f"{name}.{at:07d}.npy"), rows)
 
     def phi(self, names: list[str], rank: int, *, trained: bool = True, batch_tokens: int = 1 << 18) -> Any:
         """MiniLM over some of the wikis."""
@@ -388,7 +381,6 @@ def main() -> None:
     args.out.mkdir(parents=True, exist_ok=True)
     plans = json.loads(args.plan.read_text())
     names = list(dict.fromkeys(name for plan in plans for name in (*plan["train"], *plan["test"])))
-    names += [name for name in os.environ.get("KEEP_PLAIN", "").split(",") if name and name not in names]
     world = World(args.wikis, names)
     print(f"read in {time.time() - start:.0f} s", flush=True)
     waiting = []

@@ -13,7 +13,6 @@ and baselines are compared with them episode by episode.
 
 import argparse
 import json
-import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -277,7 +276,7 @@ def main() -> None:
     train = verbs.add_parser("train")
     train.set_defaults(run=make)
     train.add_argument("wikis", type=Path)
-    train.add_argument("--out", type=Path, default=Path(os.environ.get("OUT", "out")))
+    train.add_argument("--out", type=Path, default=Path("out"))
     train.add_argument("--updates", type=int, default=450)
     train.add_argument("--group-updates", type=int, default=450)
     train.add_argument("--seeds", type=int, default=3)

@@ -75,10 +75,10 @@ class World:
         self.baselines: dict[Any, Any] = {}
         from transformers import AutoModel
 
-        from linkwalk.embed.transformer import silence
+        from linkwalk.embed.transformer import FROM_DISK, silence
 
         with silence():
-            model = AutoModel.from_pretrained(find_model(MODEL).path, dtype=torch.float32)
+            model = AutoModel.from_pretrained(find_model(MODEL).path, dtype=torch.float32, **FROM_DISK)
         self.base = model.to(self.device)
         self.phi(names[:1], 0, trained=False).bert(self.rows[0].take(np.arange(64)))  # the GPU wakes up
         start = time.time()

@@ -14,8 +14,8 @@ from linkwalk.cli.training import (
     Force,
     Restart,
     Settings,
-    in_short,
     new_folder,
+    refuse_another,
     stopped,
     trained_on,
     up_to_date,
@@ -199,9 +199,8 @@ class _Training:
     def made(self) -> _Trained | None:
         """The policy that is there, if the same training made it; another one is an error."""
         from linkwalk.artifact import clear
-        from linkwalk.errors import InputError
         from linkwalk.learn.metrics import read_rows
-        from linkwalk.learn.state import differences, read_state
+        from linkwalk.learn.state import read_state
         from linkwalk.policy.checkpoint import load_policy, read_policy
 
         if not self.final.exists():
@@ -212,11 +211,7 @@ class _Training:
             "graph": trained_on(manifest).get("graph"),
             "encoder": manifest["encoder"],
         }
-        if changed := differences(was, self.job):
-            raise InputError(
-                f"{self.final.parent.parent} has a policy named {self.final.name!r} of another training "
-                f"({in_short(changed)}): add --force to replace it, or name another with --name"
-            )
+        refuse_another(self.final, was, self.job)
         head, manifest = load_policy(self.final, self.table.fingerprint)
         # What a training left that was killed just after it had put its policy here; not what another one left.
         saved = read_state(self.partial)

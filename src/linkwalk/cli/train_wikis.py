@@ -14,9 +14,9 @@ from linkwalk.cli.training import (
     Restart,
     Settings,
     in_one_step,
-    in_short,
     last_row,
     new_folder,
+    refuse_another,
     stopped,
     trained_on,
     up_to_date,
@@ -101,8 +101,6 @@ def _job(graphs: "list[Graph]", base: str, config: "JointConfig") -> dict[str, A
 
 def _made(final: Path, job: dict[str, Any]) -> dict[str, Any] | None:
     """The manifest of the policy that is there, if the same training made it; another one is an error."""
-    from linkwalk.errors import InputError
-    from linkwalk.learn.state import differences
     from linkwalk.policy.checkpoint import read_policy
 
     if not final.exists():
@@ -110,11 +108,7 @@ def _made(final: Path, job: dict[str, Any]) -> dict[str, Any] | None:
     manifest = read_policy(final)
     was = trained_on(manifest)
     before = {"config": manifest.get("config"), "graphs": was.get("graphs"), "base": was.get("base")}
-    if changed := differences(before, job):
-        raise InputError(
-            f"{final.parent.parent} has a policy named {final.name!r} of another training ({in_short(changed)}): add "
-            "--force to replace it, or name another with --name"
-        )
+    refuse_another(final, before, job)
     return manifest
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwalk.cli.output import print_columns, print_json, print_next, print_table
-from linkwalk.cli.training import TRAINED_WORDS, in_short, stopped, trained_on, up_to_date
+from linkwalk.cli.training import TRAINED_WORDS, refuse_another, stopped, trained_on, up_to_date
 
 if TYPE_CHECKING:
     from linkwalk.embed import Embeddings
@@ -108,8 +108,7 @@ class _Job:
     def made(self) -> _Outcome | None:
         """The policy that is there, if the same training made it; another one is an error."""
         from linkwalk.embed import Embeddings
-        from linkwalk.errors import ArtifactError, InputError
-        from linkwalk.learn.state import differences
+        from linkwalk.errors import ArtifactError
         from linkwalk.policy.checkpoint import load_direction, read_policy
 
         if not self.final.exists():
@@ -120,11 +119,7 @@ class _Job:
             "graph": trained_on(manifest).get("graph"),
             "began_as": manifest.get("began_as"),
         }
-        if changed := differences(was, self.job):
-            raise InputError(
-                f"{self.wiki} has a policy named {self.final.name!r} of another training "
-                f"({in_short(changed)}): add --force to replace it, or name another with --name"
-            )
+        refuse_another(self.final, was, self.job)
         try:
             table = Embeddings.open(self.wiki, self.final.name, self.graph)
             load_direction(self.final, table.fingerprint)

@@ -135,6 +135,18 @@ def in_short(changed: Sequence[str]) -> str:
     return ", ".join(changed[:3]) + more
 
 
+def refuse_another(final: Path, was: dict[str, Any], job: dict[str, Any]) -> None:
+    """Refuse to put a policy where one of another training is."""
+    from linkwalk.errors import InputError
+    from linkwalk.learn.state import differences
+
+    if changed := differences(was, job):
+        raise InputError(
+            f"{final.parent.parent} has a policy named {final.name!r} of another training ({in_short(changed)}): add "
+            "--force to replace it, or name another with --name"
+        )
+
+
 def up_to_date(name: str, made_of: str) -> str:
     """For people: there is nothing to do."""
     return f"{name} is up to date: the same {made_of} made it (--force trains it again)"

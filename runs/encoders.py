@@ -4,7 +4,10 @@
 
 WIKIS is a folder of workspaces. A plan is a list of trainings, each with a ``name``, the workspaces to ``train`` on
 and to ``test`` on, and settings of ``JointConfig`` (``set``), ``rank`` (0: the whole transformer), ``seed``,
-``episodes`` and ``maps``, the map's constants to walk with. Agents walk while the next training is under way.
+``episodes``, ``maps``, the map's constants to walk with, ``variants``, how far and in how many directions the change is
+taken, ``withhold``, whether goals in some articles are not learned from, and ``goals``, those that are tested (all,
+withheld, choosing), and what to keep: ``keep``, the policy, and ``tables``, of which wikis. Agents walk while the next
+training is under way.
 """
 
 import argparse
@@ -22,6 +25,7 @@ from linkwalk.embed.model import find_model
 from linkwalk.embed.text import goal_sentences, node_texts
 from linkwalk.embed.tokens import Tokens
 from linkwalk.evaluate import TaskConfig, draw_episodes, draw_sentences, score
+from linkwalk.graph.held_out import WITHHELD, held_out_nodes
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Episodes, unit_rows
@@ -30,6 +34,8 @@ from linkwalk.navigate.unvisited import Unvisited
 from linkwalk.navigate.ways import MapConfig, Ways
 from linkwalk.policy.direction import Direction
 
+CHOOSING = 0.1
+"""Share of the articles that tell what is better on a wiki's own training, beside those that are reported."""
 MAX_TOKENS = int(os.environ.get("TOKENS", "200"))
 MODEL = os.environ.get("MODEL", "minilm")
 CORES = os.cpu_count() or 2
@@ -126,14 +132,25 @@ class World:
         return unit_rows(torch.cat(found).float().cpu().numpy())
 
 
-def task_of(world: World, name: str, steps: int, episodes: int, seed: int, task: str) -> Any:
+def goals_of(graph: Graph, which: str) -> Any:
+    """The blocks that may be goals: all, or those of articles that a wiki's own training withholds."""
+    if which == "all":
+        return None
+    if which == "withheld":
+        return held_out_nodes(graph, WITHHELD)
+    return held_out_nodes(graph, CHOOSING, beyond=WITHHELD)
+
+
+def task_of(world: World, plan: dict[str, Any], name: str, steps: int, task: str) -> Any:
     """Episodes of a task with their distances, and the baseline's journeys, walked once."""
-    key = (name, steps, episodes, seed, task)
+    episodes, seed = plan.get("episodes", 2000), plan.get("test_seed", 901)
+    goals = plan.get("goals", "all")
+    key = (name, steps, episodes, seed, task, goals)
     if key not in world.baselines:
         number = world.number[name]
         graph, table = world.graphs[number], world.plain[number]
         config = TaskConfig(task=task, steps=steps, episodes=episodes, seed=seed)
-        drawn = draw_episodes(graph.forward, graph.reverse, config)
+        drawn = draw_episodes(graph.forward, graph.reverse, config, goals_of(graph, goals))
         distances = ShortestPaths(graph.forward, graph.reverse).distances(drawn.starts, drawn.goals)
         texts = draw_sentences(graph, drawn, config) if task == "sentence" else []
         shown = drawn._replace(queries=world.read(world.reader, texts)) if texts else drawn
@@ -143,12 +160,17 @@ def task_of(world: World, name: str, steps: int, episodes: int, seed: int, task:
 
 
 def walked(
-    world: World, row: dict[str, Any], name: str, table: np.ndarray, direction: Direction, queries: Any
+    world: World,
+    plan: dict[str, Any],
+    row: dict[str, Any],
+    table: np.ndarray,
+    direction: Direction,
+    queries: Any,
 ) -> dict[str, Any]:
     """One row: an agent on one task of one wiki."""
+    name = row["wiki"]
     graph = world.graphs[world.number[name]]
-    key = (name, row["steps"], row["episodes"], row["seed"], row["task"])
-    drawn, distances, _, baseline = world.baselines[key]
+    drawn, distances, _, baseline = task_of(world, plan, name, row["steps"], row["task"])
     ways = Ways(map=MapConfig(**row["map"]))
     shown: Episodes = drawn if queries is None else drawn._replace(queries=queries)
     journeys = Guided("trained", direction, graph.forward, table, ways, workers=CORES).run(shown)
@@ -159,7 +181,6 @@ def walked(
     entered &= journeys.nodes >= 0
     failed = ~journeys.success
     return row | {
-        "wiki": name,
         "success": found.success,
         "baseline": float(baseline.success.mean()),
         "ratio": found.failure_ratio,
@@ -183,17 +204,10 @@ def evaluate(
         for map_ in plan.get("maps", [{}]):
             for task in plan.get("tasks", ["navigation"]):
                 for steps in (5, 10, 20):
-                    row = {
-                        "name": plan["name"],
-                        "task": task,
-                        "steps": steps,
-                        "map": map_,
-                        "episodes": plan.get("episodes", 2000),
-                        "seed": plan.get("test_seed", 901),
-                    }
-                    rows.append(
-                        walked(world, row, name, tables[name], direction, queries.get((name, steps, task)))
-                    )
+                    row = {"name": plan["name"], "wiki": name, "task": task, "steps": steps, "map": map_}
+                    row |= {key: plan[key] for key in ("episodes", "test_seed", "goals") if key in plan}
+                    asked = queries.get((name, steps, task))
+                    rows.append(walked(world, plan, row, tables[name], direction, asked))
             with (out / "rows.jsonl").open("a") as file:
                 for row in rows[-3 * len(plan.get("tasks", [1])) :]:
                     file.write(json.dumps(row) + "\n")
@@ -201,7 +215,7 @@ def evaluate(
         three = rows[i : i + 3]
         print(
             f"{plan['name']:>22} {three[0]['wiki']:>12} {three[0]['task'][:4]} {json.dumps(three[0]['map'])} "
-            + " / ".join(f"{row['ratio']:.3f}" for row in three)
+            + " / ".join(f"{row['ratio'] or 0:.3f}" for row in three)
             + "  success "
             + " / ".join(f"{100 * row['success']:.1f}" for row in three)
             + " from "
@@ -222,6 +236,7 @@ def run(world: World, plan: dict[str, Any], out: Path) -> Any:
     from linkwalk.learn.joint import Joint, JointConfig
     from linkwalk.learn.lessons import Ground, LessonConfig
     from linkwalk.learn.loop import seeded, train
+    from linkwalk.learn.wikis import save_joint
 
     names, seed = plan["train"], plan.get("seed", 0)
     settings = dict(plan.get("set", {}))
@@ -236,6 +251,7 @@ def run(world: World, plan: dict[str, Any], out: Path) -> Any:
                 graph.out_kinds,
                 world.plain[world.number[name]].copy(),
                 lesson,
+                withheld=held_out_nodes(graph, WITHHELD + CHOOSING) if plan.get("withhold") else None,
                 sentences=world.sentences(graph),
             )
             for name, graph in ((name, world.graphs[world.number[name]]) for name in names)
@@ -255,41 +271,31 @@ def run(world: World, plan: dict[str, Any], out: Path) -> Any:
         f"{joint.teacher.again} lessons again of {joint.teacher.drawn}",
         flush=True,
     )
-    if plan.get("keep"):
-        from safetensors.torch import save_file
-
-        save_file(
-            {name: value.half().cpu().contiguous() for name, value in joint.weights().items()},
-            out / f"{plan['name']}.safetensors",
-        )
     order = [*names, *(name for name in plan["test"] if name not in names)]
     tables = {name: phi.table(order.index(name)) for name in plan["test"]}
     queries = {}
     for name in plan["test"]:
         for task in plan.get("tasks", ["navigation"]):
             for steps in (5, 10, 20):
-                _, _, texts, _ = task_of(
-                    world, name, steps, plan.get("episodes", 2000), plan.get("test_seed", 901), task
-                )
+                _, _, texts, _ = task_of(world, plan, name, steps, task)
                 queries[name, steps, task] = read(world, joint, texts) if texts else None
     direction = joint.look()
     waiting = [world.pool.submit(evaluate, world, plan, tables, direction, queries, out)]
-    if plan.get("tables"):
-        keep_tables(plan, tables, direction, out)
+    if plan.get("keep"):
+        save_joint(out / plan["name"] / "policy", joint, MODEL, {"trained_on": {"wikis": names}})
     for share, rank in plan.get("variants", []):
         shrink(joint, world.base, share, rank)
-        variant = plan | {
-            "name": f"{plan['name']}, {share:g}, rank {rank}",
-            "maps": plan.get("maps", [{}])[:1],
-        }
+        variant = plan | {"name": f"{plan['name']}, {share:g}, rank {rank}"}
         tables = {name: phi.table(order.index(name)) for name in plan["test"]}
         asked = {
             key: None if value is None else read(world, joint, task_texts(world, plan, key))
             for key, value in queries.items()
         }
         waiting.append(world.pool.submit(evaluate, world, variant, tables, joint.look(), asked, out))
-    if plan.get("profile"):
-        profile(joint)
+    if plan.get("tables"):  # as far as they are trusted
+        shrink(joint, world.base, config.trust, config.kept_rank)
+        tables = {name: phi.table(order.index(name)) for name in plan["tables"]}
+        keep_tables(plan, tables, joint.look(), out)
     joint.teacher.close()
     del phi, joint
     if world.device == "cuda":
@@ -317,7 +323,7 @@ def keep_tables(plan: dict[str, Any], tables: dict[str, np.ndarray], direction: 
 def task_texts(world: World, plan: dict[str, Any], key: tuple[str, int, str]) -> list[str]:
     """The sentences of a task."""
     name, steps, task = key
-    return task_of(world, name, steps, plan.get("episodes", 2000), plan.get("test_seed", 901), task)[2]
+    return task_of(world, plan, name, steps, task)[2]
 
 
 def shrink(joint: Any, base: Any, share: float, rank: int) -> None:
@@ -354,19 +360,6 @@ def in_bytes(rows: Any) -> Any:
     """Rows rounded to one byte a number."""
     scale = rows.abs().amax(1, keepdim=True).clamp(min=1e-9) / 127
     return (rows / scale).round() * scale
-
-
-def profile(joint: Any) -> None:
-    """Where the time of an update goes."""
-    from torch.profiler import ProfilerActivity
-    from torch.profiler import profile as recording
-
-    with recording(activities=[ProfilerActivity.CUDA, ProfilerActivity.CPU]) as found:
-        for update in range(2, 7):
-            joint.loss(update).backward()
-    print(
-        found.key_averages().table(sort_by="cuda_time_total", row_limit=28, max_name_column_width=60)[:9000]
-    )
 
 
 def main() -> None:

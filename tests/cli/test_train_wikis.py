@@ -3,11 +3,25 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
+from linkwalk.errors import ArtifactError
+from linkwalk.navigate.ways import MapConfig, Ways
+from linkwalk.policy.checkpoint import read_policy
+from linkwalk.wiki.agents import with_its_map
 from tests.cli.conftest import Ran
 from tests.embed.conftest import tiny_bert
 
 Run = Callable[..., Ran]
-SETTINGS = ("updates=2", "lessons=1", "lesson.goals=6", "lesson.steps=4", "ahead=0", "kept_rank=4")
+SETTINGS = (
+    "updates=2",
+    "lessons=1",
+    "lesson.goals=6",
+    "lesson.steps=4",
+    "ahead=0",
+    "kept_rank=4",
+    "map.detour=0.2",
+)
 QUICK = tuple(word for setting in SETTINGS for word in ("--set", setting))
 
 
@@ -27,6 +41,13 @@ def test_a_policy_is_trained_once_with_its_encoder_and_walks(run: Run, wiki: Pat
         "results"
     ]
     assert [row["agent"] for row in rows] == ["mine"]
+
+    manifest = read_policy(folder)
+    assert with_its_map(Ways(back=True), folder, manifest).map.detour == 0.2
+    asked = Ways(map=MapConfig(detour=0.1))
+    assert with_its_map(asked, folder, manifest) == asked
+    with pytest.raises(ArtifactError, match="detour=-1"):
+        with_its_map(Ways(), folder, manifest | {"map": {"detour": -1}})
 
     other = run(*train, "--set", "updates=3")
     assert other.status == 2

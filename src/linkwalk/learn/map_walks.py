@@ -22,6 +22,7 @@ from linkwalk.navigate.mapped import Mapped
 from linkwalk.navigate.network import MapNetwork
 from linkwalk.navigate.noted import Noted
 from linkwalk.navigate.walker import in_pieces
+from linkwalk.navigate.ways import Ways
 from linkwalk.policy.direction import Guide
 from linkwalk.walks import ForwardWalks
 
@@ -74,14 +75,15 @@ class MapWalks:
         vectors: Units,
         guide: Guide | None = None,
         *,
+        ways: Ways = Ways(),  # noqa: B008 (frozen)
         workers: int | None = None,
     ) -> None:
         self.reverse = reverse
         self.workers = workers or min(16, os.cpu_count() or 1)
         self.walker = (
-            Mapped("map", forward, vectors, workers=self.workers)
+            Mapped("map", forward, vectors, ways, workers=self.workers)
             if guide is None
-            else Guided("map", guide, forward, vectors, workers=self.workers)
+            else Guided("map", guide, forward, vectors, ways, workers=self.workers)
         )
         self.goals = ForwardWalks(forward, steps=STEPS, multistep=True, apart=True)
 

@@ -110,6 +110,5 @@ def save_joint(
     with torch.no_grad():
         for weight in compass.turn.parameters():
             weight.mul_(config.trust)
-    return save_policy(
-        folder, compass.half(), head, {"recipe": "wikis", "encoder": encoder, **named, **manifest}
-    )
+    told = {"recipe": "wikis", "encoder": encoder, "map": asdict(config.map), **named, **manifest}
+    return save_policy(folder, compass.half(), head, told)

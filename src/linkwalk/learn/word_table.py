@@ -29,7 +29,7 @@ from linkwalk.learn.word_phi import WordPhi, evened, tfidf_rows
 from linkwalk.navigate import Agent, Episodes
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.ways import MapConfig, Ways
 from linkwalk.policy.heads import Compass
 from linkwalk.walks import ForwardWalks
 
@@ -60,6 +60,7 @@ class WordTableConfig(JointConfig):
     search: float = 0.0
     refresh_every: int = 50
     ahead: int = 0
+    map: MapConfig = field(default_factory=MapConfig)
     back: bool = False
     """Whether the walks that are learned from have a back button."""
     evaluate_every: int = 150

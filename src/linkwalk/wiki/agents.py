@@ -3,12 +3,13 @@
 import os
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkwalk.demo import POLICY, policy_path
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.ways import MapConfig, Ways
 from linkwalk.parts import import_part, is_part, make_part
 from linkwalk.wiki.shelf import Shelf
 
@@ -117,9 +118,10 @@ def open_agent(
     from linkwalk.policy.direction import Guide
 
     table = Embeddings.open(wiki, used_embeddings(wiki, graph, embeddings, [name]), graph)
-    fitting(folder, name, wiki, table)
+    manifest = fitting(folder, name, wiki, table)
     policy = open_policy(folder, table.fingerprint)
     if isinstance(policy, Guide):
+        ways = with_its_map(ways, folder, manifest)
         from linkwalk.navigate.guided import Guided
         from linkwalk.navigate.network import MAP, read_map
 
@@ -128,6 +130,20 @@ def open_agent(
     from linkwalk.navigate.learned import Learned
 
     return Learned(name, policy, graph.forward, graph.out_kinds, table.vectors, ways)
+
+
+def with_its_map(ways: Ways, folder: Path, manifest: dict[str, Any]) -> Ways:
+    """The ways, with the constants of the map that a policy was trained with, unless others were asked for."""
+    from linkwalk.artifact import MANIFEST, parsing
+    from linkwalk.errors import InputError
+
+    if "map" not in manifest or ways.map != MapConfig():
+        return ways
+    with parsing(folder / MANIFEST, "get the policy again, or train it anew"):
+        try:
+            return replace(ways, map=MapConfig(**manifest["map"]))
+        except InputError as error:
+            raise ValueError(error) from None
 
 
 def own_part(name: str, graph: "Graph", vectors: "Units | None") -> Any:

@@ -5,9 +5,9 @@
 WIKIS is a folder of workspaces. A plan is a list of trainings, each with a ``name``, the workspaces to ``train`` on
 and to ``test`` on, and settings of ``JointConfig`` (``set``), ``rank`` (0: the whole transformer), ``seed``,
 ``episodes``, ``maps``, the map's constants to walk with, ``variants``, how far and in how many directions the change is
-taken, ``withhold``, whether goals in some articles are not learned from, and ``goals``, those that are tested (all,
-withheld, choosing), and what to keep: ``keep``, the policy, and ``tables``, of which wikis. Agents walk while the next
-training is under way.
+taken (all of it, if there are none), ``withhold``, whether goals in some articles are not learned from, ``goals``, those
+that are tested (all, withheld, choosing), and what to keep: ``keep``, the policy, and ``tables``, of which wikis. Agents
+walk while the next training is under way.
 """
 
 import argparse
@@ -279,8 +279,9 @@ def run(world: World, plan: dict[str, Any], out: Path) -> Any:
             for steps in (5, 10, 20):
                 _, _, texts, _ = task_of(world, plan, name, steps, task)
                 queries[name, steps, task] = read(world, joint, texts) if texts else None
-    direction = joint.look()
-    waiting = [world.pool.submit(evaluate, world, plan, tables, direction, queries, out)]
+    waiting = []
+    if not plan.get("variants"):
+        waiting.append(world.pool.submit(evaluate, world, plan, tables, joint.look(), queries, out))
     if plan.get("keep"):
         save_joint(out / plan["name"] / "policy", joint, MODEL, {"trained_on": {"wikis": names}})
     for share, rank in plan.get("variants", []):

@@ -5,9 +5,9 @@
 WIKIS is a folder of workspaces. A plan is a list of trainings, each with a ``name``, the workspaces to ``train`` on
 and to ``test`` on, and settings of ``JointConfig`` (``set``), ``rank`` (0: the whole transformer), ``seed``,
 ``episodes``, ``maps``, the map's constants to walk with, ``variants``, how far and in how many directions the change is
-taken (all of it, if there are none), ``withhold``, whether goals in some articles are not learned from, ``goals``, those
-that are tested (all, withheld, choosing), and what to keep: ``keep``, the policy, and ``tables``, of which wikis. Agents
-walk while the next training is under way.
+taken (all of it, if there are none), ``withhold``, whether goals in some articles are not learned from, ``goals``, who
+is tested (all, withheld, choosing), and what to keep: ``keep``, the policy, and ``tables``, of which wikis. Agents walk
+while the next training is under way.
 """
 
 import argparse
@@ -241,7 +241,9 @@ def run(world: World, plan: dict[str, Any], out: Path) -> Any:
     names, seed = plan["train"], plan.get("seed", 0)
     settings = dict(plan.get("set", {}))
     lesson = LessonConfig(**settings.pop("lesson", {}))
-    config = JointConfig(seed=seed, lesson=lesson, map=MapConfig(**settings.pop("map", {})), **settings)
+    if "map" in settings:
+        settings["map"] = MapConfig(**settings["map"])
+    config = JointConfig(seed=seed, lesson=lesson, **settings)
     with seeded(seed, world.device):
         phi = world.phi([*names, *(name for name in plan["test"] if name not in names)], plan.get("rank", 0))
         grounds = [

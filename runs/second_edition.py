@@ -31,7 +31,8 @@ from linkwalk.evaluate import TaskConfig, draw_episodes, draw_sentences, failure
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.navigate import open_baseline, unit_rows
 from linkwalk.navigate.guided import Guided
-from linkwalk.navigate.network import MapNetwork, read_map
+from linkwalk.navigate.journeys import Float32s
+from linkwalk.navigate.trained_map import read_map
 from linkwalk.navigate.ways import MapConfig, Ways
 from linkwalk.policy.direction import Direction
 
@@ -211,7 +212,7 @@ class Walked:
         wiki: str,
         tasks: list[tuple[str, bool]],
         count: int,
-        agents: dict[str, MapNetwork | None],
+        agents: dict[str, Float32s | None],
     ) -> None:
         """A policy, with the maps of some names; None is the constants alone."""
         graph, table = self.world.graphs[self.world.number[wiki]].forward, policy.table(wiki)
@@ -220,10 +221,10 @@ class Walked:
                 episodes, texts = self.task(wiki, task, steps, count)
                 if texts:
                     episodes = episodes._replace(queries=policy.read(texts))
-                for name, network in agents.items():
+                for name, learned in agents.items():
                     ways = Ways(back=back, map=policy.map)
                     walker = Guided(
-                        name, policy.direction, graph, table, ways, workers=CORES, network=network
+                        name, policy.direction, graph, table, ways, workers=CORES, weights=learned
                     )
                     self.note(wiki, task, steps, back, name, walker, episodes)
         np.savez_compressed(self.path, **self.found)
@@ -238,15 +239,15 @@ def walk_unseen(args: argparse.Namespace) -> None:
     """The policy, where nothing was trained or chosen; with the back button by the constants alone."""
     wikis = list(UNSEEN)
     world = World(args.wikis, wikis)
-    walked, network = Walked(world, args.out / "walked-unseen.npz", args.first), _map(args.out, *FOLDS)
+    walked, learned = Walked(world, args.out / "walked-unseen.npz", args.first), _map(args.out, *FOLDS)
     for wiki, tasks in UNSEEN.items():
         walked.baselines(wiki, tasks, args.episodes)
     for seed in range(args.seeds):
         policy = Policy(world, args.out / f"seed{seed}", wikis)
         for wiki, tasks in UNSEEN.items():
             forward, back = [[task for task in tasks if task[1] == has] for has in (False, True)]
-            agents: dict[str, MapNetwork | None] = {f"seed{seed}, map": network}
-            if not seed or not network:
+            agents: dict[str, Float32s | None] = {f"seed{seed}, map": learned}
+            if not seed or learned is None:
                 agents[f"seed{seed}, constants"] = None
             walked.policy(policy, wiki, forward, args.episodes, agents)
             walked.policy(policy, wiki, back, args.episodes, {f"seed{seed}, constants": None})
@@ -258,10 +259,10 @@ def walk_groups(args: argparse.Namespace) -> None:
     world = World(args.wikis, [name for wikis in tests.values() for name in wikis])
     walked, tasks = Walked(world, args.out / "walked-groups.npz", args.first), [("navigation", False)]
     for fold, other in zip(FOLDS, reversed(FOLDS), strict=True):
-        policy, network = Policy(world, args.out / fold, tests[fold]), _map(args.out, other)
+        policy, learned = Policy(world, args.out / fold, tests[fold]), _map(args.out, other)
         for wiki in tests[fold]:
             walked.baselines(wiki, tasks, args.episodes)
-            walked.policy(policy, wiki, tasks, args.episodes, {"constants": None, "map": network})
+            walked.policy(policy, wiki, tasks, args.episodes, {"constants": None, "map": learned})
 
 
 def walk_own(args: argparse.Namespace) -> None:
@@ -278,9 +279,9 @@ def walk_own(args: argparse.Namespace) -> None:
             walked.policy(policy, wiki, tasks, args.episodes, {f"seed{seed}, constants": None})
 
 
-def _map(out: Path, *folds: str) -> MapNetwork | None:
+def _map(out: Path, *folds: str) -> Float32s | None:
     path = out / f"map-{'-'.join(folds)}.json"
-    return read_map(path).network if path.exists() else None
+    return read_map(path).weights if path.exists() else None
 
 
 def compare(args: argparse.Namespace) -> None:

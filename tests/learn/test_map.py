@@ -7,17 +7,18 @@ import torch
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.paths import UNREACHABLE, distances_from
-from linkwalk.learn.map_network import Descent, fit_network, labels, ranges_of
+from linkwalk.learn.map_fit import Descent, fit_weights, labels, ranges_of
 from linkwalk.learn.map_training import MapTraining, train_map
 from linkwalk.learn.map_walks import NEVER, Lessons, MapWalks
 from linkwalk.navigate import Episodes, unit_rows
 from linkwalk.navigate.forecast import CLICKS
-from linkwalk.navigate.network import MapNetwork
-from linkwalk.navigate.values import SIGHTS
+from linkwalk.navigate.values import OF_LINKS, SIGHTS
 from linkwalk.progress import Progress
 from tests.walks.conftest import unsorted_graph
 
 SMALL = MapTraining(rounds=2, walks=20, trials=30, hidden=4, epochs=2, batch=32)
+
+BLANK = np.zeros(len(OF_LINKS), np.float32)
 
 
 def world(seed: int = 0, nodes: int = 120) -> MapWalks:
@@ -27,7 +28,7 @@ def world(seed: int = 0, nodes: int = 120) -> MapWalks:
 
 
 def draw(walks: MapWalks, count: int = 60) -> Lessons:
-    return walks.draw(count, np.random.default_rng(1), MapNetwork.blank(2), picks=4, links=9)
+    return walks.draw(count, np.random.default_rng(1), BLANK, picks=4, links=9)
 
 
 def test_lessons_tell_what_led_to_the_goal() -> None:
@@ -49,7 +50,7 @@ def test_clicks_are_those_between_pages_the_walk_came_to() -> None:
     vectors = unit_rows(np.array([[0, 1], [3, 1], [-1, 0], [-1, 0], [1, 0], [4, 1], [5, 1]], np.float32))
     walks = MapWalks(graph, transpose(graph), vectors, workers=1)
     episodes, rng = Episodes.of([0], [4]), np.random.default_rng(0)
-    lessons = walks.lessons(episodes, 1, rng, MapNetwork.blank(1), picks=20, links=9)
+    lessons = walks.lessons(episodes, 1, rng, BLANK, picks=20, links=9)
     start = lessons.some(lessons.steps == 0)
     assert start.to_go.tolist() == [4]
     assert start.clicks[0].tolist() == [4] + [UNREACHABLE] * 8
@@ -92,17 +93,17 @@ def test_where_the_map_is_held_the_constants_decide() -> None:
     config = Descent(epochs=20, batch=64, rate=0.02, decay=0.0, seed=0)
 
     def agreement(held: bool) -> float:
-        network, _ = fit_network([plain], [1.0], [held], hidden=8, config=config)
-        hidden = np.maximum(plain.sights @ network.into + network.bias, 0)
+        weights, _ = fit_weights([plain], [1.0], [held], config)
         there = np.arange(plain.worth.shape[1]) < plain.counts[:, None]
-        worth = np.where(there, plain.worth + hidden @ network.out, -np.inf)
+        added = plain.sights[:, :, : len(OF_LINKS)] @ weights
+        worth = np.where(there, plain.worth + added, -np.inf)
         return float((worth.argmax(1) == np.where(there, plain.worth, -np.inf).argmax(1)).mean())
 
     assert agreement(True) > 0.9 > agreement(False) + 0.1
 
 
 def test_a_map_that_fails_more_is_found_out() -> None:
-    walks, away = world(), MapNetwork.blank(1)
-    away.into[SIGHTS.index("cosine")], away.out[0] = 1, -5  # goes for whatever is least like the goal
+    walks, away = world(), BLANK.copy()
+    away[OF_LINKS.index("cosine")] = -5  # goes for whatever is least like the goal
     assert walks.fails_more(300, np.random.default_rng(0), away)
-    assert not walks.fails_more(300, np.random.default_rng(0), MapNetwork.blank(1))
+    assert not walks.fails_more(300, np.random.default_rng(0), BLANK)

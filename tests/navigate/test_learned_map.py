@@ -15,9 +15,9 @@ from linkwalk.navigate import BASELINES, Episodes, HalfUnits, Ways, open_baselin
 from linkwalk.navigate.forecast import CLICKS, Forecast, quantile, within_clicks
 from linkwalk.navigate.learned_map import LearnedMap
 from linkwalk.navigate.mapped import Mapped
-from linkwalk.navigate.network import SHIPPED, MapNetwork, TrainedMap, measure_of, read_map, shipped_map
 from linkwalk.navigate.noted import Noted
-from linkwalk.navigate.values import ALIKE_FROM, SIGHTS, TWINS_FROM
+from linkwalk.navigate.trained_map import SHIPPED, TrainedMap, measure_of, read_map, shipped_map
+from linkwalk.navigate.values import ALIKE_FROM, OF_LINKS, SIGHTS, TWINS_FROM
 from tests.walks.conftest import unsorted_graph
 
 Floats = NDArray[np.float32]
@@ -30,15 +30,14 @@ def world(seed: int, nodes: int) -> tuple[Csr, Floats, Episodes]:
     return graph, vectors, Episodes.of(pairs[:, 0], pairs[:, 1])
 
 
-def some_network(rng: np.random.Generator, hidden: int = 5) -> MapNetwork:
-    sizes = (len(SIGHTS), hidden), (hidden,), (hidden,)
-    return MapNetwork(*(rng.normal(scale=0.3, size=size).astype(np.float32) for size in sizes))
+def some_weights(rng: np.random.Generator) -> Floats:
+    return rng.normal(scale=0.1, size=len(OF_LINKS)).astype(np.float32)
 
 
 def trained(rng: np.random.Generator) -> TrainedMap:
     sizes = (len(SIGHTS), 4), (4,), (4, len(CLICKS) + 1), (len(CLICKS) + 1,)
     forecast = Forecast(*(rng.normal(scale=0.1, size=size).astype(np.float32) for size in sizes))
-    return TrainedMap(some_network(rng), forecast, {"on": []})
+    return TrainedMap(some_weights(rng), forecast, {"on": []})
 
 
 @settings(deadline=None, max_examples=30)
@@ -48,7 +47,7 @@ def test_untrained_it_is_greedy_map(seed: int, nodes: int, back: bool, sampled: 
     units = HalfUnits(vectors.astype(np.float16)) if half else vectors
     plain = open_baseline("greedy-map", graph, units, ways := Ways(back=back, sampled=sampled))
     blank = Mapped("blank", graph, units, ways)
-    blank.network = MapNetwork.blank(3)
+    blank.weights = np.zeros(len(OF_LINKS), np.float32)
     a, b = (agent.run(episodes, budget=30, seed=seed) for agent in (plain, blank))
     np.testing.assert_array_equal(a.nodes, b.nodes)
     np.testing.assert_allclose(a.probabilities, b.probabilities, rtol=1e-5)
@@ -91,7 +90,6 @@ def sights(graph: Csr, vectors: Floats, direction: Floats, path: list[int], targ
     return {
         "cosine": own(target),
         "cosine in the walk": (own(target) - np.mean(cosines)) / max(0.25, float(np.std(cosines))),
-        "cosine behind the best": max(cosines) - own(target),
         "page": own(origin),
         "link": measured(float(vectors[target] @ vectors[origin])),
         "behind": max(own(link) for link in row) - own(target),
@@ -121,7 +119,7 @@ def test_what_is_seen_is_what_the_words_say() -> None:
     for seed in range(12):
         graph, vectors, episodes = world(seed, 50)
         agent = Mapped("map", graph, vectors)
-        agent.network = some_network(np.random.default_rng(seed))
+        agent.weights = some_weights(np.random.default_rng(seed))
         journeys = agent.run(episodes, budget=15)
         for e in range(episodes.size):
             path, one = journeys.path(e).tolist(), episodes.part(e, e + 1)
@@ -140,10 +138,10 @@ def test_what_is_seen_is_what_the_words_say() -> None:
     assert compared > 150
 
 
-def test_the_network_is_added_to_the_constants() -> None:
+def test_what_is_seen_adds_to_the_constants() -> None:
     graph, vectors, episodes = world(3, 60)
     agent = Mapped("map", graph, vectors)
-    agent.network = network = some_network(np.random.default_rng(0))
+    agent.weights = weights = some_weights(np.random.default_rng(0))
     weighed = 0
     for e in range(episodes.size):
         one = episodes.part(e, e + 1)
@@ -152,14 +150,12 @@ def test_the_network_is_added_to_the_constants() -> None:
         noted = Noted.blank(steps, 1)
         noted.steps[:] = np.arange(steps)
         agent.note(one, noted, budget=12)
-        weights = agent.explain(one, journeys)
+        said = agent.explain(one, journeys)
         for step in range(steps):
             if noted.counts[step]:
-                hidden = np.maximum(noted.sights[step, 0] @ network.into + network.bias, 0)
-                own = weights.worth[weights.indptr[step] : weights.indptr[step + 1]]
-                assert np.nanmax(own) == pytest.approx(
-                    float(noted.worth[step, 0] + hidden @ network.out), abs=1e-3
-                )
+                added = noted.sights[step, 0, : len(OF_LINKS)] @ weights
+                own = said.worth[said.indptr[step] : said.indptr[step + 1]]
+                assert np.nanmax(own) == pytest.approx(float(noted.worth[step, 0] + added), abs=1e-3)
                 weighed += 1
     assert weighed > 20
 
@@ -183,15 +179,15 @@ def test_a_file_comes_back_and_damage_is_one_line(tmp_path: Path) -> None:
     path, made = tmp_path / "map.json", trained(np.random.default_rng(2))
     path.write_bytes(made.to_bytes())
     again = read_map(path)
-    for a, b in zip((*made.network, *made.forecast), (*again.network, *again.forecast), strict=True):
+    for a, b in zip((made.weights, *made.forecast), (again.weights, *again.forecast), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-4)
     good = made.to_json()
     for change in (
         {"format": 99},
         {"sights": ["cosine"]},
         {"worth": {}},
-        {"worth": good["worth"] | {"bias": [1.0]}},
-        {"worth": good["worth"] | {"out": [float("nan")] * 5}},
+        {"worth": good["worth"] | {"cosine": [1.0]}},
+        {"worth": good["worth"] | {"cosine": float("nan")}},
         {"clicks": good["clicks"] | {"last": "no numbers"}},
     ):
         path.write_text(json.dumps(good | change))

@@ -81,7 +81,7 @@ def train_map(
     truth = trained.trained["forecast"]
     print_table(
         [
-            ("map", f"{out}, {sum(weight.size for weight in trained.network):,} weights"),
+            ("map", f"{out}, {len(trained.weights)} weights"),
             ("trained", f"{trained.trained['rounds'][-1]['steps']:,} steps of walks on {len(wikis)} wikis"),
             (
                 "forecast",

@@ -1,4 +1,4 @@
-"""A learned map from start to end: walks are drawn, the network learns from them, and walks anew.
+"""A learned map from start to end: walks are drawn, its weights are found from them, and walk anew.
 
 Worlds are opened one after the other and let go again, so that memory is for one table and the lessons alone.
 """
@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk.errors import InputError
-from linkwalk.learn.map_network import Descent, fit_forecast, fit_network, ranges_of
+from linkwalk.learn.map_fit import Descent, fit_forecast, fit_weights, ranges_of
 from linkwalk.learn.map_walks import Lessons, MapWalks
 from linkwalk.navigate.forecast import CLICKS, Forecast, quantile, within_clicks
 from linkwalk.navigate.journeys import Float32s
-from linkwalk.navigate.network import MapNetwork, TrainedMap
+from linkwalk.navigate.trained_map import TrainedMap
+from linkwalk.navigate.values import OF_LINKS
 from linkwalk.progress import Progress
 
 EARLY = 100
@@ -40,7 +41,7 @@ class MapTraining:
     """Episodes on which the map is held against the constants before each further round: where it fails more often, it
     is taught to choose as they do."""
     hidden: int = 24
-    """Units of the network, and of the forecast."""
+    """Units of the forecast."""
     epochs: int = 10
     batch: int = 1024
     learning_rate: float = 5e-3
@@ -68,7 +69,7 @@ def train_map(
     progress: Progress,
 ) -> TrainedMap:
     """Train a map on worlds, each with its share of the weight; ``trained`` is kept with it."""
-    network = MapNetwork.blank(config.hidden)
+    weights = np.zeros(len(OF_LINKS), np.float32)
     lessons: list[list[Lessons]] = [[] for _ in worlds]
     held, rows = [False for _ in worlds], []
 
@@ -77,29 +78,24 @@ def train_map(
         with progress.stage(f"walks, round {number + 1}", len(worlds), "tables") as stage:
             for at, world in enumerate(worlds):
                 rng, opened = np.random.default_rng((config.seed, number, at)), world()
-                found.append(opened.draw(config.walks, rng, network, picks=config.picks, links=config.links))
+                found.append(opened.draw(config.walks, rng, weights, picks=config.picks, links=config.links))
                 if 0 < number < config.rounds and not held[at]:
-                    held[at] = opened.fails_more(config.trials, rng, network)
+                    held[at] = opened.fails_more(config.trials, rng, weights)
                 stage.advance()
         return found
 
     for number in range(config.rounds):
         for known, new in zip(lessons, draw(number), strict=True):
             known.append(new)
-        network, loss = fit_network(
-            [Lessons.joined(known) for known in lessons],
-            list(shares),
-            held,
-            hidden=config.hidden,
-            config=config.descent,
-        )
+        joined = [Lessons.joined(known) for known in lessons]
+        weights, loss = fit_weights(joined, list(shares), held, config.descent)
         steps = sum(len(part.counts) for known in lessons for part in known)
         rows.append({"round": number + 1, "steps": steps, "loss": loss})
     seen, kept = (_early(Lessons.joined(draw(config.rounds + more))) for more in range(2))
     forecast = fit_forecast(seen, hidden=config.hidden, config=config.descent)
     truth = how_true(forecast, seen, kept)
     return TrainedMap(
-        network,
+        weights,
         forecast,
         {**trained, "config": asdict(config), "rounds": rows, "held": held, "forecast": truth},
     )

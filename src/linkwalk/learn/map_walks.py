@@ -19,8 +19,8 @@ from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
 from linkwalk.navigate.mapped import Mapped
-from linkwalk.navigate.network import MapNetwork
 from linkwalk.navigate.noted import Noted
+from linkwalk.navigate.trained_map import NO_WEIGHTS
 from linkwalk.navigate.walker import in_pieces
 from linkwalk.navigate.ways import Ways
 from linkwalk.policy.direction import Guide
@@ -88,25 +88,25 @@ class MapWalks:
         self.goals = ForwardWalks(forward, steps=STEPS, multistep=True, apart=True)
 
     def draw(
-        self, walks: int, rng: np.random.Generator, network: MapNetwork, *, picks: int, links: int
+        self, walks: int, rng: np.random.Generator, weights: Float32s, *, picks: int, links: int
     ) -> Lessons:
-        """Some steps of that many walks with the network's map, whether they found the goal or not."""
+        """Some steps of that many walks with this map, whether they found the goal or not."""
         drawn = self.goals.sample(_AMONG * walks, rng)
         episodes = Episodes.of(drawn.starts, drawn.goals)
-        return self.lessons(episodes, walks, rng, network, picks=picks, links=links)
+        return self.lessons(episodes, walks, rng, weights, picks=picks, links=links)
 
     def lessons(
         self,
         episodes: Episodes,
         walks: int,
         rng: np.random.Generator,
-        network: MapNetwork,
+        weights: Float32s,
         *,
         picks: int,
         links: int,
     ) -> Lessons:
         """Some steps of some walks of these, so that all steps are as likely."""
-        self.walker.network = network
+        self.walker.weights = weights
         journeys = self.walker.run(episodes, budget=BUDGET)
         chances = journeys.steps / max(1, int(journeys.steps.sum()))
         walks = min(walks, int(np.count_nonzero(chances)))
@@ -129,12 +129,12 @@ class MapWalks:
         to_go = np.where(journeys.success[walk], journeys.steps[walk] - noted.steps, NEVER).astype(np.int32)
         return Lessons(noted.sights, noted.worth, noted.clicks, noted.counts, noted.steps, to_go)
 
-    def fails_more(self, count: int, rng: np.random.Generator, network: MapNetwork) -> bool:
-        """Whether the network's map finds fewer goals than the constants alone, on the same so many episodes."""
+    def fails_more(self, count: int, rng: np.random.Generator, weights: Float32s) -> bool:
+        """Whether this map finds fewer goals than the constants alone, on the same so many episodes."""
         drawn = self.goals.sample(count, rng)
         episodes, found = Episodes.of(drawn.starts, drawn.goals), []
-        for own in (network, MapNetwork.blank()):
-            self.walker.network = own
+        for own in (weights, NO_WEIGHTS):
+            self.walker.weights = own
             found.append(int(self.walker.run(episodes, budget=USUAL).success.sum()))
         return found[0] < found[1]
 

@@ -7,7 +7,6 @@ from linkwalk.graph.csr import Csr
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.mapped import Mapped
-from linkwalk.navigate.network import MapNetwork
 from linkwalk.navigate.ways import Ways
 from linkwalk.policy.direction import Guide
 
@@ -24,12 +23,12 @@ class Guided(Mapped):
         ways: Ways = Ways(),  # noqa: B008 (frozen)
         *,
         workers: int = 1,
-        network: MapNetwork | None = None,
+        weights: Float32s | None = None,
     ) -> None:
         super().__init__(name, graph, vectors, ways, workers=workers)
         self.guide = guide
-        if network is not None:
-            self.network = network
+        if weights is not None:
+            self.weights = weights
 
     def directions(self, goals: Float32s) -> Float32s:
         """Where it looks [B, D] for goals [B, D]."""

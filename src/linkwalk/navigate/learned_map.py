@@ -1,4 +1,4 @@
-"""A walker with a learned map: ``mapped`` with a network beside its constants, looking straight at the goal.
+"""A walker with a learned map: ``mapped`` with trained weights beside its constants, looking straight at the goal.
 
 Nothing in it belongs to a wiki or to an encoder: one file of weights serves all.
 """
@@ -9,13 +9,13 @@ from linkwalk.graph.csr import Csr
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
 from linkwalk.navigate.mapped import Mapped
-from linkwalk.navigate.network import MapNetwork, TrainedMap, shipped_map
 from linkwalk.navigate.noted import Noted
+from linkwalk.navigate.trained_map import TrainedMap, shipped_map
 from linkwalk.navigate.ways import Ways
 
 
 class LearnedMap(Mapped):
-    """Clicks its way to the link that the network thinks best; the map that ships, unless told."""
+    """Clicks its way to the link that its weights think best; the map that ships, unless told."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class LearnedMap(Mapped):
         super().__init__(name, graph, vectors, ways, workers=workers)
         self.trained = trained or shipped_map()
         # It was trained without the back button, and with one it fails more often than the constants.
-        self.network = MapNetwork.blank(1) if ways.back else self.trained.network
+        self.weights = np.zeros_like(self.trained.weights) if ways.back else self.trained.weights
 
     def forecast(self, episodes: Episodes, journeys: Journeys, *, seed: int = 0) -> Float32s:
         """How likely each range of clicks still to go was at each step of the first journey [T, CLICKS + 1].

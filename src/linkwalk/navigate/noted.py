@@ -19,7 +19,7 @@ class Noted(NamedTuple):
     distances: Int32s
     """[N]: clicks from every page to the goal, UNREACHABLE where none lead there; empty where nobody asks."""
     sights: Float32s
-    """[P, K, SIGHTS]: what the network sees."""
+    """[P, K, SIGHTS]: what is seen of them."""
     worth: Float32s
     """[P, K]: what the constants say."""
     clicks: Int32s

@@ -28,7 +28,7 @@ from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.graph.store import LINK
 from linkwalk.navigate.cosine import Units, cosine, in_kernel
 from linkwalk.navigate.journeys import Float32s
-from linkwalk.navigate.mapped import EMPTY, slot_of
+from linkwalk.navigate.mapping import EMPTY, slot_of
 from linkwalk.navigate.walker import in_pieces
 
 HIT = -1

@@ -1,11 +1,13 @@
-"""What an unseen link is worth to a walker with a map: by three constants, or by a small network that was trained.
+"""What an unseen link is worth to a walker with a map: by three constants, or with weights that were trained besides.
 
-The network sees no vector, only cosines and counts, so that one set of weights serves every table of embeddings. Its
-cosines are counted in spreads above the mean of the table's own (``Measure``): 0 is any two pages, whoever made the
-table. What it says is added to what the constants say, so that before training it changes nothing.
+What is known of an unseen page is kept in a row of facts, and brought up to date when a page is read. What is seen of
+its link (``SIGHTS``) is made of the facts, the clicks to get there and the state of the walk: cosines and counts, no
+vector, so that one set of weights serves every table of embeddings. Cosines are counted in spreads above the mean of
+the table's own: 0 is any two pages, whoever made the table. A weight for each sight says what it adds to what the
+constants say; weights of zero change nothing.
 
-What is known of an unseen page is kept in a row of facts, and brought up to date when a page is read. What the network
-sees (``SIGHTS``) is made of the facts, the clicks to get there and the state of the walk.
+The greater part of what the weights add stays as it is from step to step. It is kept among the facts (``ADDED``) and
+found anew only where a fact has changed; that is what makes a trained map about as quick as the constants.
 """
 
 from typing import Any, NamedTuple
@@ -18,8 +20,12 @@ from linkwalk.navigate.journeys import Float32s
 (
     COSINE,  # to the direction looked in, as it is
     CROWD,  # pages seen that are like it, by the constants' likeness
+    CROWDED,  # what that costs
+    ADDED,  # what the weights add, but for what changes with every step
     ORIGIN,  # the step of the page on whose links it was seen first
-    PAGE,  # that page's own cosine to the direction, measured, as all that follow
+    DEGREE,  # how many links that page has, as a logarithm
+    OWN,  # its cosine to the direction, measured, as all that follow
+    PAGE,  # that page's own cosine to the direction
     LINK,  # its cosine to that page
     BEHIND,  # how far it lies behind the best link of that page
     RANK,  # how many links of that page are better, as a logarithm
@@ -32,13 +38,11 @@ from linkwalk.navigate.journeys import Float32s
     CLOSEST,  # its highest cosine to a page seen
     CLOSEST_PAGE,  # that page's own cosine to the direction
     CLOSEST_LINK,  # the best of that page's links
-) = range(16)
-FACTS = 16
+) = range(20)
+FACTS = 20
 
-SIGHTS = (
+OF_LINKS = (
     "cosine",
-    "cosine in the walk",
-    "cosine behind the best",
     "page",
     "link",
     "behind",
@@ -53,22 +57,26 @@ SIGHTS = (
     "closest",
     "closest page",
     "closest link",
+    "degree",
+    "cosine in the walk",
     "detour",
     "age",
     "tried",
-    "degree",
-    "step",
-    "frontier",
-    "here",
-    "best",
-    "degrees",
-    "adjacency",
 )
-"""What the network sees of an unseen link, in this order."""
-OWN = 21
-"""So many of them differ from link to link, the rest are the walk's."""
+"""What is seen of an unseen link, and has a weight; the last four change with every step."""
+STILL, IN_THE_WALK, DETOUR, AGE, TRIED = 16, 16, 17, 18, 19
+OF_WALKS = ("step", "frontier", "here", "best", "degrees", "adjacency")
+"""What is seen of the walk, whatever the link: for the forecast alone."""
+SIGHTS = (*OF_LINKS, *OF_WALKS)
+"""What is seen, in this order."""
 ALIKE_FROM, TWINS_FROM = 1.5, 4.0
 """Spreads above the mean from which a page is like another, a little or very much."""
+_LEAST_SPREAD = 0.25
+
+COUNT, TOTAL, SQUARES, BEST, MEAN, SPREAD, READ, DEGREES, ADJACENCY = range(9)
+"""Of a walk: the links seen, the sum of their cosines and of its squares, the best, mean and spread of them; the pages
+read, the sum of the logarithms of their degrees, links to the block before or after."""
+WALK = 9
 
 
 class Worth(NamedTuple):
@@ -81,12 +89,8 @@ class Worth(NamedTuple):
     mean: float
     """Of the cosines of any two pages."""
     spread: float
-    into: Float32s
-    """[SIGHTS, H]: the network's hidden layer; H is 0 without one."""
-    bias: Float32s
-    """[H]."""
-    out: Float32s
-    """[H]: what is added to the worth for each hidden unit."""
+    weights: Float32s
+    """[OF_LINKS], or empty: the constants decide alone."""
 
 
 @guarded
@@ -96,95 +100,130 @@ def measured(cosine: float | np.float32, worth: Worth) -> Any:
 
 
 @guarded
-def constants(cosine: Any, crowd: Any, away: int, detour: float, crowding: float) -> Any:
-    """What a link is worth by the constants alone, ``away`` clicks more than one from here."""
-    value = cosine - np.float32(detour * away)
-    if crowding > 0:
-        value -= np.float32(crowding) * np.log1p(crowd)
-    return value
-
-
-@guarded
 def likeness(cosine: Any, above: float) -> Any:
     """How far two pages are alike: 0 up to a cosine of ``above``, then linearly up to 1."""
     return max(np.float32(0), (cosine - np.float32(above)) / np.float32(1 - above))
 
 
 @guarded
-def liken(facts: Float32s, alike: Any, page: Any, best: Any) -> None:
-    """Take note of a page seen: how like it an unseen one is, measured, and what that page came to."""
-    facts[ALIKE] += max(np.float32(0), alike - np.float32(ALIKE_FROM))
-    facts[TWINS] += max(np.float32(0), alike - np.float32(TWINS_FROM))
-    if alike > facts[CLOSEST]:
+def crowd(facts: Float32s, cosine: Any, worth: Worth) -> Any:
+    """Take note of a page seen, by its cosine to the unseen one; whether that makes it worth less."""
+    alike = likeness(cosine, worth.likeness)
+    if alike > 0:
+        facts[CROWD] += alike
+        facts[CROWDED] = np.float32(worth.crowding) * np.log1p(facts[CROWD])
+    return alike > 0
+
+
+@guarded
+def liken(facts: Float32s, alike: Any, page: Any, best: Any) -> Any:
+    """Take note of a page seen: how like an unseen one it is, measured, and what came of it; whether that counts."""
+    if alike > ALIKE_FROM:
+        facts[ALIKE] += alike - np.float32(ALIKE_FROM)
+    if alike > TWINS_FROM:
+        facts[TWINS] += alike - np.float32(TWINS_FROM)
+    closer = alike > facts[CLOSEST]
+    if closer:
         facts[CLOSEST], facts[CLOSEST_PAGE], facts[CLOSEST_LINK] = alike, page, best
+    return closer or alike > ALIKE_FROM
 
 
 @guarded
-def see(
-    sights: Float32s,
-    facts: Float32s,
-    away: int,
-    step: int,
-    tried: float,
-    degree: float,
-    walk: Float32s,
-    worth: Worth,
-) -> None:
-    """Write what the network sees of a link; ``walk``: the mean, spread and best of the cosines of links seen."""
-    own = measured(facts[COSINE] / walk[3], worth)
-    sights[0] = own
-    sights[1] = (own - walk[0]) / walk[1]
-    sights[2] = walk[2] - own
-    sights[3] = facts[PAGE]
-    sights[4] = facts[LINK]
-    sights[5] = facts[BEHIND]
-    sights[6] = facts[RANK]
-    sights[7] = facts[ADJACENT]
-    sights[8] = np.log1p(facts[RUN])
-    sights[9] = facts[BEST_PAGE]
-    sights[10] = np.log1p(facts[LINKED])
-    sights[11] = np.log1p(facts[CROWD])
-    sights[12] = np.log1p(facts[ALIKE])
-    sights[13] = np.log1p(facts[TWINS])
-    sights[14] = facts[CLOSEST]
-    sights[15] = facts[CLOSEST_PAGE]
-    sights[16] = facts[CLOSEST_LINK]
-    sights[17] = away
-    sights[18] = np.log1p(np.float32(step) - facts[ORIGIN])
-    sights[19] = np.log1p(tried)
-    sights[20] = np.log1p(degree)
+def settle(facts: Float32s, weights: Float32s) -> None:
+    """Find anew what the weights add, but for what changes with every step."""
+    facts[ADDED] = (
+        weights[0] * facts[OWN]
+        + weights[1] * facts[PAGE]
+        + weights[2] * facts[LINK]
+        + weights[3] * facts[BEHIND]
+        + weights[4] * facts[RANK]
+        + weights[5] * facts[ADJACENT]
+        + weights[6] * np.log1p(facts[RUN])
+        + weights[7] * facts[BEST_PAGE]
+        + weights[8] * np.log1p(facts[LINKED])
+        + weights[9] * np.log1p(facts[CROWD])
+        + weights[10] * np.log1p(facts[ALIKE])
+        + weights[11] * np.log1p(facts[TWINS])
+        + weights[12] * facts[CLOSEST]
+        + weights[13] * facts[CLOSEST_PAGE]
+        + weights[14] * facts[CLOSEST_LINK]
+        + weights[15] * facts[DEGREE]
+    )
 
 
 @guarded
-def see_walk(sights: Float32s, step: int, frontier: int, here: float, walk: Float32s) -> None:
-    """Write what the network sees of the walk, whatever the link."""
-    sights[21] = np.log1p(np.float32(step))
-    sights[22] = np.log1p(np.float32(frontier))
-    sights[23] = here
-    sights[24] = walk[2]
-    sights[25] = walk[4]
-    sights[26] = walk[5]
+def constants(facts: Float32s, away: int, worth: Worth) -> Any:
+    """What a link is worth by the constants alone, ``away`` clicks more than one from here."""
+    return facts[COSINE] - np.float32(worth.detour * away) - facts[CROWDED]
 
 
 @guarded
-def settled(sights: Float32s, worth: Worth, hidden: Float32s) -> None:
-    """The part of the hidden layer that is the same for all links of a step."""
-    for h in range(hidden.shape[0]):
-        hidden[h] = worth.bias[h]
-    for i in range(OWN, sights.shape[0]):
-        for h in range(hidden.shape[0]):
-            hidden[h] += sights[i] * worth.into[i, h]
+def moving(by_page: Float32s, tried: Float32s, step: int, weights: Float32s) -> None:
+    """What the weights add to all links of each page read: for its age, and for how many of them were tried."""
+    for page in range(step + 1):
+        by_page[page] = weights[AGE] * np.log1p(np.float32(step - page)) + weights[TRIED] * np.log1p(
+            tried[page]
+        )
 
 
 @guarded
-def judged(sights: Float32s, common: Float32s, hidden: Float32s, worth: Worth) -> Any:
-    """What the network adds to the worth of a link."""
-    for h in range(hidden.shape[0]):
-        hidden[h] = common[h]
-    for i in range(OWN):
-        for h in range(hidden.shape[0]):
-            hidden[h] += sights[i] * worth.into[i, h]
-    value = np.float32(0)
-    for h in range(hidden.shape[0]):
-        value += max(hidden[h], np.float32(0)) * worth.out[h]
-    return value
+def trained(facts: Float32s, away: int, by_page: Any, walk: Float32s, weights: Float32s) -> Any:
+    """What the weights add in all."""
+    in_the_walk = (facts[OWN] - walk[MEAN]) / walk[SPREAD]
+    return facts[ADDED] + by_page + weights[IN_THE_WALK] * in_the_walk + weights[DETOUR] * np.float32(away)
+
+
+@guarded
+def tally(walk: Float32s, own: Any) -> None:
+    """One more link seen, of that cosine."""
+    walk[BEST] = own if walk[COUNT] == 0 else max(walk[BEST], own)
+    walk[COUNT] += 1
+    walk[TOTAL] += own
+    walk[SQUARES] += own * own
+
+
+@guarded
+def tally_page(walk: Float32s, degree: int) -> None:
+    """One more page read, with so many links; all of them have been tallied."""
+    walk[READ] += 1
+    walk[DEGREES] += np.log1p(np.float32(degree))
+    count = max(walk[COUNT], np.float32(1))
+    walk[MEAN] = walk[TOTAL] / count
+    variance = max(np.float32(0), walk[SQUARES] / count - walk[MEAN] * walk[MEAN])
+    walk[SPREAD] = max(np.float32(_LEAST_SPREAD), np.sqrt(variance))
+
+
+@guarded
+def see(sights: Float32s, facts: Float32s, away: int, step: int, tried: Any, walk: Float32s) -> None:
+    """Write down what is seen of a link."""
+    sights[0] = facts[OWN]
+    sights[1] = facts[PAGE]
+    sights[2] = facts[LINK]
+    sights[3] = facts[BEHIND]
+    sights[4] = facts[RANK]
+    sights[5] = facts[ADJACENT]
+    sights[6] = np.log1p(facts[RUN])
+    sights[7] = facts[BEST_PAGE]
+    sights[8] = np.log1p(facts[LINKED])
+    sights[9] = np.log1p(facts[CROWD])
+    sights[10] = np.log1p(facts[ALIKE])
+    sights[11] = np.log1p(facts[TWINS])
+    sights[12] = facts[CLOSEST]
+    sights[13] = facts[CLOSEST_PAGE]
+    sights[14] = facts[CLOSEST_LINK]
+    sights[15] = facts[DEGREE]
+    sights[IN_THE_WALK] = (facts[OWN] - walk[MEAN]) / walk[SPREAD]
+    sights[DETOUR] = away
+    sights[AGE] = np.log1p(np.float32(step) - facts[ORIGIN])
+    sights[TRIED] = np.log1p(tried)
+
+
+@guarded
+def see_walk(sights: Float32s, step: int, frontier: int, here: Any, walk: Float32s) -> None:
+    """Write down what is seen of the walk, whatever the link."""
+    sights[20] = np.log1p(np.float32(step))
+    sights[21] = np.log1p(np.float32(frontier))
+    sights[22] = here
+    sights[23] = walk[BEST]
+    sights[24] = walk[DEGREES] / max(walk[READ], np.float32(1))
+    sights[25] = walk[ADJACENCY] / max(walk[COUNT], np.float32(1))

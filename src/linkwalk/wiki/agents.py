@@ -105,7 +105,7 @@ def open_agent(
         return open_baseline(name, graph.forward, vectors, ways, workers=threads())
     if is_map(name):
         from linkwalk.navigate.learned_map import LearnedMap
-        from linkwalk.navigate.network import read_map
+        from linkwalk.navigate.trained_map import read_map
 
         trained = read_map(Path(name))
         return LearnedMap(name, graph.forward, vectors, ways, workers=threads(), trained=trained)
@@ -123,10 +123,10 @@ def open_agent(
     if isinstance(policy, Guide):
         ways = with_its_map(ways, folder, manifest)
         from linkwalk.navigate.guided import Guided
-        from linkwalk.navigate.network import MAP, read_map
+        from linkwalk.navigate.trained_map import MAP, read_map
 
-        network = read_map(path).network if (path := folder / MAP).is_file() else None
-        return Guided(name, policy, graph.forward, vectors, ways, workers=threads(), network=network)
+        weights = read_map(path).weights if (path := folder / MAP).is_file() else None
+        return Guided(name, policy, graph.forward, vectors, ways, workers=threads(), weights=weights)
     from linkwalk.navigate.learned import Learned
 
     return Learned(name, policy, graph.forward, graph.out_kinds, table.vectors, ways)

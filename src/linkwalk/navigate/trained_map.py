@@ -1,4 +1,4 @@
-"""The learned part of a map, and its file: a small network that adds to what the constants say of an unseen link."""
+"""The learned part of a map, and its file: what each sight of an unseen link adds to what the constants say."""
 
 import json
 from functools import lru_cache
@@ -12,38 +12,24 @@ from linkwalk.artifact.parsing import parsing, read_json
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.forecast import CLICKS, Forecast
 from linkwalk.navigate.journeys import Float32s
-from linkwalk.navigate.values import SIGHTS
+from linkwalk.navigate.values import OF_LINKS, SIGHTS
 
 MAP = "map.json"
 """What a map is called in a policy's folder: that policy walks by it."""
 SHIPPED = Path(__file__).with_name(MAP)
-FORMAT = 1
+FORMAT = 2
 _FIELDS = {"format": int, "sights": list, "worth": dict, "clicks": dict, "trained": dict}
+NO_WEIGHTS: Float32s = np.zeros(0, np.float32)
+"""The constants are all there is."""
 _PAIRS, _LEAST = 4096, 0.01
 _DIGITS = 5
-
-
-class MapNetwork(NamedTuple):
-    """One hidden layer of rectified units, on ``SIGHTS``."""
-
-    into: Float32s
-    """[SIGHTS, H]."""
-    bias: Float32s
-    """[H]."""
-    out: Float32s
-    """[H]: in units of the cosine."""
-
-    @classmethod
-    def blank(cls, hidden: int = 0) -> "MapNetwork":
-        """One that adds nothing; without hidden units, the constants are all there is."""
-        none = np.zeros(hidden, np.float32)
-        return cls(np.zeros((len(SIGHTS), hidden), np.float32), none, none.copy())
 
 
 class TrainedMap(NamedTuple):
     """What ``linkwalk train-map`` makes."""
 
-    network: MapNetwork
+    weights: Float32s
+    """[OF_LINKS]: in units of the cosine."""
     forecast: Forecast
     trained: dict[str, Any]
     """On what, and how."""
@@ -58,18 +44,15 @@ class TrainedMap(NamedTuple):
         return {
             "format": FORMAT,
             "sights": list(SIGHTS),
-            "worth": _lists(self.network),
-            "clicks": _lists(self.forecast),
+            "worth": dict(zip(OF_LINKS, _short(self.weights), strict=True)),
+            "clicks": {name: _short(values) for name, values in self.forecast._asdict().items()},
             "trained": self.trained,
         }
 
 
-def _lists(weights: "MapNetwork | Forecast") -> dict[str, Any]:
-    """Arrays by name; the shortest decimals that are good to five digits."""
-    return {
-        name: np.vectorize(lambda value: float(f"{value:.{_DIGITS}g}"), otypes=[float])(values).tolist()
-        for name, values in weights._asdict().items()
-    }
+def _short(values: Float32s) -> Any:
+    """As lists of the shortest decimals that are good to five digits."""
+    return np.vectorize(lambda value: float(f"{value:.{_DIGITS}g}"), otypes=[float])(values).tolist()
 
 
 def read_map(path: Path) -> TrainedMap:
@@ -83,19 +66,15 @@ def read_map(path: Path) -> TrainedMap:
     with parsing(path, remedy):
         if found["format"] != FORMAT or found["sights"] != list(SIGHTS):
             raise ValueError("a map of another version")
-        hidden, units = (len(found[name]["bias"]) for name in ("worth", "clicks"))
-        network = MapNetwork(
-            _array(found["worth"]["into"], len(SIGHTS), hidden),
-            _array(found["worth"]["bias"], hidden),
-            _array(found["worth"]["out"], hidden),
-        )
+        weights = _array([found["worth"][name] for name in OF_LINKS], len(OF_LINKS))
+        units = len(found["clicks"]["bias"])
         forecast = Forecast(
             _array(found["clicks"]["into"], len(SIGHTS), units),
             _array(found["clicks"]["bias"], units),
             _array(found["clicks"]["out"], units, len(CLICKS) + 1),
             _array(found["clicks"]["last"], len(CLICKS) + 1),
         )
-    return TrainedMap(network, forecast, found["trained"])
+    return TrainedMap(weights, forecast, found["trained"])
 
 
 @lru_cache(maxsize=1)

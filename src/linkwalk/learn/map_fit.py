@@ -1,8 +1,11 @@
-"""Training a map's network, and its forecast, on lessons of many graphs and tables at once (``map_walks``).
+"""Training a map's weights, and its forecast, on lessons of many graphs and tables at once (``map_walks``).
 
 The labels are soft, as in ``own_walks``: of all the unseen links remembered, those that led to the goal in the fewest
-clicks share 1, each click further is e^-3 as right. Every table has a temperature of its own, so that the network
-learns which link is better and not how sure one can be on that wiki; walking needs no temperature.
+clicks share 1, each click further is e^-3 as right. Every table has a temperature of its own, so that the weights
+learn which link is better and not how sure one can be on that wiki; walking needs no temperature.
+
+Worth is a sum over sights and no more: a hidden layer of rectified units, which saw the state of the walk as well, did
+no better on wikis of kinds that it was trained on, and worse on those of others.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,8 +20,8 @@ from linkwalk.graph.paths import UNREACHABLE
 from linkwalk.learn.map_walks import NEVER, Lessons
 from linkwalk.learn.own_walks import SHARPNESS, NothingToDecide
 from linkwalk.navigate.forecast import CLICKS, Forecast
-from linkwalk.navigate.network import MapNetwork
-from linkwalk.navigate.values import SIGHTS
+from linkwalk.navigate.journeys import Float32s
+from linkwalk.navigate.values import OF_LINKS, SIGHTS
 
 _SCALE = 20.0
 """Worth is in units of the cosine; a softmax wants more."""
@@ -39,35 +42,26 @@ class Descent(NamedTuple):
     seed: int
 
 
-class Judge(nn.Module):
-    """The network as it is trained: what it sees comes in units of its own spread, and at first it adds nothing."""
+class Scale(NamedTuple):
+    """In which units sights are trained on: their own spread, from their mean."""
 
-    def __init__(self, seen: Tensor, hidden: int, outputs: int = 1) -> None:
-        super().__init__()
-        self.mean, self.spread = seen.mean(0), seen.std(0).clamp_min(_LEAST)
-        self.into = nn.Linear(len(SIGHTS), hidden)
-        self.out = nn.Linear(hidden, outputs)
-        nn.init.zeros_(self.out.weight)
-        nn.init.zeros_(self.out.bias)
+    mean: Tensor
+    spread: Tensor
 
-    def forward(self, sights: Tensor) -> Tensor:
-        """Outputs for rows of sights."""
-        found: Tensor = self.out(torch.relu(self.into((sights - self.mean) / self.spread)))
-        return found
+    @classmethod
+    def of(cls, seen: Tensor) -> "Scale":
+        """That of rows of sights."""
+        return cls(seen.mean(0), seen.std(0).clamp_min(_LEAST))
 
-    @torch.no_grad()
-    def folded(self) -> list[NDArray[np.float32]]:
-        """Weights for sights as they are: into [SIGHTS, H], bias [H], out [H, outputs], last [outputs]."""
-        into = self.into.weight / self.spread
-        bias = self.into.bias - into @ self.mean
-        weights = (into.T, bias, self.out.weight.T, self.out.bias)
-        return [np.ascontiguousarray(weight.numpy(), np.float32) for weight in weights]
+    def __call__(self, sights: Tensor) -> Tensor:
+        """Sights in these units."""
+        return (sights - self.mean) / self.spread
 
 
-def fit_network(
-    lessons: list[Lessons], shares: list[float], held: list[bool], *, hidden: int, config: Descent
-) -> tuple[MapNetwork, float]:
-    """Train on lessons of several worlds, each with its share of the weight; the network, and its loss at last.
+def fit_weights(
+    lessons: list[Lessons], shares: list[float], held: list[bool], config: Descent
+) -> tuple[Float32s, float]:
+    """Train on lessons of several worlds, each with its share; what each sight adds, and the loss at last.
 
     In worlds that are ``held`` the right link is the one that the constants choose. Steps of walks that found nothing
     teach nothing.
@@ -86,21 +80,25 @@ def fit_network(
     if not len(all_.counts):
         raise NothingToDecide
     weight /= weight.mean()
-    sights, worth = torch.from_numpy(all_.sights), _SCALE * torch.from_numpy(all_.worth)
+    sights, worth = (
+        torch.from_numpy(all_.sights[:, :, : len(OF_LINKS)]),
+        _SCALE * torch.from_numpy(all_.worth),
+    )
     missing = torch.arange(worth.shape[1])[None] >= torch.from_numpy(all_.counts)[:, None]
     constant = torch.softmax((_SURE * worth).masked_fill(missing, -1e9), -1)
     target = torch.where(as_before, constant, labels(torch.from_numpy(all_.clicks)))
-    judge = Judge(sights[~missing], hidden)
+    scale = Scale.of(sights[~missing])
+    sights, weights = scale(sights), nn.Parameter(torch.zeros(len(OF_LINKS)))
     cool = nn.Parameter(torch.full((len(lessons),), _COOL))
 
     def loss_of(rows: Tensor) -> Tensor:
-        logits = (worth[rows] + judge(sights[rows]).squeeze(-1)) * cool.exp()[world[rows], None]
+        logits = (worth[rows] + sights[rows] @ weights) * cool.exp()[world[rows], None]
         chances = torch.log_softmax(logits.masked_fill(missing[rows], -1e9), -1)
         return -(weight[rows, None] * target[rows] * chances).sum() / len(rows)
 
-    loss = _descend([judge.parameters(), [cool]], loss_of, len(worth), config)
-    into, bias, out, _ = judge.folded()
-    return MapNetwork(into, bias, out[:, 0] / np.float32(_SCALE)), loss
+    loss = _descend([[weights], [cool]], loss_of, len(worth), config)
+    found: Float32s = (weights.detach() / scale.spread / _SCALE).numpy()
+    return found, loss
 
 
 def labels(clicks: Tensor) -> Tensor:
@@ -118,13 +116,18 @@ def fit_forecast(lessons: Lessons, *, hidden: int, config: Descent) -> Forecast:
     """Train the forecast on what was seen of the link gone for."""
     torch.manual_seed(config.seed)
     seen, target = torch.from_numpy(lessons.sights[:, 0]), torch.from_numpy(ranges_of(lessons.to_go))
-    judge = Judge(seen, hidden, len(CLICKS) + 1)
+    scale = Scale.of(seen)
+    into, out = nn.Linear(len(SIGHTS), hidden), nn.Linear(hidden, len(CLICKS) + 1)
+    layers = nn.Sequential(into, nn.ReLU(), out)
 
     def loss_of(rows: Tensor) -> Tensor:
-        return nn.functional.cross_entropy(judge(seen[rows]), target[rows])
+        return nn.functional.cross_entropy(layers(scale(seen[rows])), target[rows])
 
-    _descend([judge.parameters()], loss_of, len(seen), config)
-    return Forecast(*judge.folded())
+    _descend([layers.parameters()], loss_of, len(seen), config)
+    with torch.no_grad():
+        scaled = into.weight / scale.spread
+        weights = scaled.T, into.bias - scaled @ scale.mean, out.weight.T, out.bias
+        return Forecast(*(np.ascontiguousarray(weight.numpy(), np.float32) for weight in weights))
 
 
 def _descend(

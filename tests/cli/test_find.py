@@ -185,7 +185,9 @@ def test_tabs_by_the_shipped_policy(world: Path, query: str, run: Run) -> None:
     assert any(evidence["path"] for evidence in answer["evidence"])
     assert " > " in shown
     assert f"next: linkwalk walk {world} --from" in shown
-    greedy = run("find", world, query, *TFIDF, "--agent", "greedy", "--embeddings", "minilm", "--json").json()
+    greedy = run(
+        "find", world, query, *TFIDF, "--agent", "greedy", "--embeddings", "minilm-walks", "--json"
+    ).json()
     check(world, greedy)
     assert (greedy["agent"], len(greedy["evidence"])) == ("greedy", 5)
 

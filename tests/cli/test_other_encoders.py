@@ -93,7 +93,7 @@ def test_walk(run: Run, wiki: Path) -> None:
     assert "--agent greedy-map --task sentence" in shown.splitlines()[-1]
     refused = run("walk", wiki, "--from", "Iron", "--to", "Ship", "--agent", "compass")
     assert (refused.status, refused.err.count("\n")) == (2, 1)
-    assert "the policy 'compass' was trained on embeddings of another encoder (minilm)" in refused.err
+    assert "the policy 'compass' was trained on embeddings of another encoder (minilm-walks)" in refused.err
 
 
 def test_eval(run: Run, wiki: Path, name: str) -> None:

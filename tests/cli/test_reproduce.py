@@ -258,7 +258,7 @@ def test_trained_embeddings_on_a_later_edition(run: Run, wiki: Path, tmp_path: P
 
 @pytest.mark.slow
 def test_sentence_search(run: Run, wiki: Path, tmp_path: Path) -> None:
-    assert run("embed", wiki, "-q").status == 0
+    assert run("embed", wiki, "--encoder", "minilm", "-q").status == 0
     options = [option if option != "random" else "minilm" for option in TINY]
     command = ("reproduce", "table2", wiki, *options, "--rows", "rfbc,greedy,greedy-unvisited")
     plain = run(*command, "--json").json()

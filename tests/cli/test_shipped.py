@@ -12,12 +12,15 @@ import pytest
 import torch
 
 from linkwalk import demo
+from linkwalk.artifact import seal
 from linkwalk.embed import Embeddings, embed
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.navigate import BASELINES, Ways, unit_rows
-from linkwalk.policy.checkpoint import load_direction, save_policy
+from linkwalk.navigate.trained_map import MAP, SHIPPED
+from linkwalk.policy.checkpoint import load_direction, read_policy, save_policy
 from linkwalk.policy.heads import Compass, HeadConfig, build_head
 from linkwalk.wiki import Wiki
+from linkwalk.wiki.agents import with_its_map
 from tests.cli.conftest import Ran
 from tests.conftest import Once
 from tests.graph.conftest import Page, write_graph
@@ -65,7 +68,7 @@ def a_policy(wiki: Path, head: str, name: str, turn: float = 0.0) -> Path:
         with torch.no_grad():
             built.turn.weight.copy_(turn * torch.eye(table.width))
     folder = wiki / "policies" / name
-    save_policy(folder, built, config, {"encoder": table.fingerprint, "encoder_name": "minilm"})
+    save_policy(folder, built, config, {"encoder": table.fingerprint, "encoder_name": "minilm-walks"})
     return folder
 
 
@@ -106,7 +109,9 @@ def test_scores_are_what_it_goes_by(run: Run, wiki: Path) -> None:
     goal = vectors[graph.find(ends(wiki)[3])]
     (direction,) = load_direction(demo.policy_path(), table.fingerprint).directions(goal[None])
     (click, *_) = run("walk", wiki, *ends(wiki), "--json").json()["steps"]
-    map_, here = Ways().map, vectors[click["at"]["node"]]
+    folder = demo.policy_path()
+    map_ = with_its_map(Ways(), folder, read_policy(folder)).map
+    here = vectors[click["at"]["node"]]
     for choice in click["choices"]:  # at first nothing counts but the link, and how like the start it is
         target = vectors[choice["node"]]
         alike = max(0.0, float(target @ here) - map_.likeness) / (1 - map_.likeness)
@@ -125,6 +130,27 @@ def test_a_policy_of_that_name_in_the_workspace_comes_first(run: Run, wiki: Path
     assert own["success"] < shipped["success"] - 0.1
     path = run("eval", wiki, "--agent", demo.policy_path(), *options).json()["results"][0]
     assert path["success"] == shipped["success"]
+
+
+def test_a_policy_walks_by_the_map_it_brings(run: Run, wiki: Path) -> None:
+    for name in ("constants", "mapped"):
+        folder = Path(shutil.copytree(demo.policy_path(), wiki / "policies" / name))
+        (folder / MAP).unlink(missing_ok=True)
+        if name == "mapped":
+            shutil.copyfile(SHIPPED, folder / MAP)
+        seal(folder, json.loads((folder / "manifest.json").read_bytes()))
+    options = ("--agent", "constants,mapped", "--steps", 6, "--episodes", 300, "--json", "-q")
+    without, with_map = run("eval", wiki, *options).json()["results"]
+    assert without["mean_steps"] != with_map["mean_steps"]
+    without, with_map = run("eval", wiki, *options, "--back").json()["results"]
+    assert without["mean_steps"] == with_map["mean_steps"], "it was not trained with the button"
+    clicks = run("walk", wiki, *ends(wiki), "--agent", "mapped", "--json").json()["steps"]
+    assert all(click["choices"][0]["taken"] for click in clicks)
+    file = wiki / "policies" / "mapped" / MAP
+    file.write_text(file.read_text().replace("1", "2", 1))
+    ran = run("walk", wiki, *ends(wiki), "--agent", "mapped")
+    assert (ran.status, ran.err.count("\n")) == (2, 1)
+    assert f"{file} is damaged (its checksum is not the one it was written with)" in ran.err
 
 
 def test_damaged_policies_are_not_listed_and_refused_by_name(run: Run, wiki: Path) -> None:
@@ -185,10 +211,10 @@ def test_embeddings_of_another_encoder(run: Run, wiki: Path, command: tuple[str,
     ran = run(*command, wiki, *where, "--embeddings", "random", "--agent", "compass")
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert (
-        "the policy 'compass' was trained on embeddings of another encoder (minilm) than 'random': "
+        "the policy 'compass' was trained on embeddings of another encoder (minilm-walks) than 'random': "
         in ran.err
     )
-    assert f"run `linkwalk embed {wiki} --encoder minilm`, or name another agent" in ran.err
+    assert f"run `linkwalk embed {wiki} --encoder minilm-walks`, or name another agent" in ran.err
 
 
 def test_no_embeddings(run: Run, wiki: Path) -> None:

@@ -1,4 +1,4 @@
-"""The policy that ships: its files are there, small, of MiniLM, described, and in the wheel."""
+"""The policy that ships: its files are there, small, with the encoder it goes by, described, and in the wheel."""
 
 import subprocess
 import sys
@@ -14,6 +14,7 @@ from linkwalk.policy.checkpoint import gives_directions, load_direction, read_po
 
 ROOT = Path(__file__).parents[2]
 FILES = {"manifest.json", "weights.safetensors", "MODEL_CARD.md"}
+FILES |= {f"{part}.{kind}" for part in ("encoder", "target") for kind in ("json", "safetensors")}
 LIMIT = 4_000_000
 
 
@@ -21,22 +22,22 @@ def test_its_files_are_small() -> None:
     folder = files("linkwalk.demo") / "policy"
     sizes = {file.name: len(file.read_bytes()) for file in folder.iterdir()}
     assert set(sizes) >= FILES
-    assert set(sizes) - FILES <= {"target.json", "target.safetensors", "metrics.jsonl"}
+    assert set(sizes) - FILES <= {"map.json"}
     assert sum(sizes.values()) <= LIMIT
     assert demo.policy_path() == Path(str(folder))
 
 
-def test_it_is_a_compass_for_minilm(embedded_world: Path) -> None:
+def test_it_is_a_compass_for_the_encoder_it_brings(embedded_world: Path) -> None:
     manifest = read_policy(demo.policy_path())
     assert gives_directions(manifest)
     table = Embeddings.open(embedded_world)
-    assert (manifest["encoder"], manifest["encoder_name"]) == (table.fingerprint, "minilm")
+    assert (manifest["encoder"], manifest["encoder_name"]) == (table.fingerprint, "minilm-walks")
     direction = load_direction(demo.policy_path(), table.fingerprint)
     assert direction.bias.shape == (table.width,)
     assert np.abs(direction.weight).max() > 0, "trained"
 
 
-def test_its_target_encoder_is_of_minilm_too(embedded_world: Path) -> None:
+def test_its_target_encoder_is_of_that_encoder_too(embedded_world: Path) -> None:
     from linkwalk.policy.target import load_target
 
     encoder = load_target(demo.policy_path(), Embeddings.open(embedded_world), device="cpu")
@@ -50,8 +51,10 @@ def test_the_card_is_of_this_policy() -> None:
     assert len(card.splitlines()) <= 120
     for heading in ("What it is", "Data", "Recipe", "Results", "Intended use", "Limits", "Licence"):
         assert f"\n## {heading}" in card, heading
-    assert "(train half)" in manifest["trained_on"]["snapshot"], "figures on the eval half are of this run"
-    for fact in (manifest["trained_on"]["graph"], manifest["encoder"], f"--recipe {manifest['recipe']}"):
+    on = manifest["trained_on"]["wikis"]
+    assert "schools2007 (train half)" in on, "figures on the eval half are of this run"
+    assert not any("computing" in name for name in on), "it is for testing alone"
+    for fact in (manifest["encoder"], *on):
         assert fact in card, "the card is of another run"
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from linkwalk.artifact import seal
 from linkwalk.embed import EmbedConfig, Embeddings, embed, open_encoder
 from linkwalk.embed.change import MANIFEST, WEIGHTS, EncoderChange, leading, read_change, save_change
 from linkwalk.embed.model import find_model
@@ -98,6 +99,11 @@ def test_damage_is_named(changed: Path) -> None:
     save_file(weights | {name: np.full_like(weights[name], np.nan)}, changed / WEIGHTS)
     with pytest.raises(DamagedError, match="not numbers"):
         read_change(changed)
+    seal(changed, {"artifact": "policy"})
+    find_model(str(changed))
     (changed / WEIGHTS).write_bytes(b"no weights")
+    with pytest.raises(DamagedError, match=rf"{WEIGHTS} is damaged \(its checksum"):
+        find_model(str(changed))
+    (changed / "manifest.json").unlink()
     with pytest.raises(DamagedError, match=WEIGHTS):
         find_model(str(changed)).changes  # noqa: B018

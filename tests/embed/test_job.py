@@ -37,17 +37,17 @@ def same_minilm(minilm: TransformerEncoder, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.usefixtures("same_minilm")
 def test_minilm_of_every_block(graph: Graph, minilm: TransformerEncoder, tmp_path: Path) -> None:
     result = embed(tmp_path / "wiki", EmbedConfig(shard_blocks=8), device="cpu")
-    assert (result.shards, result.made, result.missing, result.name) == (3, 3, 0, "minilm")
+    assert (result.shards, result.made, result.missing, result.name) == (3, 3, 0, "minilm-walks")
     found = Embeddings.open(tmp_path / "wiki", graph=graph)
-    assert (found.vectors.dtype, found.width, found.name) == (np.float16, 384, "minilm")
+    assert (found.vectors.dtype, found.width, found.name) == (np.float16, 384, "minilm-walks")
     assert not found.vectors.flags.writeable
     expected = minilm.encode(node_texts(graph, 0, graph.nodes))
     assert np.abs(found.vectors - expected).max() < 1e-3
     assert found.manifest == result.manifest
     assert found.manifest["graph"] == graph.fingerprint
-    assert found.manifest["encoder"] == "minilm"
-    assert list(files(tmp_path / "wiki", "minilm")) == ["manifest.json", "vectors.npy"]
-    assert [path.name for path in (tmp_path / "wiki" / "embeddings").iterdir()] == ["minilm"]
+    assert found.manifest["encoder"] == "minilm-walks"
+    assert list(files(tmp_path / "wiki", "minilm-walks")) == ["manifest.json", "vectors.npy"]
+    assert [path.name for path in (tmp_path / "wiki" / "embeddings").iterdir()] == ["minilm-walks"]
 
 
 @pytest.mark.usefixtures("same_minilm")

@@ -44,14 +44,14 @@ def test_other_languages_are_read_by_words(name: str, tmp_path: Path) -> None:
 
 def test_english_is_read_by_minilm(tmp_path: Path) -> None:
     graph = written(tmp_path, ENGLISH)
-    assert choose_encoder(graph).encoder == "minilm"
+    assert choose_encoder(graph).encoder == "minilm-walks"
     assert english_share(graph) > 0.15
 
 
 def test_what_the_wiki_says_counts_more_than_what_it_looks_like(tmp_path: Path) -> None:
     encoder, why = choose_encoder(written(tmp_path / "a", ENGLISH, "ltg"))
     assert (encoder, why) == ("words", "the wiki's language is ltg, and minilm reads English alone")
-    assert choose_encoder(written(tmp_path / "b", TEXTS["German"], "en-GB")).encoder == "minilm"
+    assert choose_encoder(written(tmp_path / "b", TEXTS["German"], "en-GB")).encoder == "minilm-walks"
 
 
 @pytest.mark.parametrize(
@@ -77,13 +77,14 @@ def test_embed_says_which_was_taken_and_why(tmp_path: Path) -> None:
     assert embed(tmp_path, EmbedConfig(encoder="words", width=8)).why == ""
 
 
+@pytest.mark.parametrize("name", ["minilm", "minilm-walks"])
 def test_minilm_by_name_is_warned_of(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr("linkwalk.embed.job._source", lambda *_: 1 / 0)  # what comes next takes long
     written(tmp_path, TEXTS["Latgalian"], "ltg")
     with pytest.raises(ZeroDivisionError):
-        embed(tmp_path, EmbedConfig(encoder="minilm"), progress=Progress(quiet=True))
+        embed(tmp_path, EmbedConfig(encoder=name), progress=Progress(quiet=True))
     said = capsys.readouterr().err
     assert said == (
         "warning: the wiki's language is ltg, but minilm reads English alone: `words` reads any language\n"

@@ -16,7 +16,7 @@ from linkwalk.embed.transformer import linear_layers, open_transformer
 from linkwalk.errors import ArtifactError, DamagedError
 from linkwalk.policy.checkpoint import save_policy
 from linkwalk.policy.heads import HeadConfig, build_head
-from linkwalk.policy.low_rank import TargetModel, save_target
+from linkwalk.policy.low_rank import TargetModel, restore, save_target
 from linkwalk.policy.target import AdapterConfig, TargetEncoder, load_target
 from tests.older import unseal
 
@@ -79,9 +79,21 @@ def test_merged_it_computes_the_same(plain: np.ndarray) -> None:
     assert sum(done) == pytest.approx(3)
 
 
+def test_a_reader_that_only_turns_can_be_tuned_like_any_other() -> None:
+    sizes = AdapterConfig(rank=0, turn=True)
+    turned = TargetModel(open_transformer("minilm", device="cpu").model, sizes).adapter()
+    turned["turn"] += 1
+    model = TargetModel(open_transformer("minilm", device="cpu").model, AdapterConfig(rank=2, turn=True))
+    restore(model, {name: value.numpy() for name, value in turned.items()})
+    found = model.adapter()
+    assert (found["turn"] == 1).all()
+    assert all((value == 0).all() for name, value in found.items() if name.endswith(".up"))
+    assert {len(value) for name, value in found.items() if name.endswith(".down")} == {2}
+
+
 def test_it_survives_the_disk_and_is_small(embedded_world: Path, tmp_path: Path) -> None:
     table = Embeddings.open(embedded_world)
-    model = shake(TargetModel(open_transformer("minilm", device="cpu").model, AdapterConfig()))
+    model = shake(TargetModel(table.transformer("cpu").model, AdapterConfig()))
     save_target(tmp_path, model.adapter(), model.config, table.fingerprint, {"config": {"seed": 3}})
     assert (tmp_path / "target.safetensors").stat().st_size < 1_400_000
     manifest = json.loads((tmp_path / "target.json").read_bytes())
@@ -109,7 +121,9 @@ def test_target_encoders_that_cannot_be_used(
 ) -> None:
     table = Embeddings.open(embedded_world)
     assert load_target(tmp_path, table) is None
-    with pytest.raises(ArtifactError, match="adapts another encoder than that of the embeddings 'minilm'"):
+    with pytest.raises(
+        ArtifactError, match="adapts another encoder than that of the embeddings 'minilm-walks'"
+    ):
         load_target(beside(tmp_path / "other", table, adapter, "another"), table)
     layer = "encoder.layer.0.output.dense.up"
     for number, (weights, words) in enumerate(

@@ -12,7 +12,7 @@ from tests.conftest import Maker, P
 
 @pytest.fixture
 def finder(make: Maker) -> Finder:
-    from linkwalk.embed import embed
+    from linkwalk.embed import EmbedConfig, embed
 
     pages = [
         P("Bronze", "Bronze is an alloy for bells and swords, made with [[Copper]] since antiquity."),
@@ -22,7 +22,7 @@ def finder(make: Maker) -> Finder:
     ]
     graph = make(pages, min_chars=0, entity_links=False).graph
     wiki = graph.folder.parent
-    embed(wiki, device="cpu")
+    embed(wiki, EmbedConfig(encoder="minilm"), device="cpu")
     index(wiki, graph)
     vectors = unit_rows(Embeddings.open(wiki, "minilm", graph).vectors)
     config = FindConfig(start="bm25", candidates=3)

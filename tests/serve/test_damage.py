@@ -24,7 +24,7 @@ FILES = (
     "graph/sections.bin",
     "graph/text.bin",
     "graph/titles.bin",
-    "embeddings/minilm/vectors.npy",
+    "embeddings/minilm-walks/vectors.npy",
     "index/keys.npy",
 )
 

@@ -1,6 +1,11 @@
-"""A workspace that version 0.1 made: graph, embeddings, index, dense index, two policies, no checksums anywhere."""
+"""Workspaces of earlier versions, which open and answer.
+
+One that version 0.1 made: graph, embeddings, index, dense index, two policies, no checksums anywhere. And one that was
+embedded with plain MiniLM, before an encoder came with the policy that ships.
+"""
 
 import json
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -8,7 +13,7 @@ import pytest
 
 from linkwalk.artifact import read_manifest
 from linkwalk.cli import main
-from linkwalk.embed import Embeddings
+from linkwalk.embed import EmbedConfig, Embeddings, embed
 from linkwalk.errors import DamagedError
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve.bm25 import Bm25
@@ -110,3 +115,39 @@ def test_its_damage_is_found_without_checksums(wiki: Path, name: str) -> None:
     path.write_bytes(data)
     with pytest.raises(DamagedError, match=rf"{name}\.npy is damaged"):
         Graph.open(wiki)
+
+
+@pytest.fixture(scope="module")
+def by_minilm(indexed_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("minilm") / "wiki"
+    shutil.copytree(indexed_world, folder, ignore=shutil.ignore_patterns("embeddings"))
+    embed(folder, EmbedConfig(encoder="minilm"), device="cpu")
+    return folder
+
+
+def test_on_embeddings_by_plain_minilm_the_map_walks_and_says_what_helps(
+    by_minilm: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = Graph.open(by_minilm)
+    ends = ("--from", graph.name(0), "--to", graph.name(1))
+    line = f"the policy that ships goes by other embeddings than 'minilm': run `linkwalk embed {by_minilm}`"
+    for words in (
+        ("eval", by_minilm, "--steps", 4, "--episodes", 20, "-q"),
+        ("walk", by_minilm, *ends),
+        ("find", by_minilm, graph.title(0), "--rerank", "tfidf"),
+    ):
+        status, out, err = run(capsys, *words)
+        assert (status, err, out.count(line)) == (0, "", 1), words[0]
+        assert line not in run(capsys, *words, "--agent", "greedy-map")[1]
+        assert line not in run(capsys, *words, "--json")[1]
+    opened = Wiki.open(by_minilm)
+    assert (opened.usual, opened.ranks, opened.missing()) == ("greedy-map", "cross", {"policy": line})
+    assert "compass" not in opened.agents
+
+
+def test_what_helps_helps(by_minilm: Path, embedded_world: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(by_minilm, tmp_path / "wiki"))
+    shutil.copytree(embedded_world / "embeddings" / "minilm-walks", folder / "embeddings" / "minilm-walks")
+    opened = Wiki.open(folder)
+    assert (opened.usual, opened.missing(), opened.table().name) == ("compass", {}, "minilm-walks")
+    assert Wiki.open(folder, embeddings="minilm").missing() == {}, "it has been chosen"

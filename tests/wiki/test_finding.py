@@ -47,7 +47,7 @@ def test_a_reranker_of_ones_own(walked: Wiki, query: str) -> None:
 
 def test_an_agent_of_ones_own_walks(walked: Wiki, query: str) -> None:
     """An object finds what the agent of that name finds."""
-    vectors = open_units(walked.folder, walked.graph, "minilm", Shelf())
+    vectors = open_units(walked.folder, walked.graph, "minilm-walks", Shelf())
     greedy = open_baseline("greedy-unvisited", walked.graph.forward, vectors, Ways())
     options: dict[str, Any] = {"navigation": "walks", "rerank": "tfidf", "starts": 2, "steps": 4}
     assert walked.find(query, 50, agent=greedy, **options) == walked.find(

@@ -53,10 +53,12 @@ def test_in_which_order_embeddings_are_taken(graph: Graph, tmp_path: Path) -> No
     assert choose(tmp_path, graph) == "new"
     shutil.copytree(tmp_path / "embeddings" / "old", tmp_path / "embeddings" / "minilm")
     assert choose(tmp_path, graph) == "minilm"
+    shutil.copytree(tmp_path / "embeddings" / "old", tmp_path / "embeddings" / "minilm-walks")
+    assert choose(tmp_path, graph) == "minilm-walks"
     fits = [Embeddings.open(tmp_path, "new").fingerprint]
     assert choose(tmp_path, graph, fits=fits) == "new"
     assert choose(tmp_path, graph, "old", fits) == "old"
-    assert Embeddings.open(tmp_path).name == "minilm"
+    assert Embeddings.open(tmp_path).name == "minilm-walks"
 
 
 def test_those_of_another_graph_come_last(graph: Graph, tmp_path: Path) -> None:

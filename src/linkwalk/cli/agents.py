@@ -7,7 +7,7 @@ import typer
 from linkwalk.navigate.ways import Ways
 
 NAMES = (
-    "compass (the policy that ships, for minilm), random, greedy, greedy-unvisited, random-dfs, greedy-dfs, "
+    "compass (the policy that ships, for minilm-walks), random, greedy, greedy-unvisited, random-dfs, greedy-dfs, "
     "greedy-map, learned-map, a map's .json file, or a policy: its name in the workspace, or its path; or one of your "
     "own, package.module:Name"
 )
@@ -47,7 +47,7 @@ EmbeddingsName = Annotated[
     typer.Option(
         metavar="NAME",
         help="Embeddings that are looked at. [default: those that the policy named was trained on, else those by an "
-        "encoder that was trained on a wiki, else minilm, else the newest there are]",
+        "encoder that was trained on a wiki, else minilm-walks, else minilm, else the newest there are]",
     ),
 ]
 

@@ -17,11 +17,12 @@ def embed(
     encoder: Annotated[
         str,
         typer.Option(
-            metavar="minilm|words|random|NAME|PATH|PART",
-            help="minilm: all-MiniLM-L6-v2 from its package, which reads English. words: made from the wiki's own text "
-            "(TF-IDF and a singular value decomposition), reads any language, far quicker. random: unit vectors that "
-            "know nothing of the text. Or any Hugging Face model by name or folder, or an encoder of your own, "
-            "package.module:Name. [default: minilm if the wiki is in English, else words]",
+            metavar="minilm-walks|minilm|words|random|NAME|PATH|PART",
+            help="minilm-walks: all-MiniLM-L6-v2, trained on walks of many wikis, together with the policy that ships; "
+            "it reads English. minilm: the same, as its package has it. words: made from the wiki's own text (TF-IDF "
+            "and a singular value decomposition), reads any language, far quicker. random: unit vectors that know "
+            "nothing of the text. Or any Hugging Face model by name or folder, or an encoder of your own, "
+            "package.module:Name. [default: minilm-walks if the wiki is in English, else words]",
             show_default=False,
         ),
     ] = "",

@@ -20,7 +20,7 @@ from linkwalk.cli.agents import (
     Sampled,
     Seed,
 )
-from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_next
+from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_missing, print_next
 from linkwalk.navigate.ways import Ways
 from linkwalk.wiki.agents import check_agents, open_agent, open_encoders, open_vectors, used_embeddings
 
@@ -177,6 +177,7 @@ def evaluate(
     _show(results)
     if not measured:
         print(f"\nno failure ratio: greedy-unvisited needs embeddings (`linkwalk embed {wiki}`)")
+    print_missing(None if agent else opened.without_shipped)
     one = replace(results[0].task, episodes=1)
     first = draw_episodes(graph.forward, graph.reverse, one, among)
     start, goal = (graph.name(int(nodes[0])) for nodes in (first.starts, first.goals))

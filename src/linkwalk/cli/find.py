@@ -9,7 +9,7 @@ import typer
 
 from linkwalk.cli import retrieval
 from linkwalk.cli.agents import EmbeddingsName, EncoderName
-from linkwalk.cli.output import Json, print_json, print_next
+from linkwalk.cli.output import Json, print_json, print_missing, print_next
 
 
 def find(
@@ -39,7 +39,8 @@ def find(
     from linkwalk.wiki import Wiki
     from linkwalk.wiki.plain import plain
 
-    answer = Wiki.open(wiki).find(
+    opened = Wiki.open(wiki, embeddings=embeddings)
+    answer = opened.find(
         query,
         count,
         navigation=navigation,
@@ -50,7 +51,6 @@ def find(
         rerank=rerank,
         top=top,
         agent=agent,
-        embeddings=embeddings,
     )
     if answer.start == "dense" and start != "dense":
         print("BM25 knows none of these words: begun at the nearest embeddings", file=sys.stderr)
@@ -65,6 +65,7 @@ def find(
         print(f"       {one.place.name}   score {one.score:.2f}")
         path = [one.start.name, *(click.to.name for click in one.path)]
         print(f"       {' > '.join(path) if one.path else 'among the search results'}")
+    print_missing(None if agent or navigation == "none" else opened.without_shipped)
     walked = next((one for one in answer.evidence if one.path), None)
     if walked is not None:
         ends = f"--from {shlex.quote(walked.start.name)} --to {shlex.quote(walked.place.name)}"

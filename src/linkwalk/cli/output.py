@@ -47,6 +47,12 @@ def no_hints() -> Iterator[None]:
         _hints = before
 
 
+def print_missing(line: str | None) -> None:
+    """Say what would make more of the workspace, if anything would."""
+    if line is not None:
+        print(f"\n{line}")
+
+
 def print_next(command: str) -> None:
     """Name the command one would run next."""
     if _hints:

@@ -135,6 +135,7 @@ class PolicyPlace(NamedTuple):
         from linkwalk.artifact import seal
         from linkwalk.artifact.places import steady
         from linkwalk.learn.metrics import FILE
+        from linkwalk.navigate.trained_map import MAP
         from linkwalk.policy import checkpoint
         from linkwalk.policy.low_rank import save_target
         from linkwalk.policy.target import MANIFEST, WEIGHTS
@@ -142,7 +143,7 @@ class PolicyPlace(NamedTuple):
         with in_one_step(self.partial, self.home) as whole:
 
             def copy() -> None:
-                for name in (checkpoint.WEIGHTS, FILE, OF_POLICY):
+                for name in (checkpoint.WEIGHTS, MAP, FILE, OF_POLICY):
                     if (self.source / name).is_file():
                         shutil.copyfile(self.source / name, whole / name)
 

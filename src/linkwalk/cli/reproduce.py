@@ -13,7 +13,6 @@ from linkwalk.cli.reproduce_evidence import evidence_table
 from linkwalk.cli.reproduce_sizes import sizes_table
 from linkwalk.cli.reproduce_traces import asked_traces, goal_traces
 from linkwalk.cli.score import Level, WikiPagesOption
-from linkwalk.demo import POLICY
 
 if TYPE_CHECKING:
     from linkwalk.reproduce.runner import Runner
@@ -125,9 +124,13 @@ def reproduce(
         int, typer.Option("--steps", min=1, max=1000, metavar="T", help="T of the walks (bound, traces).")
     ] = 10,
     agent: Annotated[
-        str,
-        typer.Option("--agent", metavar="A", help=f"Whose traces, or who finds evidence: {NAMES}."),
-    ] = POLICY,
+        str | None,
+        typer.Option(
+            "--agent",
+            metavar="A",
+            help=f"Whose traces, or who finds evidence: {NAMES}. [default: whoever `linkwalk walk` takes]",
+        ),
+    ] = None,
     count: Annotated[int, typer.Option("--count", min=1, metavar="N", help="Traces of either kind.")] = 4,
     budget: Budget = 100,
     seed: Seed = 0,
@@ -206,12 +209,10 @@ def reproduce(
         )
         return
 
-    from linkwalk.embed.store import choose
-    from linkwalk.graph.store import Graph
     from linkwalk.progress import Progress
     from linkwalk.reproduce import show
     from linkwalk.reproduce.bounds import run_bounds, to_json
-    from linkwalk.reproduce.halves import editions, open_halves
+    from linkwalk.reproduce.halves import editions, fixed_embeddings, open_halves
     from linkwalk.reproduce.runner import Runner
     from linkwalk.reproduce.tables import TABLES as RUN
     from linkwalk.reproduce.tables import choose_rows, run_table
@@ -220,7 +221,7 @@ def reproduce(
     size = _size(quick, episodes, updates, seed)
     table = choose_rows(RUN[what], names) if what in RUN else None
     progress, home = Progress(quiet=quiet), wiki / "train" if (wiki / "train").is_dir() else wiki
-    name = choose(home, Graph.open(home), embeddings)
+    name = fixed_embeddings(home, embeddings)
     runner = Runner(
         open_halves(wiki, name, progress) if later is None else editions(wiki, later, name, progress),
         embeddings=name,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def goal_traces(
     wiki: Path,
-    name: str,
+    name: str | None,
     size: "Size",
     steps: int,
     budget: int,
@@ -33,10 +33,11 @@ def goal_traces(
     from linkwalk.evaluate import TaskConfig
     from linkwalk.graph.store import Graph
     from linkwalk.reproduce.traces import gallery, lines
+    from linkwalk.wiki import Wiki
 
     if not (wiki / "graph").is_dir() and (wiki / "eval" / "graph").is_dir():
         wiki = wiki / "eval"  # of two halves, the one that no policy has seen
-    names = check_agents([name], wiki)
+    names = check_agents([name or Wiki.open(wiki, embeddings=embeddings).usual], wiki)
     if len(names) != 1:
         raise InputError("traces are of one agent: name one with --agent")
     graph = Graph.open(wiki)

@@ -44,7 +44,7 @@ Rerank = Annotated[
         metavar="HOW",
         help="Who ranks the sentences: cross (TF-IDF, then the cross-encoder that ships on the best 20), tfidf, none "
         "(as they were read), the folder of a reranker (one that `linkwalk train-reranker` made, or any sequence "
-        "classifier in Hugging Face's form), or one of your own, as package.module:Name. [default: cross with minilm's "
+        "classifier in Hugging Face's form), or one of your own, as package.module:Name. [default: cross with MiniLM's "
         "embeddings, or else tfidf]",
     ),
 ]
@@ -66,7 +66,7 @@ AgentName = Annotated[
         metavar="A",
         help="Who navigates: compass (the policy that ships), a baseline, a policy, or an agent of your own, as "
         "package.module:Name. With tabs and order it says where to look, so it is a compass, greedy, or one of yours "
-        "with directions. [default: compass with minilm's embeddings, else a compass trained for those there are, else "
-        "greedy-map]",
+        "with directions. [default: compass with minilm-walks, else a compass trained for the embeddings there are, "
+        "else greedy-map]",
     ),
 ]

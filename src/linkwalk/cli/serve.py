@@ -51,7 +51,7 @@ def serve(
         typer.Option(
             metavar="HOW",
             help="Who ranks sentences where a question does not say: cross, tfidf, none, or the folder of a reranker. "
-            "[default: cross with minilm's embeddings, or else tfidf]",
+            "[default: cross with MiniLM's embeddings, or else tfidf]",
         ),
     ] = None,
     lazy: Annotated[

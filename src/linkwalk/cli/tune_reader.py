@@ -1,7 +1,7 @@
 """``linkwalk tune-reader``: a policy's target encoder is tuned on what people ask (sec. 4.3, app. C.1)."""
 
 import shlex
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -171,7 +171,7 @@ def _configure(recipe: str, settings: list[str]) -> "TuneConfig":
 def _adapter(
     place: PolicyPlace, wiki: Path, table: "Embeddings"
 ) -> "tuple[Weights, AdapterConfig, dict[str, Any]]":
-    """The target encoder that is there: its weights, its sizes and its manifest."""
+    """The target encoder that is there: its weights, the sizes that it is tuned with, and its manifest."""
     from linkwalk.artifact import parsing
     from linkwalk.errors import InputError
     from linkwalk.policy.checkpoint import target_remedy
@@ -191,4 +191,6 @@ def _adapter(
         ranks = {len(value) for name, value in adapter.items() if name.endswith(".down")}
         if (ranks, "turn" in adapter) != ({sizes.rank}, sizes.turn):
             raise ValueError("its sizes are those of another adapter")
+    if not sizes.rank:  # it only turns what the encoder reads, as one trained with its encoder does
+        sizes = replace(sizes, rank=AdapterConfig().rank)
     return adapter, sizes, manifest

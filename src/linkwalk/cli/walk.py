@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from linkwalk.cli.agents import NAMES, Back, EmbeddingsName, EncoderName, Heads, Revisit, Sampled, Seed, given
-from linkwalk.cli.output import Json, print_json, print_next
+from linkwalk.cli.output import Json, print_json, print_missing, print_next
 from linkwalk.navigate.ways import Ways
 from linkwalk.wiki.agents import check_agents
 
@@ -44,8 +44,8 @@ def walk(
         str | None,
         typer.Option(
             metavar="A",
-            help=f"{NAMES}. Depth-first search goes {_DEPTH} links deep. [default: compass, or without minilm's "
-            "embeddings a policy trained for those there are, or greedy-map]",
+            help=f"{NAMES}. Depth-first search goes {_DEPTH} links deep. [default: compass, or without its "
+            "embeddings, minilm-walks, a policy trained for those there are, or greedy-map]",
         ),
     ] = None,
     budget: Annotated[
@@ -83,7 +83,7 @@ def walk(
 
     ways = Ways(back=back, sampled=sampled, revisit=revisit, depth=_DEPTH)
     opened = Wiki.open(wiki, embeddings=embeddings)
-    agent = agent or opened.usual
+    named, agent = agent, agent or opened.usual
     if len(check_agents([agent], wiki, ways)) != 1:
         raise InputError("one agent walks at a time: name one with --agent")
     if (goal is None) == (sentence is None):
@@ -94,10 +94,12 @@ def walk(
     if json:
         print_json(plain(walked))
     else:
-        _print(walked, opened.graph, wiki, agent, embeddings)
+        _print(walked, opened.graph)
+        print_missing(None if named else opened.without_shipped)
+        print_next(_measuring(walked, wiki, agent, embeddings))
 
 
-def _print(walk: "Walk", graph: "Graph", wiki: Path, agent: str, embeddings: str | None) -> None:
+def _print(walk: "Walk", graph: "Graph") -> None:
     steps, ways, start = walk.steps, walk.ways, walk.start.name
     what = f"«{walk.sentence}»" if walk.goal is None else walk.goal.name
     print(f"from {start}\nto   {what}, by {walk.agent}{ways.words()}\n")
@@ -121,12 +123,16 @@ def _print(walk: "Walk", graph: "Graph", wiki: Path, agent: str, embeddings: str
         all_seen = ", all that can be reached" if walk.trapped else ""
         print(f"\nclosest of the pages seen in {count}{all_seen}: {best.place.name}, {at}")
         print("  " + textwrap.shorten(graph.texts[best.place.node], _EXCERPT, placeholder=" …"))
+
+
+def _measuring(walk: "Walk", wiki: Path, agent: str, embeddings: str | None) -> str:
+    """The command that says how often such walks arrive."""
     command = (
-        f"linkwalk eval {wiki} --agent {agent}{given(ways)}",
+        f"linkwalk eval {wiki} --agent {agent}{given(walk.ways)}",
         "" if walk.sentence is None else "--task sentence",
         f"--embeddings {embeddings}" if embeddings else "",
     )
-    print_next(" ".join(filter(None, command)))
+    return " ".join(filter(None, command))
 
 
 def _show(click: "Click", measure: str | None) -> None:

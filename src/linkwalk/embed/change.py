@@ -7,6 +7,7 @@ singular directions, one byte a number. The folder of such an encoder holds ``en
 Shapes: O and I what a layer gives and takes, R the rank.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,34 +42,53 @@ def save_change(folder: Path, change: EncoderChange, manifest: dict[str, Any]) -
     from safetensors.numpy import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
-    packed: dict[str, NDArray[Any]] = {}
-    for layer in _layers(change.weights):
-        up, of_up = _in_bytes(change.weights[f"{layer}.up"].T)
-        down, of_down = _in_bytes(change.weights[f"{layer}.down"])
-        packed |= {f"{layer}.up": np.ascontiguousarray(up.T), f"{layer}.down": down}
-        packed[f"{layer}.scale"] = of_up * of_down
-    save_file(packed, folder / WEIGHTS)
+    save_file(packed(change.weights), folder / WEIGHTS)
     about = {"artifact": KIND, "format": FORMAT, "base": change.base}
     write_json(folder / MANIFEST, about | {"base_fingerprint": change.base_fingerprint} | manifest)
+
+
+def read_base(folder: Path) -> tuple[str, str]:
+    """Name and fingerprint of the encoder that is changed."""
+    manifest = read_json(folder / MANIFEST, _AGAIN, _FIELDS)
+    with parsing(folder / MANIFEST, _AGAIN):
+        if manifest["artifact"] != KIND or manifest["format"] not in FORMATS:
+            raise ValueError("it is of another format")
+    return manifest["base"], manifest["base_fingerprint"]
 
 
 def read_change(folder: Path) -> EncoderChange:
     """What ``save_change`` wrote; damage is named."""
     from safetensors.numpy import load_file
 
-    manifest = read_json(folder / MANIFEST, _AGAIN, _FIELDS)
-    with parsing(folder / MANIFEST, _AGAIN):
-        if manifest["artifact"] != KIND or manifest["format"] not in FORMATS:
-            raise ValueError("it is of another format")
+    base, fingerprint = read_base(folder)
     with parsing(folder / WEIGHTS, _AGAIN):
-        packed = load_file(folder / WEIGHTS)
-        weights: dict[str, Float32s] = {}
-        for layer in sorted({name.rpartition(".")[0] for name in packed}):
-            up, down = (packed[f"{layer}.{part}"].astype(np.float32) for part in ("up", "down"))
-            weights[f"{layer}.up"], weights[f"{layer}.down"] = up * packed[f"{layer}.scale"], down
+        weights = unpacked(load_file(folder / WEIGHTS))
         if not all(np.isfinite(value).all() for value in weights.values()):
             raise ValueError("weights that are not numbers")
-    return EncoderChange(manifest["base"], manifest["base_fingerprint"], weights)
+    return EncoderChange(base, fingerprint, weights)
+
+
+def packed(weights: Weights) -> dict[str, NDArray[Any]]:
+    """Changes of low rank in a byte a number, with the scales of each layer's directions."""
+    found: dict[str, NDArray[Any]] = {}
+    for layer in _layers(weights):
+        up, of_up = _in_bytes(weights[f"{layer}.up"].T)
+        down, of_down = _in_bytes(weights[f"{layer}.down"])
+        found |= {f"{layer}.up": np.ascontiguousarray(up.T), f"{layer}.down": down}
+        found[f"{layer}.scale"] = of_up * of_down
+    return found
+
+
+def unpacked(found: Mapping[str, NDArray[Any]]) -> dict[str, Float32s]:
+    """Changes of low rank as they are used; those that are not in bytes, as another version wrote them, stay so."""
+    weights: dict[str, Float32s] = {}
+    for layer in _layers(found):
+        up, down = (found[f"{layer}.{part}"].astype(np.float32) for part in ("up", "down"))
+        weights[f"{layer}.up"], weights[f"{layer}.down"] = (
+            up * found.get(f"{layer}.scale", np.float32(1)),
+            down,
+        )
+    return weights
 
 
 def leading(whole: Float32s, rank: int) -> tuple[Float32s, Float32s]:
@@ -78,7 +98,7 @@ def leading(whole: Float32s, rank: int) -> tuple[Float32s, Float32s]:
     return (left[:, :rank] * root).astype(np.float32), (root[:, None] * right[:rank]).astype(np.float32)
 
 
-def _layers(weights: Weights) -> list[str]:
+def _layers(weights: Mapping[str, Any]) -> list[str]:
     return sorted({name.rpartition(".")[0] for name in weights})
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from linkwalk.device import choose_device, on_cpu
 from linkwalk.embed.batches import by_length
 from linkwalk.embed.bert import Bert, Float32s, Weights, joined, means, several_threads
+from linkwalk.embed.change import read_change
 from linkwalk.embed.model import ModelFolder, find_model, refuse_code
 from linkwalk.embed.tokens import Rows, Tokens
 from linkwalk.errors import InputError
@@ -159,12 +160,13 @@ def open_encoder(
 @lru_cache(maxsize=8)
 def _open_once(model: ModelFolder, settings: object) -> tuple[Bert, Tokens] | None:
     """A model for whoever in this process reads with it; fingerprint and settings tell another in its place from it."""
+    if model.change is not None:
+        change = read_change(model.change)
+        opened = _open_once(find_model(change.base), settings)
+        return opened and (opened[0].changed(change.weights), opened[1])
     refuse_code(model.path)
     bert, tokens = Bert.open(model.path), Tokens.open(model.path)
-    if not bert or not tokens or tokens.words > bert.words:
-        return None
-    changes = model.changes
-    return bert if changes is None else bert.changed(changes), tokens
+    return (bert, tokens) if bert and tokens and tokens.words <= bert.words else None
 
 
 def _settings(path: Path) -> tuple[tuple[str, int, int], ...]:

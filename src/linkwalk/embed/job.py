@@ -22,7 +22,7 @@ from linkwalk.embed.encoder import MAX_TOKENS, Encoder, TellingEncoder, open_enc
 from linkwalk.embed.features import RANDOM, WIDTH, random_features
 from linkwalk.embed.fitted import WORDS, Fitted
 from linkwalk.embed.language import choose_encoder, reads_english
-from linkwalk.embed.model import MINILM, find_model
+from linkwalk.embed.model import MINILM, MINILM_WALKS, find_model
 from linkwalk.embed.own import OWN, use_encoder
 from linkwalk.embed.shards import Shards
 from linkwalk.embed.store import KIND, Embeddings, folder_of
@@ -45,8 +45,8 @@ class EmbedConfig:
     """What the vectors follow from, besides the graph."""
 
     encoder: str = ""
-    """``minilm``, ``words``, ``random``, a folder, a name on the Hugging Face hub, or one that ``use_encoder`` has made
-    known; unsaid, ``minilm`` where it reads the wiki's language, else ``words``."""
+    """``minilm-walks``, ``minilm``, ``words``, ``random``, a folder, a name on the Hugging Face hub, or one that
+    ``use_encoder`` has made known; unsaid, ``minilm-walks`` where it reads the wiki's language, else ``words``."""
     max_tokens: int = MAX_TOKENS
     tanh: bool = False
     """The paper's nonlinearity on the mean (sec. 4.2)."""
@@ -159,7 +159,7 @@ def _chosen(config: EmbedConfig, graph: Graph, progress: Progress) -> tuple[Embe
     if not config.encoder:
         encoder, why = choose_encoder(graph)
         return replace(config, encoder=encoder), why
-    if config.encoder == MINILM and not (english := reads_english(graph)).yes:
+    if config.encoder in (MINILM_WALKS, MINILM) and not (english := reads_english(graph)).yes:
         progress.warn(f"{english.why}, but minilm reads English alone: `words` reads any language")
     return config, ""
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwalk.embed.fitted import WORDS
-from linkwalk.embed.model import MINILM, has_minilm
+from linkwalk.embed.model import MINILM_WALKS, has_minilm
 from linkwalk.graph.store import Graph
 
 COMMON = frozenset("the of and that with from by are which this their were been has".split())
@@ -33,13 +33,13 @@ class English(NamedTuple):
 
 
 def choose_encoder(graph: Graph) -> EncoderChoice:
-    """MiniLM where it reads the wiki's language and is installed, else ``words``."""
+    """The MiniLM that ships where it reads the wiki's language and is installed, else ``words``."""
     yes, why = reads_english(graph)
     if not yes:
         return EncoderChoice(WORDS, f"{why}, and minilm reads English alone")
     if not has_minilm():
         return EncoderChoice(WORDS, f"{why}, but minilm is not installed")
-    return EncoderChoice(MINILM, f"{why}, which minilm reads")
+    return EncoderChoice(MINILM_WALKS, f"{why}, which minilm reads")
 
 
 def reads_english(graph: Graph) -> English:

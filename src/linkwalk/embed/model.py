@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from linkwalk.artifact import digest
+from linkwalk.artifact import MANIFEST, digest, parsing, read_json
 from linkwalk.device import INSTALL as INSTALL_TRAIN
 from linkwalk.embed.bert import Weights
 from linkwalk.embed.change import WEIGHTS as CHANGE
-from linkwalk.embed.change import is_change, read_change
-from linkwalk.errors import InputError
+from linkwalk.embed.change import is_change, read_base, read_change
+from linkwalk.errors import DamagedError, InputError
 
 INSTALL = "run `pip install 'linkwalk[find]'`"
 MINILM = "minilm"
@@ -99,18 +99,30 @@ def _minilm() -> ModelFolder:
 
 def _changed(name: str, folder: Path) -> ModelFolder:
     """The encoder that a change is of, with the change."""
-    found = read_change(folder)
-    if is_change(Path(found.base)):
+    of, fingerprint = read_base(folder)
+    if is_change(Path(of)):
         raise InputError(f"the encoder in {folder} is a change of a change: choose another")
-    base = find_model(found.base)
-    if base.fingerprint != found.base_fingerprint:
-        raise InputError(
-            f"the encoder in {folder} changes another {found.base} than the one here: choose another"
-        )
-    own = digest([base.fingerprint, _sha256(folder / CHANGE)])
+    base = find_model(of)
+    if base.fingerprint != fingerprint:
+        raise InputError(f"the encoder in {folder} changes another {of} than the one here: choose another")
+    own = digest([base.fingerprint, _change_sha256(folder)])
     if folder != _SHIPPED and is_change(_SHIPPED) and own == _changed(MINILM_WALKS, _SHIPPED).fingerprint:
         name, folder = MINILM_WALKS, _SHIPPED  # the same encoder by another way
     return ModelFolder(name=name, path=base.path, fingerprint=own, change=folder)
+
+
+def _change_sha256(folder: Path) -> str:
+    """The hash of a change, which is the one that its policy's manifest has, where it is in a policy's folder."""
+    remedy = "run `pip install --force-reinstall linkwalk`" if folder == _SHIPPED else "get the folder again"
+    with parsing(folder / CHANGE, remedy):
+        found = _sha256(folder / CHANGE)
+    if (folder / MANIFEST).is_file():
+        manifest = read_json(folder / MANIFEST, remedy)
+        with parsing(folder / MANIFEST, remedy):
+            sealed = manifest.get("files", {}).get(CHANGE, {}).get("sha256", found)
+        if sealed != found:
+            raise DamagedError(folder / CHANGE, "its checksum is not the one it was written with", remedy)
+    return found
 
 
 def _from_hub(name: str) -> Path:

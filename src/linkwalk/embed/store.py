@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from linkwalk.artifact import MANIFEST, look_at, read_json, read_manifest, steady
 from linkwalk.embed.features import RANDOM
 from linkwalk.embed.fitted import WORDS, Fitted
-from linkwalk.embed.model import MINILM, find_model
+from linkwalk.embed.model import MINILM, MINILM_WALKS, find_model
 from linkwalk.embed.own import own_encoder
 from linkwalk.errors import ArtifactError, DamagedError, InputError
 from linkwalk.graph.columns import map_array
@@ -43,7 +43,7 @@ def folder_of(workspace: Path, name: str) -> Path:
 
 def command(workspace: Path, name: str) -> str:
     """What makes the embeddings of that name."""
-    if name in (MINILM, WORDS, RANDOM):
+    if name in (MINILM_WALKS, MINILM, WORDS, RANDOM):
         return f"linkwalk embed {workspace} --encoder {name}"
     return f"linkwalk embed {workspace} --encoder ENCODER --name {name}"
 
@@ -104,6 +104,10 @@ class Embeddings:
     def reads(self) -> bool:
         """Whether sentences can be read with what made the table; random features know nothing of any text."""
         return bool(self.manifest["encoder"] != RANDOM)
+
+    def has_beside(self, name: str) -> bool:
+        """Whether the workspace has embeddings of that name, too."""
+        return (self.folder.with_name(name) / MANIFEST).exists()
 
     def check_encoder(self) -> None:
         """Make sure that there is something to read sentences with; it is not opened."""
@@ -168,8 +172,8 @@ def choose(workspace: Path, graph: Graph, asked: str | None = None, fits: Collec
     """The name of the embeddings that are used: what was embedded is what is used.
 
     Those asked for; else those that a policy at hand was trained on (``fits``: encoders' fingerprints); else those by
-    an encoder that was trained on a wiki; else minilm; else the newest. Random features, which know nothing of the
-    text, come last, and those of another graph behind them.
+    an encoder that was trained on a wiki; else minilm-walks; else minilm; else the newest. Random features, which know
+    nothing of the text, come last, and those of another graph behind them.
     """
     if asked is not None:
         return asked
@@ -179,7 +183,7 @@ def choose(workspace: Path, graph: Graph, asked: str | None = None, fits: Collec
     if len(found) == 1:
         return found[0]
 
-    def place(name: str) -> tuple[bool, bool, bool, bool, bool, int, str]:
+    def place(name: str) -> tuple[bool, bool, bool, bool, bool, bool, int, str]:
         path = folder_of(workspace, name) / MANIFEST
         try:
             manifest = read_json(path, "")
@@ -190,6 +194,7 @@ def choose(workspace: Path, graph: Graph, asked: str | None = None, fits: Collec
             manifest.get("encoder") == RANDOM,
             manifest.get("encoder_fingerprint") not in fits,
             "trained" not in manifest,
+            name != MINILM_WALKS,
             name != MINILM,
             -_modified(path),
             name,

@@ -1,6 +1,7 @@
 """A policy with a compass and a map: the walker of ``mapped``, looking in the learned direction.
 
-Its map may be learned as well: that of the file ``map.json`` in its folder, if there is one.
+Its map may be learned as well: that of the file ``map.json`` in its folder, if there is one. With the back button, for
+which no map was trained, the constants decide alone.
 """
 
 from linkwalk.graph.csr import Csr
@@ -27,7 +28,7 @@ class Guided(Mapped):
     ) -> None:
         super().__init__(name, graph, vectors, ways, workers=workers)
         self.guide = guide
-        if weights is not None:
+        if weights is not None and not ways.back:  # they were trained without the back button
             self.weights = weights
 
     def directions(self, goals: Float32s) -> Float32s:

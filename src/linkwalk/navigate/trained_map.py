@@ -56,10 +56,10 @@ def _short(values: Float32s) -> Any:
 
 
 def read_map(path: Path) -> TrainedMap:
-    """A trained map from its file; the one that ships is mended by installing again."""
+    """A trained map from its file; one that ships is mended by installing again."""
     remedy = (
         "run `pip install --force-reinstall linkwalk`"
-        if path == SHIPPED
+        if path.resolve().is_relative_to(SHIPPED.parents[1])
         else f"run `linkwalk train-map WIKI... -o {path}`"
     )
     found = read_json(path, remedy, _FIELDS)

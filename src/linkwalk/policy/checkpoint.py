@@ -33,6 +33,8 @@ NO_NUMBERS = "weights that are not numbers"
 _FIELDS = {"head": dict, "encoder": str}
 _USUAL, _OURS = "trained-words", "ours"
 """The recipes that are taken where none is named: without embeddings, and with."""
+_TABLE = "minilm-walks"
+"""The embeddings that are taken where none are named."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
@@ -195,17 +197,17 @@ def look_at_some(folder: Path, manifest: dict[str, Any], remedy: str, *names: st
     look_at(folder, manifest | {"files": files}, remedy, whole=True, **how)
 
 
-def look_at_policy(folder: Path, manifest: dict[str, Any]) -> str:
-    """Look at a policy's weights; what mends them, if they are damaged."""
+def look_at_policy(folder: Path, manifest: dict[str, Any], name: str = WEIGHTS) -> str:
+    """Look at a policy's weights, or another file of its; what mends them, if they are damaged."""
     remedy = _remedy(folder, manifest)
-    look_at_some(folder, manifest, remedy, WEIGHTS)
+    look_at_some(folder, manifest, remedy, name)
     return remedy
 
 
 def _remedy(folder: Path, manifest: dict[str, Any]) -> str:
     options = ["--name", folder.name]
-    recipe, embeddings = manifest.get("recipe", _USUAL), manifest.get("embeddings", "minilm")
-    named = recipe != _USUAL and embeddings != "minilm"
+    recipe, embeddings = manifest.get("recipe", _USUAL), manifest.get("embeddings", _TABLE)
+    named = recipe != _USUAL and embeddings != _TABLE
     if recipe != (_OURS if named else _USUAL):
         options = ["--recipe", str(recipe), *options]
     if named:

@@ -75,12 +75,16 @@ def adapter_of(model: nn.Module) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def restore(target: TargetModel, adapter: Weights) -> None:
-    """Give an adapted transformer the changes that an earlier training left; ones that do not fit are an error."""
+    """Give an adapted transformer the changes that an earlier training left; ones that do not fit are an error.
+
+    A change of rank 0 is none, and so is one that is not trained yet, of whatever rank.
+    """
     own = target.adapter()
-    if {name: value.shape for name, value in own.items()} != {n: v.shape for n, v in adapter.items()}:
+    left = {name: value for name, value in adapter.items() if value.size}
+    if own.keys() != adapter.keys() or any(own[name].shape != value.shape for name, value in left.items()):
         raise ValueError("the adapter is of another model")
-    for name, value in own.items():
-        value.copy_(torch.as_tensor(adapter[name]))
+    for name, value in left.items():
+        own[name].copy_(torch.as_tensor(value))
 
 
 def scaled(adapter: dict[str, Tensor], trust: float) -> dict[str, Tensor]:

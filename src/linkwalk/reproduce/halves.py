@@ -6,7 +6,8 @@ from pathlib import Path
 from linkwalk.embed import EmbedConfig, Embeddings, embed
 from linkwalk.embed.carry import carry
 from linkwalk.embed.features import RANDOM
-from linkwalk.embed.store import folder_of
+from linkwalk.embed.model import MINILM
+from linkwalk.embed.store import choose, folder_of, names
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.split import HALVES, nodes_of_half, split
 from linkwalk.graph.store import Graph
@@ -22,6 +23,12 @@ class Halves:
     root: Path
     train: Path
     eval: Path
+
+
+def fixed_embeddings(workspace: Path, asked: str | None) -> str:
+    """The embeddings that stand for the paper's fixed ones: those asked for, else plain MiniLM's, else the usual."""
+    fixed = asked or (MINILM if MINILM in names(workspace) else None)
+    return choose(workspace, Graph.open(workspace), fixed)
 
 
 def open_halves(wiki: Path, embeddings: str = "minilm", progress: Progress | None = None) -> Halves:

@@ -7,8 +7,8 @@ Ours goes on from the cosine. A pair's score is
 with q the query and s the sentence behind its title. phi is the encoder as it is, which reads each by itself. psi is a
 low-rank adapter of it (``linkwalk.policy.target``) which reads both at once: psi_q is the mean over the query's tokens,
 psi_s that over the sentence's. Untrained, that is a fair score already, and a few thousand lists correct it. On disk it
-is an adapter of a megabyte. Any sequence classifier in Hugging Face's form works in its place, BigBird and its like
-included.
+is an adapter of 0.7 MB, a byte a number. Any sequence classifier in Hugging Face's form works in its place, BigBird and
+its like included.
 
 Shapes: P pairs, L tokens padded, D width.
 """
@@ -23,6 +23,7 @@ import numpy as np
 from linkwalk.artifact import parsing, read_manifest, steady
 from linkwalk.device import choose_device
 from linkwalk.embed.bert import Weights
+from linkwalk.embed.change import unpacked
 from linkwalk.embed.encoder import Encoder, Reader, open_encoder
 from linkwalk.embed.model import find_model
 from linkwalk.errors import ArtifactError, InputError
@@ -117,7 +118,9 @@ def read_cross(folder: Path) -> tuple[dict[str, Any], CrossConfig, Weights]:
         if [type(part) for part in (config.encoder, config.rank, config.max_tokens)] != [str, int, int]:
             raise ValueError("its configuration is of other types")
     with parsing(folder / WEIGHTS, remedy):
-        weights = load_file(folder / WEIGHTS)
+        found = load_file(folder / WEIGHTS)
+        scales = found.pop(SCALES).astype(np.float32)
+        weights = unpacked(found) | {SCALES: scales}
         if not all(np.isfinite(value).all() for value in weights.values()):
             raise ValueError(NO_NUMBERS)
     return manifest, config, weights

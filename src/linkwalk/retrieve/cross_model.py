@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from linkwalk.artifact import seal
+from linkwalk.embed.change import packed
 from linkwalk.embed.transformer import both_means
 from linkwalk.errors import InputError
 from linkwalk.policy.low_rank import adapt, adapter_of
@@ -43,13 +44,15 @@ class CrossModel(nn.Module):
 def save_cross(
     folder: Path, weights: dict[str, Tensor], config: CrossConfig, encoder: str, manifest: dict[str, Any]
 ) -> dict[str, Any]:
-    """Write a cross-encoder, in half precision; ``encoder`` is the fingerprint of the weights it adapts.
+    """Write a cross-encoder, a byte a number; ``encoder`` is the fingerprint of the weights it adapts.
 
     The manifest comes last and seals all that is in the folder.
     """
-    from safetensors.torch import save_file
+    from safetensors.numpy import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
-    save_file({name: value.half().cpu().contiguous() for name, value in weights.items()}, folder / WEIGHTS)
+    found = {name: value.float().cpu().numpy() for name, value in weights.items()}
+    scales = found.pop(SCALES)
+    save_file(packed(found) | {SCALES: scales}, folder / WEIGHTS)
     whole = {"artifact": KIND, "model": encoder, "config": asdict(config), **manifest}
     return seal(folder, whole, name=MANIFEST)

@@ -20,6 +20,7 @@ _ABOUT = {
 _WITHOUT = {
     "navigate": "agents walk by chance only",
     "find": "Ask is off",
+    "policy": "greedy-map walks where nobody is named",
     "read": "agents find no sentences, nor does Ask read on from what it finds",
 }
 

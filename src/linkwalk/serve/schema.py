@@ -141,7 +141,7 @@ class Health(Said):
     """Which ones agents look at and sentences are read with; null if there are none."""
     rerank: str
     """Who ranks sentences where nobody is named."""
-    missing: dict[Literal["find", "navigate", "read"], str]
+    missing: dict[Literal["find", "navigate", "read", "policy"], str]
     """What cannot be done yet, each with the command that makes it possible."""
     budget: int
     """The most steps a walk may have."""

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from linkwalk.embed.encoder import TellingEncoder
     from linkwalk.graph.store import Graph
     from linkwalk.navigate import Agent, Units
+    from linkwalk.navigate.journeys import Float32s
 
 
 UNTRAINED = "greedy-map"
@@ -121,11 +122,9 @@ def open_agent(
     manifest = fitting(folder, name, wiki, table)
     policy = open_policy(folder, table.fingerprint)
     if isinstance(policy, Guide):
-        ways = with_its_map(ways, folder, manifest)
         from linkwalk.navigate.guided import Guided
-        from linkwalk.navigate.trained_map import MAP, read_map
 
-        weights = read_map(path).weights if (path := folder / MAP).is_file() else None
+        ways, weights = with_its_map(ways, folder, manifest), _map_of(folder, manifest)
         return Guided(name, policy, graph.forward, vectors, ways, workers=threads(), weights=weights)
     from linkwalk.navigate.learned import Learned
 
@@ -144,6 +143,17 @@ def with_its_map(ways: Ways, folder: Path, manifest: dict[str, Any]) -> Ways:
             return replace(ways, map=MapConfig(**manifest["map"]))
         except InputError as error:
             raise ValueError(error) from None
+
+
+def _map_of(folder: Path, manifest: dict[str, Any]) -> "Float32s | None":
+    """The weights of the map that a policy brings; None where the constants are all that it walks by."""
+    from linkwalk.navigate.trained_map import MAP, read_map
+    from linkwalk.policy.checkpoint import look_at_policy
+
+    if not (folder / MAP).is_file() and MAP not in manifest.get("files", {}):
+        return None
+    look_at_policy(folder, manifest, MAP)
+    return read_map(folder / MAP).weights
 
 
 def own_part(name: str, graph: "Graph", vectors: "Units | None") -> Any:
@@ -207,6 +217,19 @@ def usual_agent(wiki: Path, table: "Embeddings | None", *, directing: bool = Fal
         return POLICY
     fitting = _fitting(wiki, table).items()
     return next((name for name, found in fitting if not directing or gives_directions(found)), UNTRAINED)
+
+
+def without_shipped(wiki: Path, table: "Embeddings") -> str | None:
+    """What helps where the policy that ships cannot walk as MiniLM is the plain one; None elsewhere.
+
+    An earlier version embedded with that.
+    """
+    from linkwalk.embed.model import MINILM, MINILM_WALKS
+
+    other = table.manifest["encoder"] != MINILM or table.has_beside(MINILM_WALKS)
+    if other or usual_agent(wiki, table) != UNTRAINED:
+        return None
+    return f"the policy that ships goes by other embeddings than {table.name!r}: run `linkwalk embed {wiki}`"
 
 
 def policies(wiki: Path, table: "Embeddings") -> list[str]:

@@ -238,12 +238,12 @@ def usual_reranker(table: "Embeddings | None") -> str:
 
     A wiki that MiniLM has embedded is one that it reads, whichever table is looked at.
     """
-    from linkwalk.embed.model import MINILM, has_minilm
+    from linkwalk.embed.model import MINILM, MINILM_WALKS, has_minilm
 
     fits = (
         table is None
-        or table.manifest["encoder"] == MINILM
-        or ("trained" in table.manifest and (table.folder.with_name(MINILM) / "manifest.json").exists())
+        or table.manifest["encoder"] in (MINILM_WALKS, MINILM)
+        or ("trained" in table.manifest and any(map(table.has_beside, (MINILM_WALKS, MINILM))))
     )
     return "cross" if fits and has_minilm() else "tfidf"
 

@@ -16,6 +16,7 @@ from linkwalk.wiki.agents import (
     policy_names,
     used_embeddings,
     usual_agent,
+    without_shipped,
 )
 from linkwalk.wiki.retrieval import need_search, reranker_name, usual_reranker
 from linkwalk.wiki.shelf import Shelf
@@ -46,6 +47,14 @@ class Workspace:
             return usual_agent(self.folder, self.table())
         except LinkwalkError:
             return POLICY
+
+    @property
+    def without_shipped(self) -> str | None:
+        """What would let the policy that ships walk here, where it cannot for the table's sake alone."""
+        try:
+            return without_shipped(self.folder, self.table())
+        except LinkwalkError:
+            return None
 
     @property
     def agents(self) -> list[str]:
@@ -84,7 +93,8 @@ class Workspace:
     def missing(self) -> dict[str, str]:
         """What cannot be done here yet, each with the line that says what helps.
 
-        ``find``: there is no index; ``navigate``: no embeddings; ``read``: nothing to read sentences with.
+        ``find``: there is no index; ``navigate``: no embeddings; ``read``: nothing to read sentences with; ``policy``:
+        not the embeddings that the policy which ships goes by.
         """
         found = {}
         try:
@@ -101,4 +111,6 @@ class Workspace:
             table.check_encoder()
         except LinkwalkError as error:
             found["read"] = str(error)
+        if line := self.without_shipped:
+            found["policy"] = line
         return found

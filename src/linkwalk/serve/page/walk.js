@@ -12,6 +12,7 @@ const LEAST = 4; // clicks that a pair is apart
 
 export function enter(root, { server, go, note, say, title }) {
   const agents = server.agents.map((agent) => agent.name);
+  const lacks = server.missing?.navigate ?? server.missing?.policy;
   const usual = agents[0];
   let watching = null,
     watched = "",
@@ -112,7 +113,7 @@ export function enter(root, { server, go, note, say, title }) {
     h("div", { class: "under" }, about, options, surprise),
     fields,
     trouble,
-    server.missing?.navigate ? notice(server.missing.navigate) : null,
+    lacks ? notice(lacks) : null,
   );
   const intro = h(
     "div",

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk.artifact import FORMAT, FORMATS, parsing, read_json, write_json
+from linkwalk.artifact import MANIFEST as SEAL
 from linkwalk.embed.bert import Float32s, Weights
 
 KIND = "encoder"
@@ -42,6 +43,7 @@ def save_change(folder: Path, change: EncoderChange, manifest: dict[str, Any]) -
     from safetensors.numpy import save_file
 
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / SEAL).unlink(missing_ok=True)  # it is about what was there before
     save_file(packed(change.weights), folder / WEIGHTS)
     about = {"artifact": KIND, "format": FORMAT, "base": change.base}
     write_json(folder / MANIFEST, about | {"base_fingerprint": change.base_fingerprint} | manifest)

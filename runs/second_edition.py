@@ -31,8 +31,7 @@ from linkwalk.evaluate import TaskConfig, draw_episodes, draw_sentences, failure
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.navigate import open_baseline, unit_rows
 from linkwalk.navigate.guided import Guided
-from linkwalk.navigate.journeys import Float32s
-from linkwalk.navigate.trained_map import read_map
+from linkwalk.navigate.trained_map import TrainedMap, read_map
 from linkwalk.navigate.ways import MapConfig, Ways
 from linkwalk.policy.direction import Direction
 
@@ -152,6 +151,8 @@ def make(args: argparse.Namespace) -> None:
                 folds = {fold: Policy(world, args.out / fold, FOLDS[fold][1]) for fold in FOLDS}
                 for own in (["first"], ["second"], ["first", "second"]):
                     path = args.out / f"map-{'-'.join(own)}.json"
+                    if path.exists():
+                        continue
                     some = {fold: folds[fold] for fold in own}
                     waiting.append(pool.submit(train_map_of, world, some, path))
         for task in waiting:
@@ -212,7 +213,7 @@ class Walked:
         wiki: str,
         tasks: list[tuple[str, bool]],
         count: int,
-        agents: dict[str, Float32s | None],
+        agents: dict[str, TrainedMap | None],
     ) -> None:
         """A policy, with the maps of some names; None is the constants alone."""
         graph, table = self.world.graphs[self.world.number[wiki]].forward, policy.table(wiki)
@@ -222,9 +223,10 @@ class Walked:
                 if texts:
                     episodes = episodes._replace(queries=policy.read(texts))
                 for name, learned in agents.items():
+                    weights = learned.on(graph) if learned else None
                     ways = Ways(back=back, map=policy.map)
                     walker = Guided(
-                        name, policy.direction, graph, table, ways, workers=CORES, weights=learned
+                        name, policy.direction, graph, table, ways, workers=CORES, weights=weights
                     )
                     self.note(wiki, task, steps, back, name, walker, episodes)
         np.savez_compressed(self.path, **self.found)
@@ -246,7 +248,7 @@ def walk_unseen(args: argparse.Namespace) -> None:
         policy = Policy(world, args.out / f"seed{seed}", wikis)
         for wiki, tasks in UNSEEN.items():
             forward, back = [[task for task in tasks if task[1] == has] for has in (False, True)]
-            agents: dict[str, Float32s | None] = {f"seed{seed}, map": learned}
+            agents: dict[str, TrainedMap | None] = {f"seed{seed}, map": learned}
             if not seed or learned is None:
                 agents[f"seed{seed}, constants"] = None
             walked.policy(policy, wiki, forward, args.episodes, agents)
@@ -279,9 +281,9 @@ def walk_own(args: argparse.Namespace) -> None:
             walked.policy(policy, wiki, tasks, args.episodes, {f"seed{seed}, constants": None})
 
 
-def _map(out: Path, *folds: str) -> Float32s | None:
+def _map(out: Path, *folds: str) -> TrainedMap | None:
     path = out / f"map-{'-'.join(folds)}.json"
-    return read_map(path).weights if path.exists() else None
+    return read_map(path) if path.exists() else None
 
 
 def compare(args: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.paths import UNREACHABLE, distances_from
 from linkwalk.learn.map_fit import Descent, fit_weights, labels, ranges_of
-from linkwalk.learn.map_training import MapTraining, train_map
+from linkwalk.learn.map_training import MapTraining, longest_articles, train_map
 from linkwalk.learn.map_walks import NEVER, Lessons, MapWalks
 from linkwalk.navigate import Episodes, unit_rows
 from linkwalk.navigate.forecast import CLICKS
@@ -105,5 +105,15 @@ def test_where_the_map_is_held_the_constants_decide() -> None:
 def test_a_map_that_fails_more_is_found_out() -> None:
     walks, away = world(), BLANK.copy()
     away[OF_LINKS.index("cosine")] = -5  # goes for whatever is least like the goal
-    assert walks.fails_more(300, np.random.default_rng(0), away)
-    assert not walks.fails_more(300, np.random.default_rng(0), BLANK)
+    worse, constants = walks.failures(300, np.random.default_rng(0), away)
+    assert worse > constants
+    assert walks.failures(300, np.random.default_rng(0), BLANK) == (constants, constants)
+
+
+def test_a_map_is_used_up_to_the_length_of_articles_where_it_is_better() -> None:
+    assert longest_articles([8, 2, 32], [True, True, False]) == 16
+    # One disagrees either way: the constants, then.
+    assert longest_articles([1, 2, 4, 16], [True, True, False, True]) == pytest.approx(8**0.5)
+    assert longest_articles([1, 2, 9, 16], [True, False, False, False]) == pytest.approx(2**0.5)
+    assert longest_articles([3, 4], [False, False]) == 0
+    assert longest_articles([3, 4], [True, True]) == float("inf")

@@ -16,7 +16,14 @@ from linkwalk.navigate.forecast import CLICKS, Forecast, quantile, within_clicks
 from linkwalk.navigate.learned_map import LearnedMap
 from linkwalk.navigate.mapped import Mapped
 from linkwalk.navigate.noted import Noted
-from linkwalk.navigate.trained_map import SHIPPED, TrainedMap, measure_of, read_map, shipped_map
+from linkwalk.navigate.trained_map import (
+    SHIPPED,
+    TrainedMap,
+    article_length,
+    measure_of,
+    read_map,
+    shipped_map,
+)
 from linkwalk.navigate.values import ALIKE_FROM, OF_LINKS, SIGHTS, TWINS_FROM
 from tests.walks.conftest import unsorted_graph
 
@@ -193,6 +200,22 @@ def test_a_file_comes_back_and_damage_is_one_line(tmp_path: Path) -> None:
         path.write_text(json.dumps(good | change))
         with pytest.raises(DamagedError, match=r"map\.json.*train-map"):
             read_map(path)
+
+
+def test_weights_are_for_articles_of_a_length_that_they_were_good_at(tmp_path: Path) -> None:
+    # Articles of three blocks each: two of the three have one that follows.
+    rows = [[1], [0, 2, 5], [1], [4], [3, 5], [4, 0]]
+    graph = Csr(np.cumsum([0, *map(len, rows)]), np.concatenate(rows).astype(np.int32))
+    assert article_length(graph) == 3
+    assert article_length(Csr(np.zeros(1, np.int64), np.zeros(0, np.int32))) == 0
+    some = trained(np.random.default_rng(0))
+    vectors = unit_rows(np.random.default_rng(1).normal(size=(6, 4)))
+    for longest, used in ((3.0, True), (2.9, False), (float("inf"), True)):
+        (tmp_path / "map.json").write_bytes(some._replace(longest=longest).to_bytes())
+        found = read_map(tmp_path / "map.json")
+        assert (found.longest, len(found.on(graph)) > 0) == (longest, used)
+        walker = LearnedMap("map", graph, vectors, trained=found)
+        assert bool(walker.weights.any()) == used
 
 
 def test_clicks_to_go_read_off_a_forecast() -> None:

@@ -21,6 +21,8 @@ from linkwalk.progress import Progress
 
 EARLY = 100
 """Steps after which nobody walks on."""
+BETTER = 0.9
+"""A map is better where it fails so many times as often as the constants, or less."""
 World = Callable[[], MapWalks]
 """Opens a graph with a table."""
 
@@ -80,7 +82,8 @@ def train_map(
                 rng, opened = np.random.default_rng((config.seed, number, at)), world()
                 found.append(opened.draw(config.walks, rng, weights, picks=config.picks, links=config.links))
                 if 0 < number < config.rounds and not held[at]:
-                    held[at] = opened.fails_more(config.trials, rng, weights)
+                    own, constants = opened.failures(config.trials, rng, weights)
+                    held[at] = own > constants
                 stage.advance()
         return found
 
@@ -91,14 +94,40 @@ def train_map(
         weights, loss = fit_weights(joined, list(shares), held, config.descent)
         steps = sum(len(part.counts) for known in lessons for part in known)
         rows.append({"round": number + 1, "steps": steps, "loss": loss})
+    lengths, better = [], []
+    for at, world in enumerate(worlds):
+        opened, rng = world(), np.random.default_rng((config.seed, config.rounds, at))
+        own, constants = opened.failures(config.trials, rng, weights)
+        lengths.append(opened.article_length)
+        better.append(own < BETTER * constants)
     seen, kept = (_early(Lessons.joined(draw(config.rounds + more))) for more in range(2))
     forecast = fit_forecast(seen, hidden=config.hidden, config=config.descent)
     truth = how_true(forecast, seen, kept)
     return TrainedMap(
         weights,
         forecast,
-        {**trained, "config": asdict(config), "rounds": rows, "held": held, "forecast": truth},
+        {
+            **trained,
+            "config": asdict(config),
+            "rounds": rows,
+            "held": held,
+            "better": better,
+            "forecast": truth,
+        },
+        longest_articles(lengths, better),
     )
+
+
+def longest_articles(lengths: Sequence[float], better: Sequence[bool]) -> float:
+    """Up to which length of articles the map is better: the bound that most worlds agree with, half-way to the next."""
+    order = np.argsort(lengths, kind="stable")
+    sorted_, wins = np.array(lengths)[order], np.array(better)[order]
+    # So many of the shortest are walked by the map, and the others by the constants.
+    agree = [int(wins[:some].sum() + (~wins[some:]).sum()) for some in range(len(wins) + 1)]
+    some = int(np.argmax(agree))
+    if some == len(wins):
+        return float("inf")
+    return float(np.sqrt(sorted_[some - 1] * sorted_[some])) if some else 0.0
 
 
 def _early(lessons: Lessons) -> Lessons:

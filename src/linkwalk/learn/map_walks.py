@@ -20,7 +20,7 @@ from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
 from linkwalk.navigate.mapped import Mapped
 from linkwalk.navigate.noted import Noted
-from linkwalk.navigate.trained_map import NO_WEIGHTS
+from linkwalk.navigate.trained_map import NO_WEIGHTS, article_length
 from linkwalk.navigate.walker import in_pieces
 from linkwalk.navigate.ways import Ways
 from linkwalk.policy.direction import Guide
@@ -78,7 +78,7 @@ class MapWalks:
         ways: Ways = Ways(),  # noqa: B008 (frozen)
         workers: int | None = None,
     ) -> None:
-        self.reverse = reverse
+        self.reverse, self.article_length = reverse, article_length(forward)
         self.workers = workers or min(16, os.cpu_count() or 1)
         self.walker = (
             Mapped("map", forward, vectors, ways, workers=self.workers)
@@ -129,14 +129,14 @@ class MapWalks:
         to_go = np.where(journeys.success[walk], journeys.steps[walk] - noted.steps, NEVER).astype(np.int32)
         return Lessons(noted.sights, noted.worth, noted.clicks, noted.counts, noted.steps, to_go)
 
-    def fails_more(self, count: int, rng: np.random.Generator, weights: Float32s) -> bool:
-        """Whether this map finds fewer goals than the constants alone, on the same so many episodes."""
+    def failures(self, count: int, rng: np.random.Generator, weights: Float32s) -> tuple[int, int]:
+        """How many of the same so many episodes the map of these weights fails, and how many the constants alone."""
         drawn = self.goals.sample(count, rng)
         episodes, found = Episodes.of(drawn.starts, drawn.goals), []
         for own in (weights, NO_WEIGHTS):
             self.walker.weights = own
-            found.append(int(self.walker.run(episodes, budget=USUAL).success.sum()))
-        return found[0] < found[1]
+            found.append(int((~self.walker.run(episodes, budget=USUAL).success).sum()))
+        return found[0], found[1]
 
     def _note(self, episode: Episodes, path: Int32s, noted: Noted) -> None:
         """Walk it again, and write down what was seen at its picked steps."""

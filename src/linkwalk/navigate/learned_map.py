@@ -30,7 +30,9 @@ class LearnedMap(Mapped):
         super().__init__(name, graph, vectors, ways, workers=workers)
         self.trained = trained or shipped_map()
         # It was trained without the back button, and with one it fails more often than the constants.
-        self.weights = np.zeros_like(self.trained.weights) if ways.back else self.trained.weights
+        used = not ways.back and len(self.trained.on(graph))
+        # Weights of zero say what the constants say, and see what the forecast asks for.
+        self.weights = self.trained.weights if used else np.zeros_like(self.trained.weights)
 
     def forecast(self, episodes: Episodes, journeys: Journeys, *, seed: int = 0) -> Float32s:
         """How likely each range of clicks still to go was at each step of the first journey [T, CLICKS + 1].

@@ -1,6 +1,7 @@
 """The learned part of a map, and its file: what each sight of an unseen link adds to what the constants say."""
 
 import json
+import math
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk.artifact.parsing import parsing, read_json
+from linkwalk.graph.csr import Csr
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.forecast import CLICKS, Forecast
 from linkwalk.navigate.journeys import Float32s
@@ -22,6 +24,7 @@ _FIELDS = {"format": int, "sights": list, "worth": dict, "clicks": dict, "traine
 NO_WEIGHTS: Float32s = np.zeros(0, np.float32)
 """The constants are all there is."""
 _PAIRS, _LEAST = 4096, 0.01
+_BLOCKS = 1 << 14
 _DIGITS = 5
 
 
@@ -33,6 +36,15 @@ class TrainedMap(NamedTuple):
     forecast: Forecast
     trained: dict[str, Any]
     """On what, and how."""
+    longest: float = math.inf
+    """Blocks of an article, on average, up to which the weights are used.
+
+    In long articles ways lead from block to block, and what was learned where they are short misleads.
+    """
+
+    def on(self, graph: Csr) -> Float32s:
+        """The weights to walk with on a wiki; none where its articles are too long for them."""
+        return self.weights if article_length(graph) <= self.longest else NO_WEIGHTS
 
     def to_bytes(self) -> bytes:
         """Its file: a line for each part."""
@@ -46,6 +58,7 @@ class TrainedMap(NamedTuple):
             "sights": list(SIGHTS),
             "worth": dict(zip(OF_LINKS, _short(self.weights), strict=True)),
             "clicks": {name: _short(values) for name, values in self.forecast._asdict().items()},
+            "longest": None if math.isinf(self.longest) else round(self.longest, 2),
             "trained": self.trained,
         }
 
@@ -74,13 +87,26 @@ def read_map(path: Path) -> TrainedMap:
             _array(found["clicks"]["out"], units, len(CLICKS) + 1),
             _array(found["clicks"]["last"], len(CLICKS) + 1),
         )
-    return TrainedMap(weights, forecast, found["trained"])
+        longest = math.inf if found.get("longest") is None else float(found["longest"])
+    return TrainedMap(weights, forecast, found["trained"], longest)
 
 
 @lru_cache(maxsize=1)
 def shipped_map() -> TrainedMap:
     """The map that comes with the package."""
     return read_map(SHIPPED)
+
+
+def article_length(graph: Csr) -> float:
+    """Blocks of an article, on average: of some thousand blocks, how many have one that follows."""
+    some = np.unique(np.linspace(0, max(0, graph.nodes - 1), min(_BLOCKS, graph.nodes)).astype(np.int64))
+    begin, counts = graph.indptr[some], graph.indptr[some + 1] - graph.indptr[some]
+    owner = np.repeat(np.arange(len(some)), counts)
+    ends = np.cumsum(counts)
+    edge = np.arange(len(owner)) - np.repeat(ends - counts, counts) + np.repeat(begin, counts)
+    follows = np.zeros(len(some), np.bool_)
+    follows[owner[graph.indices[edge] == some[owner] + 1]] = True
+    return float(len(some) / max(1, np.count_nonzero(~follows)))
 
 
 def _array(values: Any, *shape: int) -> Float32s:

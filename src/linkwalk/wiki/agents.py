@@ -124,7 +124,7 @@ def open_agent(
     if isinstance(policy, Guide):
         from linkwalk.navigate.guided import Guided
 
-        ways, weights = with_its_map(ways, folder, manifest), _map_of(folder, manifest)
+        ways, weights = with_its_map(ways, folder, manifest), _map_of(folder, manifest, graph)
         return Guided(name, policy, graph.forward, vectors, ways, workers=threads(), weights=weights)
     from linkwalk.navigate.learned import Learned
 
@@ -145,7 +145,7 @@ def with_its_map(ways: Ways, folder: Path, manifest: dict[str, Any]) -> Ways:
             raise ValueError(error) from None
 
 
-def _map_of(folder: Path, manifest: dict[str, Any]) -> "Float32s | None":
+def _map_of(folder: Path, manifest: dict[str, Any], graph: "Graph") -> "Float32s | None":
     """The weights of the map that a policy brings; None where the constants are all that it walks by."""
     from linkwalk.navigate.trained_map import MAP, read_map
     from linkwalk.policy.checkpoint import look_at_policy
@@ -153,7 +153,7 @@ def _map_of(folder: Path, manifest: dict[str, Any]) -> "Float32s | None":
     if not (folder / MAP).is_file() and MAP not in manifest.get("files", {}):
         return None
     look_at_policy(folder, manifest, MAP)
-    return read_map(folder / MAP).weights
+    return read_map(folder / MAP).on(graph.forward)
 
 
 def own_part(name: str, graph: "Graph", vectors: "Units | None") -> Any:

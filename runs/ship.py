@@ -23,7 +23,7 @@ from linkwalk.policy import target
 from linkwalk.policy.checkpoint import WEIGHTS
 
 CARD = "MODEL_CARD.md"
-CALLED = {"train": "schools2007 (train half)", "simplepart": "Simple English Wikipedia (part)"}
+CALLED = {"train": "schools2007 (train half)", "simple": "Simple English Wikipedia (part)"}
 """What a card calls the workspaces that a policy was trained on, where their folders are called otherwise."""
 
 
@@ -44,7 +44,10 @@ def settings(about: dict[str, Any], rank: int) -> dict[str, Any]:
 def made(policy: Path, folder: Path, rank: int, map_file: Path | None) -> dict[str, Any]:
     """Write the policy as it ships into a folder; returns its manifest."""
     about = {name: read_json(policy / name, "") for name in (changed.MANIFEST, target.MANIFEST, MANIFEST)}
-    save_change(folder, cut(read_change(policy), rank), settings(about[changed.MANIFEST], rank))
+    change = read_change(policy)
+    save_change(folder, cut(change, rank), settings(about[changed.MANIFEST], rank))
+    if all(value.shape[1] <= rank for name, value in change.weights.items() if name.endswith(".up")):
+        shutil.copyfile(policy / changed.WEIGHTS, folder / changed.WEIGHTS)  # bytes are not rounded twice
     encoder = transformer_fingerprint(EmbedConfig(encoder=str(folder)))
     called = {"encoder": encoder, "encoder_name": MINILM_WALKS}
     reader, whole = about[target.MANIFEST], about[MANIFEST]

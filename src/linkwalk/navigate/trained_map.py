@@ -106,7 +106,7 @@ def article_length(graph: Csr) -> float:
     edge = np.arange(len(owner)) - np.repeat(ends - counts, counts) + np.repeat(begin, counts)
     follows = np.zeros(len(some), np.bool_)
     follows[owner[graph.indices[edge] == some[owner] + 1]] = True
-    return float(len(some) / max(1, np.count_nonzero(~follows)))
+    return len(some) / max(1, int(np.count_nonzero(~follows)))
 
 
 def _array(values: Any, *shape: int) -> Float32s:

@@ -463,13 +463,13 @@ def artefacts(wiki: Path) -> dict[str, list[str]]:
 
 
 RELEVANT = {
-    "walk": ("graph", "embeddings/minilm", "policies/ours", "policies/paper"),
-    "find": ("graph", "embeddings/minilm", "index", "index/dense", "rerankers/own"),
-    "eval": ("graph", "embeddings/minilm", "policies/ours", "policies/paper"),
+    "walk": ("graph", "embeddings/minilm-walks", "policies/ours", "policies/paper"),
+    "find": ("graph", "embeddings/minilm-walks", "index", "index/dense", "rerankers/own"),
+    "eval": ("graph", "embeddings/minilm-walks", "policies/ours", "policies/paper"),
     "stats": ("graph",),
-    "serve": ("graph", "embeddings/minilm", "index", "policies/ours", "titles"),
-    "train": ("graph", "embeddings/minilm"),
-    "score": ("graph", "embeddings/minilm", "index", "index/dense", "rerankers/own"),
+    "serve": ("graph", "embeddings/minilm-walks", "index", "policies/ours", "titles"),
+    "train": ("graph", "embeddings/minilm-walks"),
+    "score": ("graph", "embeddings/minilm-walks", "index", "index/dense", "rerankers/own"),
     "split": ("graph",),
     "diff": ("graph",),
 }
@@ -521,7 +521,7 @@ def opens(wiki: Path, file: str) -> Iterator[str]:
     if isinstance(graph, LinkwalkError):
         yield str(graph)
         return
-    table = tried(lambda: Embeddings.open(wiki, "minilm", graph))
+    table = tried(lambda: Embeddings.open(wiki, "minilm-walks", graph))
     yield str(table)
     if file.startswith("index"):
         yield str(tried(lambda: Bm25.open(wiki, graph)))

@@ -153,7 +153,7 @@ SPLIT = GRAPH | {"halves": "halves"}
 
 _build = "build {first} -o {wiki} --workers 1"
 _random = "embed {wiki} --encoder random"
-_embed = "embed {wiki} --max-tokens 12 --device cpu"
+_embed = "embed {wiki} --encoder minilm --max-tokens 12 --device cpu"
 _dense = "index {wiki} --dense --embeddings random"
 _train = f"train {{wiki}} --name ours {LEARN}"
 _target = f"train-reader {{wiki}} ours {READ}"

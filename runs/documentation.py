@@ -1,12 +1,12 @@
 """How well one finds the way in documentation, handbooks and notes: folders of Markdown, with and without contents.
 
-python runs/documentation.py FOLDER -o DIR                     every folder in FOLDER, embedded with `words`
-python runs/documentation.py FOLDER -o DIR --encoder minilm    also with MiniLM, and the policy that ships
-python runs/documentation.py FOLDER -o DIR --names a b         some of them
+python runs/documentation.py FOLDER -o DIR                           every folder in FOLDER, embedded with `words`
+python runs/documentation.py FOLDER -o DIR --encoder minilm-walks    also with that, and the policy that ships
+python runs/documentation.py FOLDER -o DIR --names a b               some of them
 
 Each folder becomes two workspaces, ``DIR/NAME`` and ``DIR/NAME-inline``; what is there already is kept. Rows are the
-success of random, greedy-unvisited and greedy-map (with MiniLM the policy, too) on walks of 5, 10 and 20 steps, 1,000
-each, 100 clicks at most. The table is Markdown; ``DIR/results.json`` has all that `linkwalk eval` says.
+success of random, greedy-unvisited and greedy-map (with minilm-walks the policy, too) on walks of 5, 10 and 20 steps,
+1,000 each, 100 clicks at most. The table is Markdown; ``DIR/results.json`` has all that `linkwalk eval` says.
 """
 
 import argparse
@@ -18,7 +18,8 @@ from typing import Any
 
 AGENTS = {
     "words": ("random", "greedy-unvisited", "greedy-map"),
-    "minilm": ("greedy-unvisited", "greedy-map", "compass"),
+    "minilm": ("greedy-unvisited", "greedy-map"),
+    "minilm-walks": ("greedy-unvisited", "greedy-map", "compass"),
 }
 KINDS = {"": (), "-inline": ("--no-contents",)}
 

@@ -1,6 +1,6 @@
 """How much of the bundled claims' and questions' evidence each way of retrieval finds, at equal cost.
 
-python runs/encyclopedia.py DEMO [--candidates 20] [--rerank PATH] [--top 20] [--json OUT]
+python runs/encyclopedia.py DEMO [--candidates 20] [--rerank PATH] [--top 20] [--agent A] [--embeddings E] [--json F]
 python runs/encyclopedia.py DEMO --traces [--candidates 20]                          what took clicks, in Markdown
 
 DEMO is the bundled encyclopedia, embedded and indexed. Gold are the blocks that hold the evidence sentences, for claims
@@ -51,6 +51,8 @@ def main() -> None:
     parser.add_argument("--candidates", type=int, default=20)
     parser.add_argument("--rerank")
     parser.add_argument("--top", type=int, default=20, help="sentences that the cross-encoder reads")
+    parser.add_argument("--agent", help="who navigates, and reads the questions [default: the usual one]")
+    parser.add_argument("--embeddings", help="what is looked at [default: what the agent goes by]")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--traces", action="store_true")
     arguments = parser.parse_args()
@@ -64,7 +66,9 @@ def main() -> None:
         shown = asked_gallery(graph, opened.finder, wanted, meanings, count=6)
         print("\n".join(asked_lines(graph, shown, "compass", arguments.candidates)))
         return
-    retrieval = FindConfig(candidates=arguments.candidates, rerank=arguments.rerank, top=arguments.top)
+    retrieval = FindConfig(
+        **{name: getattr(arguments, name) for name in ("candidates", "rerank", "top", "agent", "embeddings")}
+    )
     answers = open_rows(arguments.wiki, graph, retrieval, ROWS).find([one.text for one in wanted], 0)
     measured = {name: judge(graph, wanted, found) for name, found in answers.items()}
     results = []

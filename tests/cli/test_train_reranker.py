@@ -13,6 +13,7 @@ from linkwalk import demo
 from linkwalk.artifact.seen import NOTE
 from linkwalk.embed.text import goal_sentences
 from linkwalk.graph.store import Graph
+from linkwalk.navigate.trained_map import MAP, SHIPPED
 from linkwalk.policy.checkpoint import save_policy
 from linkwalk.policy.heads import HeadConfig, build_head
 from linkwalk.retrieve.cross import CrossEncoder, load_cross
@@ -252,11 +253,12 @@ def asked(wiki: Path, path: Path) -> Path:
 @pytest.mark.slow
 def test_a_target_encoder_is_tuned(run: Run, world: Path, tmp_path: Path) -> None:
     path = asked(world, tmp_path / "claims.jsonl")
-    base = ("tune-reader", world, "compass", path, "--part", "all")
+    shipped = Path(shutil.copytree(demo.policy_path(), tmp_path / "elsewhere"))
+    shutil.copyfile(SHIPPED, shipped / MAP)
+    base = ("tune-reader", world, shipped, path, "--part", "all")
     made = run(*base, "--name", "asked", *TUNE, "--json", "-q")
     assert (made.status, made.err) == (0, "")
     found, folder = made.json(), world / "policies" / "asked"
-    shipped = demo.policy_path()
     assert (found["policy"], found["copied_from"]) == (str(folder), str(shipped))
     manifest = json.loads((folder / "target.json").read_bytes())
     was = json.loads((shipped / "target.json").read_bytes())
@@ -267,7 +269,8 @@ def test_a_target_encoder_is_tuned(run: Run, world: Path, tmp_path: Path) -> Non
     assert manifest["tuned"]["on"]["part"] == "all"
     assert manifest["tuned"]["on"]["pairs"] > 0
     assert manifest["tuned"]["config"]["updates"] == found["last"]["update"] == 2
-    assert (folder / "weights.safetensors").read_bytes() == (shipped / "weights.safetensors").read_bytes()
+    for name in ("weights.safetensors", MAP):
+        assert (folder / name).read_bytes() == (shipped / name).read_bytes()
     # A step from the shipped one, not from nothing.
     now, before = (load_file(place / "target.safetensors") for place in (folder, shipped))
     assert now.keys() == before.keys()

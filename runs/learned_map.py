@@ -24,6 +24,7 @@ from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import unit_rows
 from linkwalk.navigate.mapped import Mapped
+from linkwalk.navigate.trained_map import read_map
 from linkwalk.progress import Progress
 from linkwalk.recipes import with_settings
 
@@ -94,7 +95,7 @@ def walk(tables: Tables, wiki: str, name: str, maps: dict[str, Any], config: Tas
     for agent, trained in {"greedy-map": None, **maps}.items():
         walker = Mapped(agent, graph.forward, tables.units[wiki, name], workers=CORES)
         if trained is not None:
-            walker.weights = trained.weights
+            walker.weights = trained.on(graph.forward)
         journeys = walker.run(drawn)
         found[agent] = journeys.success, journeys.success * distances / np.maximum(journeys.steps, distances)
     return found
@@ -144,9 +145,14 @@ def main() -> None:
     print(f"tables: {time.time() - start:.0f} s", flush=True)
     maps = {}
     for seed in args.seeds:
-        maps[f"seed {seed}"] = made = train(tables, args.train, seed, args.set)
-        (args.out / f"map-{seed}.json").write_bytes(made.to_bytes())
-        print(f"map {seed}: at {time.time() - start:.0f} s, held: {made.trained['held']}", flush=True)
+        path = args.out / f"map-{seed}.json"
+        if not path.exists():
+            path.write_bytes(train(tables, args.train, seed, args.set).to_bytes())
+        maps[f"seed {seed}"] = made = read_map(path)
+        print(
+            f"map {seed}: at {time.time() - start:.0f} s, held: {made.trained['held']}, up to {made.longest:.1f}",
+            flush=True,
+        )
     rows = []
     for wiki in args.test:
         for name in ("minilm", "words"):

@@ -112,7 +112,9 @@ class Ground:
             table,
             config,
         )
-        self.withheld, self.sentences, self.workers = withheld, sentences, workers
+        self.withheld = np.zeros(forward.nodes, np.bool_) if withheld is None else withheld
+        """Blocks that no lesson has, neither as goals nor as links [N]; walks pass through them."""
+        self.sentences, self.workers = sentences, workers
         self._ends = ForwardWalks(forward, steps=config.steps, multistep=True, apart=True)
 
     def draw(self, number: int, guide: Guide, ways: Ways, rng: np.random.Generator) -> Lesson:
@@ -131,9 +133,7 @@ class Ground:
         starts, goals, found = [], [], 0
         for _ in range(ATTEMPTS):
             drawn = self._ends.sample(2 * self.config.goals, rng)
-            fine = (
-                np.ones(len(drawn.goals), np.bool_) if self.withheld is None else ~self.withheld[drawn.goals]
-            )
+            fine = ~self.withheld[drawn.goals]
             starts.append(drawn.starts[fine])
             goals.append(drawn.goals[fine])
             found += int(fine.sum())
@@ -151,6 +151,8 @@ class Ground:
         bounds, target, kind = actions_at(self.forward, self.kinds, paths[walk, step])
         visited = visited_targets(paths, walk, step, bounds, target)
         near = self._walked_back(np.repeat(goals, config.near), rng)
+        # A page that is never a goal would be learned as one to pass by: it is no answer either, right or wrong.
+        near, hidden = near[~self.withheld[near]], self.withheld[target]
         pages, place = np.unique(np.concatenate((target, near, goals)), return_inverse=True)
         distance = np.empty((len(goals), len(pages)), np.int8)
 
@@ -162,7 +164,7 @@ class Ground:
 
         owner = np.repeat(np.arange(len(walk)), np.diff(bounds))
         far = distance[walk[owner], place[: len(target)]]
-        kept = _some(owner, far, ~visited & (far < FAR), config.links, rng)
+        kept = _some(owner, far, ~visited & ~hidden & (far < FAR), config.links, rng)
         several = np.bincount(owner[kept], minlength=len(walk)) > 1
         kept = kept[several[owner[kept]]]
         counts = np.bincount(owner[kept], minlength=len(walk))[several]

@@ -17,9 +17,10 @@ from linkwalk.errors import InputError
 from linkwalk.graph.paths import distances_from
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.navigate import Episodes, Journeys, unit_rows
-from linkwalk.policy.checkpoint import load_direction, save_policy
+from linkwalk.policy.checkpoint import load_direction, read_policy, save_policy
 from linkwalk.policy.heads import HeadConfig, build_head
 from linkwalk.wiki import Choice, Click, Walk, Ways
+from linkwalk.wiki.agents import with_its_map
 from linkwalk.wiki.clicks import SHOWN
 from linkwalk.wiki.plain import plain
 from tests.graph.conftest import Page, write_graph
@@ -104,12 +105,18 @@ def test_clicks_of_every_agent(walked: Wiki, ends: tuple[int, int], agent: str, 
 
 
 def test_probabilities_are_the_softmax_of_scores(walked: Wiki, ends: tuple[int, int]) -> None:
-    """At the first click there is nothing but the page's links: no costs, nothing seen but the start."""
-    table = Embeddings.open(walked.folder)
-    vectors, map_ = unit_rows(table.vectors), Ways().map
+    """At the first click there is nothing but the page's links: no costs, nothing seen but the start.
+
+    With the back button, the constants of the map decide alone.
+    """
+    table, ways = Embeddings.open(walked.folder), Ways(back=True)
+    vectors, map_ = (
+        unit_rows(table.vectors),
+        with_its_map(ways, policy_path(), read_policy(policy_path())).map,
+    )
     direction = load_direction(policy_path(), table.fingerprint).directions(vectors[[ends[1]]])[0]
     for agent, query, measure in (("compass", direction, "worth"), ("greedy", vectors[ends[1]], "cosine")):
-        walk = walked.walk(*ends, agent=agent)
+        walk = walked.walk(*ends, agent=agent, ways=ways)
         assert walk.measure == measure
         click = walk.steps[0]
         targets = np.unique(walked.graph.forward.row(ends[0]))

@@ -11,7 +11,7 @@ import typer
 from linkwalk.cli.output import no_hints
 
 QUESTION = "In which year did the country whose invading army was beaten at Adwa vote to become a republic?"
-_FROM, _TO = "Star", "Coral reef (2)"
+_FROM, _TO = "Piano", "Transistor (1)"
 
 
 def demo(

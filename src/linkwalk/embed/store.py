@@ -163,7 +163,8 @@ class Embeddings:
             )
         if find_model(spec).fingerprint != self.manifest["model_fingerprint"]:
             raise ArtifactError(
-                f"the encoder {spec} is not the one that made the embeddings {self.name!r}: run `linkwalk embed` again"
+                f"the encoder {spec} is not the one that made the embeddings {self.name!r}: run "
+                f"`{command(self.folder.parents[1], self.name)} --force`"
             )
         return spec
 

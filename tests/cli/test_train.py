@@ -209,7 +209,7 @@ def test_a_policy_learns_to_read(run: Run, readable: Path) -> None:
     assert (found["config"]["adapter"]["rank"], found["last"]["update"]) == (2, 2)
     files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     of_target = {"target.json", "target.safetensors", "target_metrics.jsonl"}
-    assert set(files) == {"manifest.json", "weights.safetensors"} | of_target
+    assert set(files) == {"manifest.json", "weights.safetensors", "map.json"} | of_target
     assert files["weights.safetensors"] == shipped["weights.safetensors"]
     own, theirs = (json.loads(each["manifest.json"]) for each in (files, shipped))
     curves = {name for name in own["files"] if name.startswith("target/events.")}

@@ -31,7 +31,7 @@ from linkwalk.evaluate import TaskConfig, draw_episodes, draw_sentences, failure
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.navigate import open_baseline, unit_rows
 from linkwalk.navigate.guided import Guided
-from linkwalk.navigate.trained_map import TrainedMap, read_map
+from linkwalk.navigate.trained_map import TrainedMap, article_length, read_map
 from linkwalk.navigate.ways import MapConfig, Ways
 from linkwalk.policy.direction import Direction
 
@@ -223,7 +223,7 @@ class Walked:
                 if texts:
                     episodes = episodes._replace(queries=policy.read(texts))
                 for name, learned in agents.items():
-                    weights = learned.on(graph) if learned else None
+                    weights = learned.on(article_length(graph)) if learned else None
                     ways = Ways(back=back, map=policy.map)
                     walker = Guided(
                         name, policy.direction, graph, table, ways, workers=CORES, weights=weights

@@ -115,5 +115,8 @@ def test_a_map_is_used_up_to_the_length_of_articles_where_it_is_better() -> None
     # One disagrees either way: the constants, then.
     assert longest_articles([1, 2, 4, 16], [True, True, False, True]) == pytest.approx(8**0.5)
     assert longest_articles([1, 2, 9, 16], [True, False, False, False]) == pytest.approx(2**0.5)
+    assert longest_articles([3, 5, 5, 9], [True, True, False, False]) == pytest.approx(
+        15**0.5
+    )  # one wiki, two tables
     assert longest_articles([3, 4], [False, False]) == 0
     assert longest_articles([3, 4], [True, True]) == float("inf")

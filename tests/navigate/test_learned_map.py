@@ -204,7 +204,8 @@ def test_a_file_comes_back_and_damage_is_one_line(tmp_path: Path) -> None:
 
 def test_weights_are_for_articles_of_a_length_that_they_were_good_at(tmp_path: Path) -> None:
     # Articles of three blocks each: two of the three have one that follows.
-    rows = [[1], [0, 2, 5], [1], [4], [3, 5], [4, 0]]
+    # A link to the next article's first block does not join them.
+    rows = [[1], [0, 2, 5], [1, 3], [4], [3, 5], [4, 0]]
     graph = Csr(np.cumsum([0, *map(len, rows)]), np.concatenate(rows).astype(np.int32))
     assert article_length(graph) == 3
     assert article_length(Csr(np.zeros(1, np.int64), np.zeros(0, np.int32))) == 0
@@ -213,9 +214,11 @@ def test_weights_are_for_articles_of_a_length_that_they_were_good_at(tmp_path: P
     for longest, used in ((3.0, True), (2.9, False), (float("inf"), True)):
         (tmp_path / "map.json").write_bytes(some._replace(longest=longest).to_bytes())
         found = read_map(tmp_path / "map.json")
-        assert (found.longest, len(found.on(graph)) > 0) == (longest, used)
+        assert (found.longest, len(found.on(article_length(graph))) > 0) == (longest, used)
         walker = LearnedMap("map", graph, vectors, trained=found)
         assert bool(walker.weights.any()) == used
+        counted = LearnedMap("map", graph, vectors, trained=found, length=100.0)
+        assert bool(counted.weights.any()) == (longest > 100)
 
 
 def test_clicks_to_go_read_off_a_forecast() -> None:

@@ -1,5 +1,6 @@
 """``linkwalk train-map``: what an unseen link is worth, learned on several wikis at once."""
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -76,12 +77,14 @@ def train_map(
     with replacing(out) as file:
         file.write(trained.to_bytes())
     if json:
-        print_json({"map": str(out), **trained.trained})
+        longest = None if math.isinf(trained.longest) else trained.longest
+        print_json({"map": str(out), "longest": longest, **trained.trained})
         return
     truth = trained.trained["forecast"]
     print_table(
         [
             ("map", f"{out}, {len(trained.weights)} weights"),
+            ("used", _used(trained.longest)),
             ("trained", f"{trained.trained['rounds'][-1]['steps']:,} steps of walks on {len(wikis)} wikis"),
             (
                 "forecast",
@@ -91,6 +94,15 @@ def train_map(
         ]
     )
     print_next(f"linkwalk eval {wikis[0]} --agent {out},greedy-map")
+
+
+def _used(longest: float) -> str:
+    """For people: where the weights are walked by."""
+    if math.isinf(longest):
+        return "on all wikis"
+    if not longest:
+        return "nowhere: the constants are as good on every wiki that it was trained on"
+    return f"on wikis whose articles have up to {longest:.1f} blocks on average, the constants on others"
 
 
 def _tables(wiki: Path, asked: list[str] | None, policy: Path | None) -> list[str]:
@@ -122,11 +134,15 @@ def _opening(wiki: Path, name: str, policy: Path | None) -> "Callable[[], MapWal
         from linkwalk.graph.store import Graph
         from linkwalk.learn.map_walks import MapWalks
         from linkwalk.navigate import units_of
-        from linkwalk.policy.checkpoint import load_direction
+        from linkwalk.navigate.ways import Ways
+        from linkwalk.policy.checkpoint import load_direction, read_policy
+        from linkwalk.wiki.agents import with_its_map
 
         graph = Graph.open(wiki)
         table = Embeddings.open(wiki, name, graph)
         guide = None if policy is None else load_direction(policy, table.fingerprint)
-        return MapWalks(graph.forward, graph.reverse, units_of(table.vectors), guide)
+        ways = Ways() if policy is None else with_its_map(Ways(), policy, read_policy(policy))
+        length, units = graph.nodes / max(1, graph.articles), units_of(table.vectors)
+        return MapWalks(graph.forward, graph.reverse, units, guide, ways=ways, length=length)
 
     return opened

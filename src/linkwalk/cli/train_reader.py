@@ -120,10 +120,14 @@ def _train(
 ) -> "dict[str, Tensor]":
     """Train the target encoder."""
     from linkwalk.learn.target import train_target
+    from linkwalk.navigate.ways import Ways
+    from linkwalk.policy.checkpoint import read_policy
+    from linkwalk.wiki.agents import with_its_map
 
     encoder = table.transformer("cpu")  # in float32, and first of all: random features cannot read
     head = open_head(place, place.wiki, table, device)
-    return train_target(graph, table.vectors, encoder, config, head=head, device=device, **kept)
+    ways = with_its_map(Ways(), place.source, read_policy(place.source))
+    return train_target(graph, table.vectors, encoder, config, head=head, ways=ways, device=device, **kept)
 
 
 def _show(place: PolicyPlace, config: "TargetConfig", parameters: int, last: dict[str, Any]) -> None:

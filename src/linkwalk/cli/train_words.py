@@ -129,6 +129,8 @@ class _Job:
 
     def run(self, *, checkpoint_every: int, restart: bool, quiet: bool) -> _Outcome:
         """Train, from where it was stopped; what is better than what there was takes its place."""
+        from dataclasses import asdict
+
         from linkwalk.artifact import clear
         from linkwalk.embed.fitted import Fitted
         from linkwalk.embed.word_tables import put_word_table
@@ -166,6 +168,7 @@ class _Job:
         manifest = {
             "recipe": TRAINED_WORDS,
             "config": self.job["config"],
+            "map": asdict(config.map),
             "encoder": embedded["encoder_fingerprint"],
             "encoder_name": f"WIKI/embeddings/{self.final.name}",
             "embeddings": self.final.name,
@@ -190,7 +193,7 @@ class _Job:
         from linkwalk.policy.direction import Direction
         from linkwalk.wiki.agents import threads
 
-        graph, ways = self.graph, Ways(back=self.config.back)
+        graph, ways = self.graph, Ways(back=self.config.back, map=self.config.map)
         before, units = self._before(ways)
         turn = trained.compass.turn
         guide = Direction(turn.weight.detach().numpy(), turn.bias.detach().numpy())

@@ -1,6 +1,6 @@
 """An encoder that is another one, changed: matrices of low rank to be added to its layers (sec. 4.2, app. B.1).
 
-What training adds to a transformer of 90 MB that everybody has fits into two: of each layer's change the leading
+What training adds to a transformer of 90 MB that everybody has fits into one or two: of each layer's change the leading
 singular directions, one byte a number. The folder of such an encoder holds ``encoder.safetensors`` and
 ``encoder.json``, which names the encoder that is changed; it may be the folder of the policy that was trained with it.
 

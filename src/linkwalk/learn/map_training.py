@@ -98,8 +98,9 @@ def train_map(
     for at, world in enumerate(worlds):
         opened, rng = world(), np.random.default_rng((config.seed, config.rounds, at))
         own, constants = opened.failures(config.trials, rng, weights)
-        lengths.append(opened.article_length)
-        better.append(own < BETTER * constants)
+        if constants:  # where nothing fails, nothing tells
+            lengths.append(opened.article_length)
+            better.append(own < BETTER * constants)
     seen, kept = (_early(Lessons.joined(draw(config.rounds + more))) for more in range(2))
     forecast = fit_forecast(seen, hidden=config.hidden, config=config.descent)
     truth = how_true(forecast, seen, kept)
@@ -124,7 +125,9 @@ def longest_articles(lengths: Sequence[float], better: Sequence[bool]) -> float:
     sorted_, wins = np.array(lengths)[order], np.array(better)[order]
     # So many of the shortest are walked by the map, and the others by the constants.
     agree = [int(wins[:some].sum() + (~wins[some:]).sum()) for some in range(len(wins) + 1)]
-    some = int(np.argmax(agree))
+    # No bound lies between two tables of one wiki.
+    ties = [0 < some < len(wins) and sorted_[some - 1] == sorted_[some] for some in range(len(agree))]
+    some = int(np.argmax(np.where(ties, -1, agree)))
     if some == len(wins):
         return float("inf")
     return float(np.sqrt(sorted_[some - 1] * sorted_[some])) if some else 0.0

@@ -76,9 +76,11 @@ class MapWalks:
         guide: Guide | None = None,
         *,
         ways: Ways = Ways(),  # noqa: B008 (frozen)
+        length: float | None = None,
         workers: int | None = None,
     ) -> None:
-        self.reverse, self.article_length = reverse, article_length(forward)
+        self.reverse = reverse
+        self.article_length = article_length(forward) if length is None else length
         self.workers = workers or min(16, os.cpu_count() or 1)
         self.walker = (
             Mapped("map", forward, vectors, ways, workers=self.workers)

@@ -34,6 +34,7 @@ from linkwalk.learn.loop import Kept, LoopConfig, RanAway, Training, seeded, tra
 from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, NothingToDecide, OwnWalks
 from linkwalk.navigate import Episodes, unit_rows
 from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.ways import Ways
 from linkwalk.policy.decisions import Decisions, from_walks
 from linkwalk.policy.direction import Guide
 from linkwalk.policy.heads import Compass, HeadConfig, Pointing, Table, log_softmax
@@ -286,6 +287,7 @@ class WikisSentences(ReaderTraining):
         vectors: NDArray[Any],
         sentences: Sentences,
         device: str,
+        ways: Ways,
     ) -> None:
         super().__init__(config, target, policy, graph, Table.of(vectors, device))
         self.sentences, self.goals, self.own = sentences, Goals(graph, config), None
@@ -294,7 +296,7 @@ class WikisSentences(ReaderTraining):
                 raise InputError("walks=own is for a policy that walks with a map: choose walks=shortcut")
             units, steps = unit_rows(vectors), config.steps
             self.own = OwnWalks(graph.forward, graph.reverse, self.kinds, units, steps=steps, multistep=True)
-            self.walker = Guided("policy", policy, graph.forward, units, workers=self.own.workers)
+            self.walker = Guided("policy", policy, graph.forward, units, ways, workers=self.own.workers)
 
     def loss(self, update: int) -> Tensor:
         """Of a batch that has anything to decide."""
@@ -336,12 +338,13 @@ def train_target(
     *,
     head: nn.Module | None = None,
     sentences: Sentences | None = None,
+    ways: Ways = Ways(),  # noqa: B008 (frozen)
     device: str = "cpu",
     **kept: Unpack[Kept],
 ) -> dict[str, Tensor]:
     """Train an adapter of ``encoder`` on one graph and return it.
 
-    ``head`` is a trained policy, which stays as it is; without one, queries are trained for the cosine. ``encoder`` is
+    ``head`` is a trained policy, which stays as it is, and ``ways`` how it walks; without one, queries are trained for the cosine. ``encoder`` is
     changed: open another one for other work. It must be in float32, as a CPU's is.
     """
     if sentences is None:
@@ -352,7 +355,7 @@ def train_target(
         target = TargetModel(encoder.model.to(device), config.adapter, tanh=encoder.tanh).to(device)
         target.train(config.dropout)
         policy = _policy(head, vectors.shape[1]).to(device)
-        train(WikisSentences(config, target, policy, graph, vectors, sentences, device), **kept)
+        train(WikisSentences(config, target, policy, graph, vectors, sentences, device, ways), **kept)
     return scaled(target.adapter(), config.trust)
 
 

@@ -10,12 +10,15 @@ from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
 from linkwalk.navigate.mapped import Mapped
 from linkwalk.navigate.noted import Noted
-from linkwalk.navigate.trained_map import TrainedMap, shipped_map
+from linkwalk.navigate.trained_map import TrainedMap, article_length, shipped_map
 from linkwalk.navigate.ways import Ways
 
 
 class LearnedMap(Mapped):
-    """Clicks its way to the link that its weights think best; the map that ships, unless told."""
+    """Clicks its way to the link that its weights think best; the map that ships, unless told.
+
+    ``length`` is how many blocks an article of the wiki has on average; else it is seen from the links.
+    """
 
     def __init__(
         self,
@@ -26,11 +29,12 @@ class LearnedMap(Mapped):
         *,
         workers: int = 1,
         trained: TrainedMap | None = None,
+        length: float | None = None,
     ) -> None:
         super().__init__(name, graph, vectors, ways, workers=workers)
         self.trained = trained or shipped_map()
         # It was trained without the back button, and with one it fails more often than the constants.
-        used = not ways.back and len(self.trained.on(graph))
+        used = not ways.back and len(self.trained.on(article_length(graph) if length is None else length))
         # Weights of zero say what the constants say, and see what the forecast asks for.
         self.weights = self.trained.weights if used else np.zeros_like(self.trained.weights)
 

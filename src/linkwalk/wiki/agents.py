@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 UNTRAINED = "greedy-map"
 """Who walks where no policy fits the embeddings."""
+LEARNED_MAP = "learned-map"
 
 
 def threads() -> int:
@@ -102,14 +103,17 @@ def open_agent(
     """The agent of that name, moving in those ways: a baseline, or a learned policy."""
     from linkwalk.navigate import BASELINES, open_baseline
 
+    if is_map(name) or name == LEARNED_MAP:
+        from linkwalk.navigate.learned_map import LearnedMap
+        from linkwalk.navigate.trained_map import read_map, shipped_map
+
+        trained = read_map(Path(name)) if is_map(name) else shipped_map()
+        length = graph.nodes / max(1, graph.articles)
+        return LearnedMap(
+            name, graph.forward, vectors, ways, workers=threads(), trained=trained, length=length
+        )
     if name in BASELINES:
         return open_baseline(name, graph.forward, vectors, ways, workers=threads())
-    if is_map(name):
-        from linkwalk.navigate.learned_map import LearnedMap
-        from linkwalk.navigate.trained_map import read_map
-
-        trained = read_map(Path(name))
-        return LearnedMap(name, graph.forward, vectors, ways, workers=threads(), trained=trained)
     folder = policy_folder(wiki, name)
     if folder is None:
         return own_agent(name, graph, vectors)
@@ -153,7 +157,7 @@ def _map_of(folder: Path, manifest: dict[str, Any], graph: "Graph") -> "Float32s
     if not (folder / MAP).is_file() and MAP not in manifest.get("files", {}):
         return None
     look_at_policy(folder, manifest, MAP)
-    return read_map(folder / MAP).on(graph.forward)
+    return read_map(folder / MAP).on(graph.nodes / max(1, graph.articles))
 
 
 def own_part(name: str, graph: "Graph", vectors: "Units | None") -> Any:

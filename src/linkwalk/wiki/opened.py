@@ -260,7 +260,7 @@ class Wiki(Workspace):
             optimum=shortest_clicks(self.graph, optimum.nodes.tolist()),
             budget=budget,
             seed=seed,
-            ways=ways,
+            ways=getattr(walker, "ways", ways),
             measure=measure,
             trapped=trapped,
         )
@@ -283,7 +283,7 @@ class Wiki(Workspace):
             closest=Closest(place=self.place(path[at]), step=at, score=float(cosines[at])),
             budget=budget,
             seed=seed,
-            ways=ways,
+            ways=getattr(walker, "ways", ways),
             measure=measure,
             trapped=trapped,
         )

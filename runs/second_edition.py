@@ -248,7 +248,7 @@ def walk_unseen(args: argparse.Namespace) -> None:
         policy = Policy(world, args.out / f"seed{seed}", wikis)
         for wiki, tasks in UNSEEN.items():
             forward, back = [[task for task in tasks if task[1] == has] for has in (False, True)]
-            agents: dict[str, TrainedMap | None] = {f"seed{seed}, map": learned}
+            agents: dict[str, TrainedMap | None] = {f"seed{seed}, map": learned} if learned else {}
             if not seed or learned is None:
                 agents[f"seed{seed}, constants"] = None
             walked.policy(policy, wiki, forward, args.episodes, agents)
@@ -264,7 +264,13 @@ def walk_groups(args: argparse.Namespace) -> None:
         policy, learned = Policy(world, args.out / fold, tests[fold]), _map(args.out, other)
         for wiki in tests[fold]:
             walked.baselines(wiki, tasks, args.episodes)
-            walked.policy(policy, wiki, tasks, args.episodes, {"constants": None, "map": learned})
+            walked.policy(
+                policy,
+                wiki,
+                tasks,
+                args.episodes,
+                {"constants": None} | ({"map": learned} if learned else {}),
+            )
 
 
 def walk_own(args: argparse.Namespace) -> None:

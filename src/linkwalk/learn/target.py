@@ -344,8 +344,8 @@ def train_target(
 ) -> dict[str, Tensor]:
     """Train an adapter of ``encoder`` on one graph and return it.
 
-    ``head`` is a trained policy, which stays as it is, and ``ways`` how it walks; without one, queries are trained for the cosine. ``encoder`` is
-    changed: open another one for other work. It must be in float32, as a CPU's is.
+    ``head`` is a trained policy, which stays as it is, and ``ways`` how it walks; without one, queries are trained for
+    the cosine. ``encoder`` is changed: open another one for other work. It must be in float32, as a CPU's is.
     """
     if sentences is None:
         progress = kept.get("progress") or Progress(quiet=True)

@@ -42,6 +42,18 @@ def test_a_policy_is_trained_once_with_its_encoder_and_walks(run: Run, wiki: Pat
     ]
     assert [row["agent"] for row in rows] == ["mine"]
 
+    small = tuple(
+        word for one in ("walks=10", "trials=10", "rounds=1", "epochs=1") for word in ("--set", one)
+    )
+    own = run("train-map", wiki, "-o", folder / "map.json", "--policy", folder, *small)
+    assert "used" in own.out
+    again = run("eval", wiki, "--agent", "mine", "--steps", "3", "--episodes", "20", "-q")
+    assert (again.status, again.err) == (0, "")  # the map is the policy's own now, and sealed with it
+    (folder / "map.json").write_text("{}")
+    damaged = run("eval", wiki, "--agent", "mine", "--steps", "3", "--episodes", "20", "-q")
+    assert (damaged.status, "train-wikis WIKI... --name mine --force" in damaged.err) == (2, True)
+    (folder / "map.json").unlink()
+
     manifest = read_policy(folder)
     assert with_its_map(Ways(back=True), folder, manifest).map.detour == 0.2
     asked = Ways(map=MapConfig(detour=0.1))

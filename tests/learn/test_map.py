@@ -119,4 +119,5 @@ def test_a_map_is_used_up_to_the_length_of_articles_where_it_is_better() -> None
         15**0.5
     )  # one wiki, two tables
     assert longest_articles([3, 4], [False, False]) == 0
+    assert longest_articles([], []) == 0
     assert longest_articles([3, 4], [True, True]) == float("inf")

@@ -54,10 +54,12 @@ def train_map(
     from linkwalk.device import choose_device
 
     choose_device("cpu")  # before anything that needs torch: without it, this says what to install
-    from linkwalk.artifact import replacing
+    from linkwalk.artifact import MANIFEST, replacing, seal
     from linkwalk.errors import InputError
     from linkwalk.learn.map_training import MapTraining
     from linkwalk.learn.map_training import train_map as train
+    from linkwalk.navigate.trained_map import MAP
+    from linkwalk.policy.checkpoint import read_policy
     from linkwalk.progress import Progress
     from linkwalk.recipes import with_settings
 
@@ -76,6 +78,8 @@ def train_map(
     trained = train(worlds, shares, config, {"on": told}, Progress(quiet=quiet))
     with replacing(out) as file:
         file.write(trained.to_bytes())
+    if out.name == MAP and (out.parent / MANIFEST).exists():  # the policy's own from now on
+        seal(out.parent, read_policy(out.parent))
     if json:
         longest = None if math.isinf(trained.longest) else trained.longest
         print_json({"map": str(out), "longest": longest, **trained.trained})

@@ -48,8 +48,8 @@ def train_wikis(
 
     The encoder learns to read pages so that those near a goal, click by click, look like it; what it learns on many
     wikis carries over to others. WIKI/policies/NAME holds both: any wiki can be embedded with that folder, and the
-    policy walks there. It wants a GPU: minutes there, hours on a CPU (--set updates=20 --set lessons=1 to try).
-    Resumable, as `linkwalk train` is.
+    policy walks there. It wants a GPU: minutes there; on a CPU lessons are smaller, and it takes hours
+    (--set updates=20 to try). Resumable, as `linkwalk train` is.
 
     Example: linkwalk train-wikis WIKI OTHER THIRD --set seed=1 --name mine
 
@@ -62,11 +62,14 @@ def train_wikis(
     from linkwalk.embed.model import find_model
     from linkwalk.graph.store import Graph
     from linkwalk.learn.joint import JointConfig
+    from linkwalk.learn.lessons import LessonConfig
     from linkwalk.recipes import with_settings
 
     final = new_folder(wikis[0], name)
     graphs = [Graph.open(wiki) for wiki in wikis]
-    config = with_settings(JointConfig(), settings or [])
+    # On a CPU what follows the gradient fills the memory: smaller lessons there.
+    usual = JointConfig(lessons=1, lesson=LessonConfig(goals=8)) if chosen == "cpu" else JointConfig()
+    config = with_settings(usual, settings or [])
     job = _job(graphs, find_model(encoder).fingerprint, config)
     with locked(final):
         made = None if force else _made(final, job)

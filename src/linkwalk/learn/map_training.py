@@ -122,13 +122,13 @@ def train_map(
 def longest_articles(lengths: Sequence[float], better: Sequence[bool]) -> float:
     """Up to which length of articles the map is better: the bound that most worlds agree with, half-way to the next."""
     order = np.argsort(lengths, kind="stable")
-    sorted_, wins = np.array(lengths)[order], np.array(better)[order]
+    sorted_, wins = np.array(lengths, np.float64)[order], np.array(better, np.bool_)[order]
     # So many of the shortest are walked by the map, and the others by the constants.
     agree = [int(wins[:some].sum() + (~wins[some:]).sum()) for some in range(len(wins) + 1)]
     # No bound lies between two tables of one wiki.
     ties = [0 < some < len(wins) and sorted_[some - 1] == sorted_[some] for some in range(len(agree))]
     some = int(np.argmax(np.where(ties, -1, agree)))
-    if some == len(wins):
+    if some == len(wins) and some:
         return float("inf")
     return float(np.sqrt(sorted_[some - 1] * sorted_[some])) if some else 0.0
 

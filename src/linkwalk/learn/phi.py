@@ -4,7 +4,7 @@ What is trained gives vectors of some blocks of some wikis, with their gradient,
 that make the lessons go by these. ``BertPhi`` is a transformer, whole or by a low-rank adapter.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -103,7 +103,7 @@ class BertPhi:
         return found
 
     @torch.no_grad()
-    def table(self, ground: int) -> Float32s:
+    def table(self, ground: int, advance: Callable[[float], None] = lambda _: None) -> Float32s:
         """Of all blocks of a wiki [N, D], of unit length."""
         nodes = np.arange(self.begins[ground], self.begins[ground + 1])
         found = np.empty((len(nodes), self.width), np.float32)
@@ -115,6 +115,7 @@ class BertPhi:
             stop = max(done + 1, int(np.searchsorted(ends, before + self.batch_tokens, side="right")))
             vectors = self.bert(self.rows.take(nodes[done:stop]))
             found[done:stop] = nn.functional.normalize(vectors, dim=-1).cpu().numpy()
+            advance(stop - done)
             done = stop
         return found
 

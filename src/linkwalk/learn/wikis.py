@@ -32,6 +32,7 @@ from linkwalk.policy.decisions import Bools
 from linkwalk.policy.heads import HeadConfig
 from linkwalk.policy.low_rank import save_target
 from linkwalk.policy.target import TURN, AdapterConfig
+from linkwalk.progress import Progress
 
 _GPU = {"dtype": torch.bfloat16, "batch_tokens": 1 << 18}
 _CPU = {"dtype": torch.float32, "batch_tokens": 1 << 12}
@@ -55,18 +56,20 @@ def train_on_wikis(
         rows = [TokenRows.of(tokenised(graph, encoder), device) for graph in graphs]
         settings: dict[str, Any] = _CPU if device == "cpu" else _GPU
         phi = BertPhi(encoder.model, rows, rank=config.rank, **settings)
-        grounds = [
-            Ground(
-                graph.forward,
-                graph.reverse,
-                graph.out_kinds,
-                phi.table(number),
-                config.lesson,
-                withheld=None if withheld is None else withheld[number],
-                sentences=sentences_of(graph, encoder),
-            )
-            for number, graph in enumerate(graphs)
-        ]
+        progress = kept.get("progress") or Progress(quiet=True)
+        with progress.stage("read", sum(graph.nodes for graph in graphs), "blocks") as stage:
+            grounds = [
+                Ground(
+                    graph.forward,
+                    graph.reverse,
+                    graph.out_kinds,
+                    phi.table(number, stage.advance),
+                    config.lesson,
+                    withheld=None if withheld is None else withheld[number],
+                    sentences=sentences_of(graph, encoder),
+                )
+                for number, graph in enumerate(graphs)
+            ]
         joint = Joint(config, phi, grounds, device)
         try:
             train(joint, **kept)

@@ -31,7 +31,7 @@ KIND = "policy"
 WEIGHTS = "weights.safetensors"
 NO_NUMBERS = "weights that are not numbers"
 _FIELDS = {"head": dict, "encoder": str}
-_USUAL, _OURS = "trained-words", "ours"
+_USUAL, _OURS, _MANY = "trained-words", "ours", "wikis"
 """The recipes that are taken where none is named: without embeddings, and with."""
 _TABLE = "minilm-walks"
 """The embeddings that are taken where none are named."""
@@ -206,6 +206,8 @@ def look_at_policy(folder: Path, manifest: dict[str, Any], name: str = WEIGHTS) 
 
 def _remedy(folder: Path, manifest: dict[str, Any]) -> str:
     options = ["--name", folder.name]
+    if manifest.get("recipe") == _MANY and not _ships(folder):
+        return f"run `linkwalk train-wikis WIKI... {shlex.join(options)} --force`, with the wikis it was trained on"
     recipe, embeddings = manifest.get("recipe", _USUAL), manifest.get("embeddings", _TABLE)
     named = recipe != _USUAL and embeddings != _TABLE
     if recipe != (_OURS if named else _USUAL):

@@ -52,7 +52,10 @@ class JointConfig(LoopConfig):
     temperature: float = 20.0
     """By which cosines are multiplied at the start."""
     refresh_every: int = 150
-    """Updates between two readings of all blocks; those that are learned from are seen anew at once."""
+    """Updates between two readings of all blocks; those that are learned from are seen anew at once.
+
+    0: walkers go on as untrained as they began, and lessons are made of such walks.
+    """
     even: float = 0.5
     """How often a wiki is learned from: in proportion to its number of blocks to this power."""
     trust: float = 0.6
@@ -215,6 +218,8 @@ class Joint(Training):
 
     def _note(self) -> None:
         """Put what the update before has read into the tables, and look where the compass looks now."""
+        if not self.settings.refresh_every:
+            return
         if self._copied is not None:
             self._copied.synchronize()
         for ground, pages, vectors in self._seen:

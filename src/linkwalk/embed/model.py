@@ -105,10 +105,16 @@ def _changed(name: str, folder: Path) -> ModelFolder:
     base = find_model(of)
     if base.fingerprint != fingerprint:
         raise InputError(f"the encoder in {folder} changes another {of} than the one here: choose another")
-    own = digest([base.fingerprint, _change_sha256(folder)])
-    if folder != _SHIPPED and is_change(_SHIPPED) and own == _changed(MINILM_WALKS, _SHIPPED).fingerprint:
+    own = _fingerprint(folder, fingerprint)
+    # Not asked of find_model: MiniLM need not be installed where a change of another encoder is.
+    if folder != _SHIPPED and is_change(_SHIPPED) and own == _fingerprint(_SHIPPED, read_base(_SHIPPED)[1]):
         name, folder = MINILM_WALKS, _SHIPPED  # the same encoder by another way
     return ModelFolder(name=name, path=base.path, fingerprint=own, change=folder)
+
+
+def _fingerprint(folder: Path, base: str) -> str:
+    """Of a change together with the encoder that it is of."""
+    return digest([base, _change_sha256(folder)])
 
 
 def _change_sha256(folder: Path) -> str:

@@ -337,7 +337,7 @@ def shrink(joint: Any, base: Any, share: float, rank: int) -> None:
 
     model = joint.phi.bert.model
     if not hasattr(joint, "whole"):
-        joint.whole = {name: layer.weight.detach().clone() for name, layer in linear_layers(model).items()}
+        joint.whole = joint.phi.changes()
         joint.turned = [
             weight.detach().clone()
             for weight in (joint.compass.turn.weight, joint.compass.turn.bias, joint.reader.weight)
@@ -349,9 +349,13 @@ def shrink(joint: Any, base: Any, share: float, rank: int) -> None:
             strict=True,
         ):
             weight.copy_(share * trained)
+        if joint.phi.rank:  # what the adapters hold goes into the matrices themselves
+            for weight in joint.phi.parameters():
+                weight.zero_()
         for name, layer in linear_layers(model).items():
+            name = name.removesuffix(".layer")
             first = linear_layers(base)[name].weight
-            change = share * (joint.whole[name] - first)
+            change = share * torch.from_numpy(joint.whole[name]).to(first.device)
             if rank:
                 u, s, v = torch.linalg.svd(change, full_matrices=False)
                 up, down = u[:, :rank] * s[:rank].sqrt(), v[:rank] * s[:rank, None].sqrt()

@@ -8,7 +8,8 @@ WIKIS is a folder of workspaces: ``train`` and ``eval`` (the halves of schools20
 ``train``), ``computing``, ``simple`` (``runs/simple_part.py --articles 45000``) and the collections of Markdown.
 Two encoders are trained without half of the collections and half of ``train`` each, so that every wiki is walked by one
 that has not seen it. Their tables of those are what maps learn from: the map of one walks with the other, and the map
-of both with the policy itself, which is trained on all from three seeds. ``own`` walks with policies that were trained
+of both with the policy itself, which is trained on all from three seeds; ``foreign`` is trained on all but
+schools2007. ``own`` walks with policies that were trained
 on one wiki, DIR/ownSEED/policy (``runs/encoders.py``), to goals that they were never trained towards, there and in
 its later edition.
 """
@@ -46,7 +47,7 @@ UNSEEN = {
     "eval": [("navigation", False), ("sentence", False), ("navigation", True), ("sentence", True)],
     "computing": [("navigation", False)],
 }
-STEPS, SEED = (5, 10, 20), 20261117
+STEPS, SEED = (5, 10, 20), 20261118
 
 
 class Policy:
@@ -141,6 +142,7 @@ def make(args: argparse.Namespace) -> None:
     print(f"read in {time.time() - start:.0f} s", flush=True)
     trainings = {name: (on, 0) for name, (on, _) in FOLDS.items()}
     trainings |= {f"seed{seed}": (EVERYTHING, seed) for seed in range(args.seeds)}
+    trainings["foreign"] = (EVERYTHING[1:], 0)
     with ThreadPoolExecutor(1) as pool:
         waiting = []
         for name, (on, seed) in trainings.items():
@@ -248,11 +250,8 @@ def walk_unseen(args: argparse.Namespace) -> None:
         policy = Policy(world, args.out / f"seed{seed}", wikis)
         for wiki, tasks in UNSEEN.items():
             forward, back = [[task for task in tasks if task[1] == has] for has in (False, True)]
-            agents: dict[str, TrainedMap | None] = {f"seed{seed}, map": learned} if learned else {}
-            if not seed or learned is None:
-                agents[f"seed{seed}, constants"] = None
-            walked.policy(policy, wiki, forward, args.episodes, agents)
-            walked.policy(policy, wiki, back, args.episodes, {f"seed{seed}, constants": None})
+            walked.policy(policy, wiki, forward, args.episodes, {f"seed{seed}": learned})
+            walked.policy(policy, wiki, back, args.episodes, {f"seed{seed}": None})
 
 
 def walk_groups(args: argparse.Namespace) -> None:

@@ -14,7 +14,7 @@ from tests.graph.conftest import csr
 from tests.learn.conftest import WIDTH, World
 
 STRAIGHT = Direction(np.zeros((WIDTH, WIDTH), np.float32), np.zeros(WIDTH, np.float32))
-SMALL = LessonConfig(goals=12, steps=8, picks=3, links=2, near=2)
+SMALL = LessonConfig(goals=12, steps=8, picks=3, links=2)
 
 
 def ground_of(world: World, config: LessonConfig = SMALL, **more: object) -> Ground:

@@ -25,7 +25,7 @@ QUICK = JointConfig(
     learning_rate=3e-3,
     head_rate=1.0,
     lessons=2,
-    lesson=LessonConfig(goals=8, steps=6, links=4, near=1),
+    lesson=LessonConfig(goals=8, steps=6, links=4),
     refresh_every=5,
     ahead=0,
     kept_rank=4,

@@ -145,12 +145,18 @@ def map_ways(
     detour: float,
     crowding: float,
     likeness: float,
+    homing: float = 0.0,
 ) -> dict[int, float]:
     """What each first move is worth to a walker with a map that has come this far; moves that lead to nothing unseen
     are left out."""
     pages, look = vectors.astype(float), direction.astype(float)
     seen = list(dict.fromkeys(path))
     stack = replay(graph, path, moves)
+    depth = {path[0]: 0}
+    for read, page in enumerate(seen):
+        for target in graph.row(page).tolist():
+            if target not in seen[: read + 1]:
+                depth[target] = min(depth.get(target, depth[page] + 1), depth[page] + 1)
     # A place is a page and how often the back button was pressed to get there, None once a link was clicked: then
     # pages behind the button are no longer so many presses away.
     places: list[tuple[int, int | None, tuple[int, ...]]] = [(stack[-1], 0, ())]
@@ -165,6 +171,7 @@ def map_ways(
                     found.add(page)
                     crowd = np.maximum(0, (pages[seen] @ pages[page] - likeness) / (1 - likeness)).sum()
                     worth = pages[page] @ look - crowding * np.log(1 + crowd) - detour * (len(way) - 1)
+                    worth -= homing * np.log(depth[page])
                     ways[way[0]] = max(ways.get(way[0], -np.inf), float(worth))
                 continue
             steps: list[tuple[int, int | None, int]] = []

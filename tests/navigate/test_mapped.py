@@ -74,6 +74,7 @@ def compare(
                 detour=config.map.detour,
                 crowding=config.map.crowding,
                 likeness=config.map.likeness,
+                homing=config.map.homing,
             )
             row = graph.row(path[t]).tolist()
             probability = 1.0
@@ -98,11 +99,11 @@ def compare(
 
 
 @pytest.mark.parametrize("sampled", [False, True])
-@pytest.mark.parametrize("crowding", [0, 0.3])
+@pytest.mark.parametrize(("crowding", "homing"), [(0, 0), (0.3, 0), (0.3, 0.4)])
 @pytest.mark.parametrize("detour", [0, 0.1])
 @pytest.mark.parametrize("window", [0, 3, 16])
 def test_every_choice_is_what_the_words_say(
-    window: int, detour: float, crowding: float, sampled: bool
+    window: int, detour: float, crowding: float, homing: float, sampled: bool
 ) -> None:
     compared = back = 0
     for seed in range(8):
@@ -116,7 +117,8 @@ def test_every_choice_is_what_the_words_say(
         graph, vectors = make(rng, nodes, rng.uniform(0.4, 2.5)), units(rng, nodes)
         pairs, budget = rng.integers(nodes, size=(12, 2)), int(rng.choice([1, 7, 40]))
         episodes = Episodes.of(pairs[:, 0], pairs[:, 1])
-        config = Ways(sampled=sampled, map=MapConfig(detour=detour, crowding=crowding, temperature=3.0))
+        map_ = MapConfig(detour=detour, crowding=crowding, homing=homing, temperature=3.0)
+        config = Ways(sampled=sampled, map=map_)
         journeys = walk(
             graph,
             vectors,
@@ -142,7 +144,8 @@ def test_any_small_graph(seed: int, nodes: int, window: int, crowded: bool, samp
     episodes = Episodes.of(rng.integers(nodes, size=4), rng.integers(nodes, size=4))
     queries = unit_rows(vectors[episodes.goals] + rng.normal(size=(4, 5)))
     episodes = episodes._replace(queries=queries) if seed % 2 else episodes
-    config = Ways(sampled=sampled, map=MapConfig(crowding=0.5 * crowded, likeness=-0.5, temperature=2.0))
+    map_ = MapConfig(crowding=0.5 * crowded, likeness=-0.5, homing=seed % 3, temperature=2.0)
+    config = Ways(sampled=sampled, map=map_)
     journeys = walk(
         graph,
         vectors,
@@ -186,6 +189,7 @@ def test_hubs_with_more_links_than_the_map_has_room_for(window: int, budget: int
                 detour=config.map.detour,
                 crowding=config.map.crowding,
                 likeness=config.map.likeness,
+                homing=config.map.homing,
             )
             assert ways[moves[t]] > max(ways.values()) - NEAR
 
@@ -338,7 +342,7 @@ def test_the_smallest_worlds() -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    for name in ("detour", "crowding", "temperature"):
+    for name in ("detour", "crowding", "homing", "temperature"):
         for value in (-0.1, float("inf"), float("nan")):
             with pytest.raises(InputError, match=rf"{name}=.*: choose 0 or more"):
                 MapConfig(**{name: value})

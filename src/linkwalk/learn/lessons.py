@@ -2,9 +2,8 @@
 
 ``own_walks`` asks at each step of a walk which of the page's links is right. An encoder has more to learn: which pages
 of the whole wiki are near a goal, since a walker with a map weighs links of different pages against each other. So some
-goals of one wiki make a *lesson*: the policy walks to each, steps of its walks become decisions, a few pages on the way
-to each goal are added (a walk that fails has seen none), and the search back from each goal gives its distance from
-*every* page of the lesson, not from its own alone.
+goals of one wiki make a *lesson*: the policy walks to each, steps of its walks become decisions, and the search back
+from each goal gives its distance from *every* page of the lesson, not from its own alone.
 
 Shapes: G goals of a lesson, C pages, S decisions, A actions.
 """
@@ -52,15 +51,11 @@ class LessonConfig:
     """Steps of the policy's walk to a goal that become decisions."""
     links: int = 8
     """Links of a page that are looked at, at most: the two nearest to the goal, and others."""
-    near: int = 3
-    """Pages on the way to a goal, for each goal: ends of walks back from it."""
-    back: int = 4
-    """Such walks back have Uniform(1, back) steps."""
     budget: int = BUDGET
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        at_least(self, goals=2, steps=1, picks=1, links=2, near=0, back=1, budget=1)
+        at_least(self, goals=2, steps=1, picks=1, links=2, budget=1)
 
 
 class Lesson(NamedTuple):
@@ -150,10 +145,9 @@ class Ground:
         step = (rng.random(len(walk)) * steps[walk]).astype(np.int64)
         bounds, target, kind = actions_at(self.forward, self.kinds, paths[walk, step])
         visited = visited_targets(paths, walk, step, bounds, target)
-        near = self._walked_back(np.repeat(goals, config.near), rng)
         # A page that is never a goal would be learned as one to pass by: it is no answer either, right or wrong.
-        near, hidden = near[~self.withheld[near]], self.withheld[target]
-        pages, place = np.unique(np.concatenate((target, near, goals)), return_inverse=True)
+        hidden = self.withheld[target]
+        pages, place = np.unique(np.concatenate((target, goals)), return_inverse=True)
         distance = np.empty((len(goals), len(pages)), np.int8)
 
         def search(start: int, stop: int) -> None:
@@ -183,16 +177,6 @@ class Ground:
             kind[kept],
             self.sentences(goals, rng) if self.sentences else [],
         )
-
-    def _walked_back(self, nodes: Int32s, rng: np.random.Generator) -> Int32s:
-        """Where walks of some steps against the links lead from each node."""
-        here, left = nodes.astype(np.int64), rng.integers(1, self.config.back + 1, len(nodes))
-        for step in range(self.config.back):
-            first, last = self.reverse.indptr[here], self.reverse.indptr[here + 1]
-            goes = (left > step) & (last > first)
-            link = first + (rng.random(len(here)) * (last - first)).astype(np.int64)
-            here[goes] = self.reverse.indices[link[goes]]
-        return here.astype(np.int32)
 
 
 def _some(owner: Int64s, far: NDArray[np.int8], open_: Bools, most: int, rng: np.random.Generator) -> Int64s:

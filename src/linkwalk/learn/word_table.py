@@ -53,7 +53,7 @@ class WordTableConfig(JointConfig):
     warmup: int = 20
     weight_decay: float = 0.0
     lessons: int = 1
-    lesson: LessonConfig = field(default_factory=lambda: LessonConfig(goals=128, picks=4, links=256, near=0))
+    lesson: LessonConfig = field(default_factory=lambda: LessonConfig(goals=128, picks=4, links=256))
     repeat: int = 8
     """How often a lesson is learned from: to draw one takes three times as long as to learn from it."""
     sentence: float = 0.0

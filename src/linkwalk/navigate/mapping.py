@@ -31,6 +31,7 @@ from linkwalk.navigate.values import (
     constants,
     crowd,
     liken,
+    link_from,
     measured,
     moving,
     see,
@@ -205,6 +206,8 @@ def mapped(
                                         liken(facts[at], z, page_cosine[past], page_best[past])
                         frontier[known] = at
                         known += 1
+                    if seen[at] == _NOT_SEEN:
+                        link_from(facts[at], facts[here], value)
                     if learned and seen[at] == _NOT_SEEN:
                         facts[at, LINKED] += 1
                         facts[at, BEST_PAGE] = max(facts[at, BEST_PAGE], page_cosine[step])

@@ -1,4 +1,4 @@
-"""What an unseen link is worth to a walker with a map: by three constants, or with weights that were trained besides.
+"""What an unseen link is worth to a walker with a map: by some constants, or with weights that were trained besides.
 
 What is known of an unseen page is kept in a row of facts, and brought up to date when a page is read. What is seen of
 its link (``SIGHTS``) is made of the facts, the clicks to get there and the state of the walk: cosines and counts, no
@@ -21,6 +21,8 @@ from linkwalk.navigate.journeys import Float32s
     COSINE,  # to the direction looked in, as it is
     CROWD,  # pages seen that are like it, by the constants' likeness
     CROWDED,  # what that costs
+    DEPTH,  # clicks from the start, by the pages seen that link to it
+    DEEP,  # what that costs
     ADDED,  # what the weights add, but for what changes with every step
     ORIGIN,  # the step of the page on whose links it was seen first
     DEGREE,  # how many links that page has, as a logarithm
@@ -38,8 +40,8 @@ from linkwalk.navigate.journeys import Float32s
     CLOSEST,  # its highest cosine to a page seen
     CLOSEST_PAGE,  # that page's own cosine to the direction
     CLOSEST_LINK,  # the best of that page's links
-) = range(20)
-FACTS = 20
+) = range(22)
+FACTS = 22
 
 OF_LINKS = (
     "cosine",
@@ -86,6 +88,7 @@ class Worth(NamedTuple):
     crowding: float
     likeness: float
     temperature: float
+    homing: float
     mean: float
     """Of the cosines of any two pages."""
     spread: float
@@ -113,6 +116,14 @@ def crowd(facts: Float32s, cosine: Any, worth: Worth) -> Any:
         facts[CROWD] += alike
         facts[CROWDED] = np.float32(worth.crowding) * np.log1p(facts[CROWD])
     return alike > 0
+
+
+@guarded
+def link_from(facts: Float32s, page: Float32s, worth: Worth) -> None:
+    """Take note of a page seen that links to the unseen one, by the facts of both."""
+    if facts[DEPTH] == 0 or facts[DEPTH] > page[DEPTH] + 1:
+        facts[DEPTH] = page[DEPTH] + 1
+        facts[DEEP] = np.float32(worth.homing) * np.log(facts[DEPTH])
 
 
 @guarded
@@ -154,7 +165,7 @@ def settle(facts: Float32s, weights: Float32s) -> None:
 @guarded
 def constants(facts: Float32s, away: int, worth: Worth) -> Any:
     """What a link is worth by the constants alone, ``away`` clicks more than one from here."""
-    return facts[COSINE] - np.float32(worth.detour * away) - facts[CROWDED]
+    return facts[COSINE] - np.float32(worth.detour * away) - facts[CROWDED] - facts[DEEP]
 
 
 @guarded

@@ -16,23 +16,25 @@ class MapConfig:
     """What it costs to be like pages already seen."""
     likeness: float = 0.3
     """The cosine above which a page is like another."""
+    homing: float = 0.0
+    """What it costs to lie further from the start, times the logarithm of the clicks from there."""
     temperature: float = 20.0
     """By which worth is multiplied before the softmax over the ways to go: for probabilities and sampled walks."""
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        for name in ("detour", "crowding", "temperature"):
+        for name in ("detour", "crowding", "homing", "temperature"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InputError(f"{name}={getattr(self, name)}: choose 0 or more")
         if not -1 <= self.likeness < 1:
             raise InputError(f"likeness={self.likeness}: choose a cosine, from -1 to below 1")
 
-    def trades(self) -> tuple[float, float, float, float]:
+    def trades(self) -> tuple[float, float, float, float, float]:
         """As the kernel takes them: floats, since it would be compiled again for whole numbers."""
-        detour, crowding, likeness, temperature = map(
-            float, (self.detour, self.crowding, self.likeness, self.temperature)
+        detour, crowding, likeness, temperature, homing = map(
+            float, (self.detour, self.crowding, self.likeness, self.temperature, self.homing)
         )
-        return detour, crowding, likeness, temperature
+        return detour, crowding, likeness, temperature, homing
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,7 +78,7 @@ def train(tables: Tables, wikis: list[str], seed: int, settings: list[str]) -> A
 
     def opened(wiki: str, name: str) -> MapWalks:
         graph = tables.graphs[wiki]
-        length = graph.nodes / max(1, graph.articles)
+        length = graph.article_length
         return MapWalks(graph.forward, graph.reverse, tables.units[wiki, name], length=length, workers=CORES)
 
     config = with_settings(MapTraining(seed=seed), settings)
@@ -96,7 +96,7 @@ def walk(tables: Tables, wiki: str, name: str, maps: dict[str, Any], config: Tas
     for agent, trained in {"greedy-map": None, **maps}.items():
         walker = Mapped(agent, graph.forward, tables.units[wiki, name], workers=CORES)
         if trained is not None:
-            walker.weights = trained.on(graph.nodes / max(1, graph.articles))
+            walker.weights = trained.on(graph.article_length)
         journeys = walker.run(drawn)
         found[agent] = journeys.success, journeys.success * distances / np.maximum(journeys.steps, distances)
     return found

@@ -48,7 +48,7 @@ def test_statistics_agree_with_a_plain_count(graph: Graph) -> None:
     assert found.chain_only.share == pytest.approx(found.chain_only.count / graph.nodes)
     assert found.unreferenced.count == np.count_nonzero(into == 0)
     assert found.chain_reached.count == graph.nodes - len({e.target for row in own for e in row})
-    assert found.blocks_per_article.mean == pytest.approx(graph.nodes / 40)
+    assert found.blocks_per_article.mean == pytest.approx(graph.nodes / 40) == graph.article_length
 
     top = sorted(range(graph.nodes), key=lambda n: (-into[n], n))[:10]
     distances = np.array([distances_from(graph.forward, n) for n in top])

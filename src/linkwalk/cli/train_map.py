@@ -146,7 +146,7 @@ def _opening(wiki: Path, name: str, policy: Path | None) -> "Callable[[], MapWal
         table = Embeddings.open(wiki, name, graph)
         guide = None if policy is None else load_direction(policy, table.fingerprint)
         ways = Ways() if policy is None else with_its_map(Ways(), policy, read_policy(policy))
-        length, units = graph.nodes / max(1, graph.articles), units_of(table.vectors)
+        units, length = units_of(table.vectors), graph.article_length
         return MapWalks(graph.forward, graph.reverse, units, guide, ways=ways, length=length)
 
     return opened

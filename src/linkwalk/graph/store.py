@@ -191,6 +191,11 @@ class Graph:
         return len(self.article_node)
 
     @property
+    def article_length(self) -> float:
+        """Blocks of an article, on average; 0 of an empty graph."""
+        return self.nodes / max(1, self.articles)
+
+    @property
     def snapshot(self) -> str:
         """The wiki's name and the date of its newest page."""
         snapshot = self.manifest["snapshot"]

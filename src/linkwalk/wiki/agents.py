@@ -108,7 +108,7 @@ def open_agent(
         from linkwalk.navigate.trained_map import read_map, shipped_map
 
         trained = read_map(Path(name)) if is_map(name) else shipped_map()
-        length = graph.nodes / max(1, graph.articles)
+        length = graph.article_length
         return LearnedMap(
             name, graph.forward, vectors, ways, workers=threads(), trained=trained, length=length
         )
@@ -157,7 +157,7 @@ def _map_of(folder: Path, manifest: dict[str, Any], graph: "Graph") -> "Float32s
     if not (folder / MAP).is_file() and MAP not in manifest.get("files", {}):
         return None
     look_at_policy(folder, manifest, MAP)
-    return read_map(folder / MAP).on(graph.nodes / max(1, graph.articles))
+    return read_map(folder / MAP).on(graph.article_length)
 
 
 def own_part(name: str, graph: "Graph", vectors: "Units | None") -> Any:

@@ -198,8 +198,11 @@ def test_a_file_comes_back_and_damage_is_one_line(tmp_path: Path) -> None:
         {"clicks": good["clicks"] | {"last": "no numbers"}},
     ):
         path.write_text(json.dumps(good | change))
-        with pytest.raises(DamagedError, match=r"map\.json.*train-map"):
+        with pytest.raises(DamagedError, match=r"`linkwalk train-map WIKI\.\.\. -o .*map\.json --force`"):
             read_map(path)
+    (tmp_path / "manifest.json").touch()  # it lies in a policy's folder, and is for that policy
+    with pytest.raises(DamagedError, match=rf"WIKI\.\.\. --policy {tmp_path} -o .*map\.json --force`"):
+        read_map(path)
 
 
 def test_weights_are_for_articles_of_a_length_that_they_were_good_at(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.artifact import MANIFEST
 from linkwalk.artifact.parsing import parsing, read_json
 from linkwalk.graph.csr import Csr
 from linkwalk.navigate.cosine import Units
@@ -70,10 +71,11 @@ def _short(values: Float32s) -> Any:
 
 def read_map(path: Path) -> TrainedMap:
     """A trained map from its file; one that ships is mended by installing again."""
+    own = f" --policy {path.parent}" if (path.parent / MANIFEST).exists() else ""
     remedy = (
         "run `pip install --force-reinstall linkwalk`"
         if path.resolve().is_relative_to(SHIPPED.parents[1])
-        else f"run `linkwalk train-map WIKI... -o {path}`"
+        else f"run `linkwalk train-map WIKI...{own} -o {path} --force`"
     )
     found = read_json(path, remedy, _FIELDS)
     with parsing(path, remedy):

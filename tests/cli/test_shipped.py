@@ -111,7 +111,7 @@ def test_scores_are_what_it_goes_by(run: Run, wiki: Path) -> None:
     # With the back button, the constants of the map decide alone.
     (click, *_) = run("walk", wiki, *ends(wiki), "--back", "--json").json()["steps"]
     folder = demo.policy_path()
-    map_ = with_its_map(Ways(), folder, read_policy(folder)).map
+    map_ = with_its_map(Ways(), folder, read_policy(folder)).constants
     here = vectors[click["at"]["node"]]
     for choice in click["choices"]:  # at first nothing counts but the link, and how like the start it is
         target = vectors[choice["node"]]

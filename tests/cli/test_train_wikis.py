@@ -55,9 +55,9 @@ def test_a_policy_is_trained_once_with_its_encoder_and_walks(run: Run, wiki: Pat
     (folder / "map.json").unlink()
 
     manifest = read_policy(folder)
-    assert with_its_map(Ways(back=True), folder, manifest).map.detour == 0.2
-    asked = Ways(map=MapConfig(detour=0.1))
-    assert with_its_map(asked, folder, manifest) == asked
+    assert with_its_map(Ways(back=True), folder, manifest).constants.detour == 0.2
+    for asked in (Ways(map=MapConfig(detour=0.1)), Ways(map=MapConfig())):  # the usual ones can be asked for
+        assert with_its_map(asked, folder, manifest) == asked
     with pytest.raises(ArtifactError, match="detour=-1"):
         with_its_map(Ways(), folder, manifest | {"map": {"detour": -1}})
 

@@ -71,10 +71,10 @@ def compare(
                 path[: t + 1],
                 moves[:t],
                 window=window,
-                detour=config.map.detour,
-                crowding=config.map.crowding,
-                likeness=config.map.likeness,
-                homing=config.map.homing,
+                detour=config.constants.detour,
+                crowding=config.constants.crowding,
+                likeness=config.constants.likeness,
+                homing=config.constants.homing,
             )
             row = graph.row(path[t]).tolist()
             probability = 1.0
@@ -186,10 +186,10 @@ def test_hubs_with_more_links_than_the_map_has_room_for(window: int, budget: int
                 path[: t + 1],
                 moves[:t],
                 window=window,
-                detour=config.map.detour,
-                crowding=config.map.crowding,
-                likeness=config.map.likeness,
-                homing=config.map.homing,
+                detour=config.constants.detour,
+                crowding=config.constants.crowding,
+                likeness=config.constants.likeness,
+                homing=config.constants.homing,
             )
             assert ways[moves[t]] > max(ways.values()) - NEAR
 

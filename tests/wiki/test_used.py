@@ -11,10 +11,11 @@ from linkwalk.embed import EmbedConfig, Embeddings, embed
 from linkwalk.embed.store import choose
 from linkwalk.errors import ArtifactError
 from linkwalk.graph.store import LINK, Graph
+from linkwalk.navigate import MapConfig, Ways
 from linkwalk.policy.checkpoint import save_policy
 from linkwalk.policy.heads import HeadConfig, build_head
 from linkwalk.retrieve import index
-from linkwalk.wiki.agents import used_embeddings
+from linkwalk.wiki.agents import used_embeddings, with_its_map
 from tests.graph.conftest import Page, write_graph
 
 PAGES = {
@@ -114,3 +115,29 @@ def test_without_embeddings_the_command_is_told(graph: Graph, tmp_path: Path) ->
     with pytest.raises(ArtifactError, match="linkwalk embed"):
         wiki.walk("Ore", "Sun")
     assert wiki.walk("Ore", "Sun", agent="random").agent == "random"
+
+
+def test_a_policy_walks_by_its_own_constants_unless_others_are_asked_for(tmp_path: Path) -> None:
+    own = {"map": {"detour": 0.2, "crowding": 1}}
+    assert with_its_map(Ways(back=True), tmp_path, own).constants == MapConfig(detour=0.2, crowding=1)
+    assert with_its_map(Ways(), tmp_path, {}).constants == MapConfig()
+    for asked in (MapConfig(detour=0.1), MapConfig()):  # the usual ones, too
+        assert with_its_map(Ways(map=asked), tmp_path, own).constants == asked
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        (5, "`map` is no object"),
+        ({"wings": 2}, "`map` has `wings`, which this version does not know"),
+        ({"detour": "long"}, "`map.detour` is no number"),
+        ({"detour": True}, "`map.detour` is no number"),
+        ({"detour": -1}, "`map` has detour=-1: choose 0 or more"),
+    ],
+)
+def test_broken_constants_are_one_line(tmp_path: Path, found: object, says: str) -> None:
+    with pytest.raises(ArtifactError) as error:
+        with_its_map(Ways(), tmp_path, {"map": found})
+    assert str(error.value) == (
+        f"{tmp_path / 'manifest.json'} is damaged ({says}): get the policy again, or train it anew"
+    )

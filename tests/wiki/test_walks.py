@@ -112,7 +112,7 @@ def test_probabilities_are_the_softmax_of_scores(walked: Wiki, ends: tuple[int, 
     table, ways = Embeddings.open(walked.folder), Ways(back=True)
     vectors, map_ = (
         unit_rows(table.vectors),
-        with_its_map(ways, policy_path(), read_policy(policy_path())).map,
+        with_its_map(ways, policy_path(), read_policy(policy_path())).constants,
     )
     direction = load_direction(policy_path(), table.fingerprint).directions(vectors[[ends[1]]])[0]
     for agent, query, measure in (("compass", direction, "worth"), ("greedy", vectors[ends[1]], "cosine")):

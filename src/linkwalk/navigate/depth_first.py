@@ -48,7 +48,7 @@ class GreedyDepthFirst(RandomDepthFirst):
 
     def _weigh(self, out: Outlook, episode: Episodes, direction: Float32s, seed: int) -> Weights:
         worth = np.where(self._down(out), out.cosines(self.vectors, direction[0]), np.float32(np.nan))
-        return out.by_worth(worth, COSINE, scale=self.ways.map.temperature)
+        return out.by_worth(worth, COSINE, scale=self.ways.constants.temperature)
 
 
 @kernel

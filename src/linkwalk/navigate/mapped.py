@@ -43,7 +43,7 @@ class Mapped(Walker):
 
     def worth(self) -> Worth:
         """How the kernel finds what a link is worth."""
-        return Worth(*self.ways.map.trades(), *self._measure, self.weights)
+        return Worth(*self.ways.constants.trades(), *self._measure, self.weights)
 
     @cached_property
     def _measure(self) -> tuple[float, float]:
@@ -88,4 +88,4 @@ class Mapped(Walker):
         told = Told(np.empty(len(out.targets), np.float32), np.full(len(out.targets), NOWHERE, np.int32))
         journeys = Journeys.blank(1, len(out.pages))
         self._fill(episode, direction, np.uint64(seed), journeys, told)
-        return out.by_worth(told.worth, WORTH, scale=self.ways.map.temperature, towards=told.towards)
+        return out.by_worth(told.worth, WORTH, scale=self.ways.constants.temperature, towards=told.towards)

@@ -39,7 +39,7 @@ class Greedy(Random):
 
     def _weigh(self, out: Outlook, episode: Episodes, direction: Float32s, seed: int) -> Weights:
         worth = out.cosines(self.vectors, direction[0])
-        return out.by_worth(worth, COSINE, scale=self.ways.map.temperature)
+        return out.by_worth(worth, COSINE, scale=self.ways.constants.temperature)
 
 
 @kernel

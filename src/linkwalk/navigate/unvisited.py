@@ -35,7 +35,7 @@ class Unvisited(Walker):
         towards = np.full(len(worth), NOWHERE, np.int32)
         if self.ways.back:
             worth[out.buttons], towards[out.buttons] = self._behind(out, cosines)
-        return out.by_worth(worth, COSINE, scale=self.ways.map.temperature, towards=towards)
+        return out.by_worth(worth, COSINE, scale=self.ways.constants.temperature, towards=towards)
 
     def _behind(self, out: Outlook, cosines: Float32s) -> tuple[list[float], list[int]]:
         """The best unseen link of the pages behind the back button at each click: its cosine and its target."""

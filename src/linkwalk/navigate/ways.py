@@ -1,7 +1,7 @@
 """How agents may move: privileges, and what the paper leaves open."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from linkwalk.errors import InputError
 
@@ -51,13 +51,18 @@ class Ways:
     """How many links below the start depth-first search goes: the task's T."""
     window: int = 16
     """How many pages back one with a back button looks for a better link, the current one among them."""
-    map: MapConfig = field(default_factory=MapConfig)
-    """What a walker with a map trades against what."""
+    map: MapConfig | None = None
+    """What a walker with a map trades against what; None: as its policy was trained to, or else as usual."""
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
         if self.window < 1:
             raise InputError(f"window={self.window}: choose 1 or more pages")
+
+    @property
+    def constants(self) -> MapConfig:
+        """What a walker with a map trades: what was asked for, or else the usual."""
+        return self.map or MapConfig()
 
     def words(self) -> str:
         """For people, behind an agent's name."""

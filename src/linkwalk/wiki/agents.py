@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -140,13 +140,20 @@ def with_its_map(ways: Ways, folder: Path, manifest: dict[str, Any]) -> Ways:
     from linkwalk.artifact import MANIFEST, parsing
     from linkwalk.errors import InputError
 
-    if "map" not in manifest or ways.map != MapConfig():
+    if "map" not in manifest or ways.map is not None:
         return ways
     with parsing(folder / MANIFEST, "get the policy again, or train it anew"):
+        if not isinstance(found := manifest["map"], dict):
+            raise ValueError("`map` is no object")
+        for name, value in found.items():
+            if name not in {field.name for field in fields(MapConfig)}:
+                raise ValueError(f"`map` has `{name}`, which this version does not know")
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise ValueError(f"`map.{name}` is no number")
         try:
-            return replace(ways, map=MapConfig(**manifest["map"]))
+            return replace(ways, map=MapConfig(**found))
         except InputError as error:
-            raise ValueError(error) from None
+            raise ValueError(f"`map` has {error}") from None
 
 
 def _map_of(folder: Path, manifest: dict[str, Any], graph: "Graph") -> "Float32s | None":

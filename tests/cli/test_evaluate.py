@@ -74,6 +74,7 @@ def test_people_see_a_table_and_the_next_command_works(run: Run, embedded: Path)
     ):
         assert expected in ran.out
     _, _, command = ran.out.rpartition("next: linkwalk ")
+    assert command.endswith(" --embeddings random\n")
     assert run(*shlex.split(command), "--agent", "random").status == 0
 
 
@@ -153,6 +154,7 @@ def test_sentence_search(run: Run, embedded_world: Path) -> None:
 
     people = run("eval", embedded_world, "--agent", "greedy-unvisited", *options)
     assert "sentence search by forward walks, 40 episodes each" in people.out
+    assert people.out.splitlines()[0].endswith(", embeddings minilm-walks")
     assert "read: " in people.err
     command = shlex.split(people.out.rpartition("next: linkwalk ")[2])
     assert run(*command, "--agent", "random").status == 0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from linkwalk.artifact import read_manifest
+from linkwalk.artifact import read_manifest, seal
 from linkwalk.cli import main
 from linkwalk.embed import EmbedConfig, Embeddings, embed
 from linkwalk.errors import DamagedError
@@ -139,10 +139,20 @@ def test_on_embeddings_by_plain_minilm_the_map_walks_and_says_what_helps(
         status, out, err = run(capsys, *words)
         assert (status, err, out.count(line)) == (0, "", 1), words[0]
         assert line not in run(capsys, *words, "--agent", "greedy-map")[1]
-        assert line not in run(capsys, *words, "--json")[1]
+        status, out, err = run(capsys, *words, "--json")
+        assert (status, err, json.loads(out) is not None) == (0, line + "\n", True), words[0]
     opened = Wiki.open(by_minilm)
     assert (opened.usual, opened.ranks, opened.missing()) == ("greedy-map", "cross", {"policy": line})
     assert "compass" not in opened.agents
+
+
+def test_where_a_wiki_is_not_in_english_nothing_else_would_help(by_minilm: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(by_minilm, tmp_path / "wiki"))
+    found = json.loads((folder / "graph" / "manifest.json").read_text())
+    found["snapshot"]["language"] = "ltg"
+    seal(folder / "graph", found)
+    opened = Wiki.open(folder)
+    assert (opened.usual, opened.missing()) == ("greedy-map", {})
 
 
 def test_what_helps_helps(by_minilm: Path, embedded_world: Path, tmp_path: Path) -> None:

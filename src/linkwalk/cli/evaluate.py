@@ -154,6 +154,7 @@ def evaluate(
                 show=queries.get(config.steps, lambda _, episodes: episodes),
                 advance=stage.advance,
             )
+    missing = None if agent else opened.without_shipped
     if json:
         options = {
             **{name: getattr(ways, name) for name in ("back", "sampled", "revisit")},
@@ -167,24 +168,27 @@ def evaluate(
                 "embeddings": used,
             }
         )
+        print_missing(missing, json=True)
         return
     search = " search" * (task is Task.SENTENCE)
     print(
         f"{graph.snapshot}: {task}{search} by {sampling} walks, {episodes:,} episodes each, {budget} steps"
         + ways.words()
+        + (f", embeddings {used}" if used else "")
         + ", goals in withheld articles" * (among is not None)
     )
     _show(results)
     if not measured:
         print(f"\nno failure ratio: greedy-unvisited needs embeddings (`linkwalk embed {wiki}`)")
-    print_missing(None if agent else opened.without_shipped)
+    print_missing(missing, json=False)
     one = replace(results[0].task, episodes=1)
     first = draw_episodes(graph.forward, graph.reverse, one, among)
     start, goal = (graph.name(int(nodes[0])) for nodes in (first.starts, first.goals))
     to = f"--to {shlex.quote(goal)}"
     if task is Task.SENTENCE:
         to = f"--sentence {shlex.quote(draw_sentences(graph, first, one)[0])}"
-    print_next(f"linkwalk walk {wiki} --from {shlex.quote(start)} {to}")
+    named = f" --embeddings {embeddings}" if embeddings else ""
+    print_next(f"linkwalk walk {wiki} --from {shlex.quote(start)} {to}{named}")
 
 
 def _lengths(text: str) -> list[int]:

@@ -54,8 +54,10 @@ def find(
     )
     if answer.start == "dense" and start != "dense":
         print("BM25 knows none of these words: begun at the nearest embeddings", file=sys.stderr)
+    missing = None if agent or navigation == "none" else opened.without_shipped
     if json:
         print_json(plain(answer))
+        print_missing(missing, json=True)
         return
     if not answer.evidence:
         print("no block has any of these words: try others")
@@ -65,7 +67,7 @@ def find(
         print(f"       {one.place.name}   score {one.score:.2f}")
         path = [one.start.name, *(click.to.name for click in one.path)]
         print(f"       {' > '.join(path) if one.path else 'among the search results'}")
-    print_missing(None if agent or navigation == "none" else opened.without_shipped)
+    print_missing(missing, json=False)
     walked = next((one for one in answer.evidence if one.path), None)
     if walked is not None:
         ends = f"--from {shlex.quote(walked.start.name)} --to {shlex.quote(walked.place.name)}"

@@ -1,6 +1,7 @@
 """What a verb prints: one JSON object, or a short summary and the next command to run."""
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -47,10 +48,10 @@ def no_hints() -> Iterator[None]:
         _hints = before
 
 
-def print_missing(line: str | None) -> None:
-    """Say what would make more of the workspace, if anything would."""
+def print_missing(line: str | None, *, json: bool) -> None:
+    """Say what would make more of the workspace, if anything would; beside JSON, on standard error."""
     if line is not None:
-        print(f"\n{line}")
+        print(line if json else f"\n{line}", file=sys.stderr if json else sys.stdout)
 
 
 def print_next(command: str) -> None:

@@ -95,7 +95,8 @@ def walk(
         print_json(plain(walked))
     else:
         _print(walked, opened.graph)
-        print_missing(None if named else opened.without_shipped)
+    print_missing(None if named else opened.without_shipped, json=json)
+    if not json:
         print_next(_measuring(walked, wiki, agent, embeddings))
 
 

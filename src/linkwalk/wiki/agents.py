@@ -230,15 +230,16 @@ def usual_agent(wiki: Path, table: "Embeddings | None", *, directing: bool = Fal
     return next((name for name, found in fitting if not directing or gives_directions(found)), UNTRAINED)
 
 
-def without_shipped(wiki: Path, table: "Embeddings") -> str | None:
+def without_shipped(wiki: Path, graph: "Graph", table: "Embeddings") -> str | None:
     """What helps where the policy that ships cannot walk as MiniLM is the plain one; None elsewhere.
 
-    An earlier version embedded with that.
+    An earlier version embedded with that. Where the wiki is not in English, the policy that ships is no help.
     """
+    from linkwalk.embed.language import choose_encoder
     from linkwalk.embed.model import MINILM, MINILM_WALKS
 
     other = table.manifest["encoder"] != MINILM or table.has_beside(MINILM_WALKS)
-    if other or usual_agent(wiki, table) != UNTRAINED:
+    if other or usual_agent(wiki, table) != UNTRAINED or choose_encoder(graph).encoder != MINILM_WALKS:
         return None
     return f"the policy that ships goes by other embeddings than {table.name!r}: run `linkwalk embed {wiki}`"
 

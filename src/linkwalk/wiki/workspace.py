@@ -52,7 +52,7 @@ class Workspace:
     def without_shipped(self) -> str | None:
         """What would let the policy that ships walk here, where it cannot for the table's sake alone."""
         try:
-            return without_shipped(self.folder, self.table())
+            return without_shipped(self.folder, self.graph, self.table())
         except LinkwalkError:
             return None
 

@@ -35,7 +35,9 @@ def test_people_see_a_table_beside_the_papers_and_the_next_command(
         "strong components",
     ):
         assert expected in ran.out
-    assert ran.out.splitlines()[-1].startswith("next: linkwalk split ")
+    assert ran.out.splitlines()[-1] == f"next: linkwalk embed {wiki}"
+    assert run("embed", wiki, "--encoder", "random", "-q").status == 0
+    assert run("stats", wiki, "--quiet").out.splitlines()[-1] == f"next: linkwalk eval {wiki}"
 
 
 def test_plots_are_written(run: Callable[..., Any], wiki: Path, tmp_path: Path) -> None:

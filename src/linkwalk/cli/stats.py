@@ -38,6 +38,7 @@ def stats(
 
     Example: linkwalk stats WIKI --sources 5000 --plots figures
     """
+    from linkwalk.embed.store import names
     from linkwalk.graph import plots as drawing
     from linkwalk.graph.statistics import statistics
     from linkwalk.graph.store import Graph
@@ -55,7 +56,7 @@ def stats(
     _show(found)
     for path in written:
         print(f"  wrote {path}")
-    print_next(f"linkwalk split {wiki} -o {wiki}-halves")
+    print_next(f"linkwalk {'eval' if names(wiki) else 'embed'} {wiki}")
 
 
 def beside_paper(wikis: "dict[str, Statistics]") -> list[tuple[str, ...]]:

@@ -50,6 +50,14 @@ def test_minilm_is_the_default(run: Callable[..., Any], tmp_path: Path) -> None:
     assert "give another name" in other.err
 
 
+def test_what_comes_next_looks_at_what_was_made(run: Callable[..., Any], wiki: Path) -> None:
+    for args, next_ in (
+        (("--encoder", "words"), f"linkwalk eval {wiki}"),
+        (("--encoder", "random"), f"linkwalk eval {wiki} --embeddings random"),  # words would be looked at
+    ):
+        assert run("embed", wiki, *args, "-q").out.splitlines()[-1] == f"next: {next_}"
+
+
 def test_shards_from_elsewhere(run: Callable[..., Any], wiki: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(EmbedConfig.__init__, "__kwdefaults__", {**DEFAULTS, "shard_blocks": 30})
     args = ("embed", wiki, "--encoder", "random")
@@ -60,7 +68,9 @@ def test_shards_from_elsewhere(run: Callable[..., Any], wiki: Path, monkeypatch:
     assert value["partial"] == str(partial)
     people = run(*args, "--name", "away", "--only-shards", "1:2", "-q").out
     assert f"2 of {value['shards']['total']} shards are in {partial}" in people
-    assert "next: linkwalk embed" in people
+    assert people.endswith(
+        f"next: linkwalk embed {wiki} --encoder random --name away --import-shards away.partial\n"
+    )
     value = run(*args, "--import-shards", partial, "--json", "-q").json()
     assert (value["complete"], value["shards"]["imported"]) == (True, 2)
     ran = run(*args, "--name", "b", "--import-shards", wiki / "graph")
@@ -79,6 +89,8 @@ def test_shards_from_elsewhere(run: Callable[..., Any], wiki: Path, monkeypatch:
         (["--encoder", "random", "--only-shards", "3"], "--only-shards 3"),
         (["--encoder", "random", "--only-shards", "1:2"], "0 to 0"),
         (["--encoder", "random", "--seed", "-1"], "--seed"),
+        (["--encoder", ""], "--encoder is empty"),
+        (["--encoder", "random", "--name", ""], "cannot name embeddings"),
         (["--encoder", "."], "not a Hugging Face model"),
         (["--max-tokens", "600", "--device", "cpu"], "3 to 512"),
     ],

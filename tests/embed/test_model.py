@@ -35,7 +35,9 @@ def test_a_name_that_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
         raise ConnectionError("no network")
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", refuse)
-    with pytest.raises(InputError, match=r"neither minilm, words, random nor a folder here.*ConnectionError"):
+    with pytest.raises(
+        InputError, match=r"neither minilm-walks, minilm, words, random nor a folder here.*ConnectionError"
+    ):
         find_model("nobody/nothing")
 
 

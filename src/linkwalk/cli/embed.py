@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def embed(
     wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
     encoder: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="minilm-walks|minilm|words|random|NAME|PATH|PART",
             help="minilm-walks: all-MiniLM-L6-v2, trained on walks of many wikis, together with the policy that ships; "
@@ -25,7 +25,7 @@ def embed(
             "package.module:Name. [default: minilm-walks if the wiki is in English, else words]",
             show_default=False,
         ),
-    ] = "",
+    ] = None,
     device: Annotated[
         str,
         typer.Option(metavar="D", help="auto, cpu, cuda, cuda:N or mps; auto takes a GPU if there is one."),
@@ -84,11 +84,14 @@ def embed(
     """
     from linkwalk.embed.job import EmbedConfig
     from linkwalk.embed.job import embed as run
+    from linkwalk.errors import InputError
     from linkwalk.progress import Progress
 
+    if encoder is not None and not encoder.strip():
+        raise InputError("--encoder is empty: name one, or leave the option out")
     result = run(
         wiki,
-        EmbedConfig(encoder=encoder, max_tokens=max_tokens, tanh=tanh, seed=seed),
+        EmbedConfig(encoder=encoder or "", max_tokens=max_tokens, tanh=tanh, seed=seed),
         name=name,
         device=device,
         batch_tokens=batch_tokens,
@@ -100,7 +103,8 @@ def embed(
     if json:
         print_json(_to_json(result))
         return
-    _show(result)
+    options = {"--encoder": encoder, "--name": name}
+    _show(result, "".join(f" {option} {value}" for option, value in options.items() if value))
 
 
 def _shard_range(text: str | None) -> tuple[int, int] | None:
@@ -129,12 +133,15 @@ def _to_json(result: "Embedded") -> dict[str, Any]:
     }
 
 
-def _show(result: "Embedded") -> None:
+def _show(result: "Embedded", options: str) -> None:
+    from linkwalk.embed.store import choose
+    from linkwalk.graph.store import Graph
+
     manifest = result.manifest
     if manifest is None:
         print(f"{result.shards - result.missing} of {result.shards} shards are in {result.partial}")
         print("copy that folder to the machine that has the others and give it there:")
-        print_next(f"linkwalk embed {result.workspace} --import-shards {result.partial.name}")
+        print_next(f"linkwalk embed {result.workspace}{options} --import-shards {result.partial.name}")
         return
     if not result.made + result.imported:
         print(f"{result.name} is up to date: the same graph and options made it (--force makes it again)")
@@ -146,4 +153,5 @@ def _show(result: "Embedded") -> None:
             ("in", str(result.workspace / "embeddings" / result.name)),
         ]
     )
-    print_next(f"linkwalk eval {result.workspace}")
+    others = choose(result.workspace, Graph.open(result.workspace)) != result.name
+    print_next(f"linkwalk eval {result.workspace}" + f" --embeddings {result.name}" * others)

@@ -115,7 +115,7 @@ def embed(
     graph = Graph.open(workspace)
     config = replace(config, encoder=use_encoder(config.encoder if encoder is None else encoder))
     config, why = _chosen(config, graph, progress)
-    name = name or default_name(config)
+    name = default_name(config) if name is None else name
     final = folder_of(workspace, name)
     if device not in ("auto", "cpu"):
         choose_device(device)  # a wrong one is an error whether or not there is anything to do
@@ -160,7 +160,7 @@ def _chosen(config: EmbedConfig, graph: Graph, progress: Progress) -> tuple[Embe
         encoder, why = choose_encoder(graph)
         return replace(config, encoder=encoder), why
     if config.encoder in (MINILM_WALKS, MINILM) and not (english := reads_english(graph)).yes:
-        progress.warn(f"{english.why}, but minilm reads English alone: `words` reads any language")
+        progress.warn(f"{english.why}, but {config.encoder} reads English alone: `words` reads any language")
     return config, ""
 
 

@@ -39,7 +39,7 @@ def choose_encoder(graph: Graph) -> EncoderChoice:
         return EncoderChoice(WORDS, f"{why}, and minilm reads English alone")
     if not has_minilm():
         return EncoderChoice(WORDS, f"{why}, but minilm is not installed")
-    return EncoderChoice(MINILM_WALKS, f"{why}, which minilm reads")
+    return EncoderChoice(MINILM_WALKS, f"{why}, which {MINILM_WALKS} reads")
 
 
 def reads_english(graph: Graph) -> English:

@@ -142,8 +142,8 @@ def _from_hub(name: str) -> Path:
         Exception
     ) as error:  # not found, no network, offline by choice, not a name: each has a class of its own
         raise InputError(
-            f"no encoder {name!r}: neither minilm, words, random nor a folder here, and the Hugging Face hub does not "
-            f"give it ({type(error).__name__})"
+            f"no encoder {name!r}: neither {MINILM_WALKS}, {MINILM}, words, random nor a folder here, and the Hugging "
+            f"Face hub does not give it ({type(error).__name__})"
         ) from None
 
 

@@ -275,12 +275,12 @@ def in_small_pieces() -> None:
     from linkwalk.embed import job
     from linkwalk.graph import subgraph
     from linkwalk.learn import clone
-    from linkwalk.retrieve import bm25, dense
+    from linkwalk.retrieve import bm25_files, dense
     from linkwalk.sources import mediawiki, packed
 
     packed.CHUNK_BYTES, packed.READ_BYTES, mediawiki.RANGE_BYTES = 10_000, 5_000, 3_000
     job.EmbedConfig = partial(job.EmbedConfig, shard_blocks=16)  # type: ignore[misc,assignment]
-    subgraph._CHUNK = bm25._BLOCKS = dense._ROWS = 16
+    subgraph._CHUNK = bm25_files._BLOCKS = dense._ROWS = 16
     clone.LOG_EVERY = 1
     dense.index_dense = partial(dense.index_dense, save_every_s=0.0)
 

@@ -23,8 +23,8 @@ from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.state import differences
 from linkwalk.progress import Progress
-from linkwalk.retrieve.bm25 import KIND as INDEX
 from linkwalk.retrieve.bm25 import Bm25
+from linkwalk.retrieve.bm25_files import KIND as INDEX
 from linkwalk.retrieve.cross import CrossConfig, read_cross
 from linkwalk.wiki.retrieval import need_search
 

@@ -14,7 +14,6 @@ Equal scores are ranked by block number, so a ranking depends on neither threads
 
 import os
 import re
-import shutil
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,46 +24,45 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwalk.artifact import (
     clear,
     faults,
     locked,
-    look_at,
     parsing,
     publish,
     read_manifest,
     seal,
     steady,
-    sync,
     tidy_up,
-    writing,
 )
 from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkError
 from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
+from linkwalk.retrieve.bm25_files import (
+    FIELDS,
+    KIND,
+    LAYOUT,
+    Bools,
+    check,
+    link_files,
+    look,
+    remedy,
+    searcher,
+    write_texts,
+)
 from linkwalk.retrieve.keys import NO_KEYS, Keys, UInt64s, block_keys
 from linkwalk.retrieve.segments import check_segments
 from linkwalk.retrieve.words import analyser, check_stem, engine, stem_for
 
-KIND = "index"
-Bools = NDArray[np.bool_]
-LAYOUT = 2
-"""Of the folder; an older one is made anew."""
-FIELDS = {"graph": str, "nodes": int, "stale": int, "engine": str, "bm25": dict}
-"""What its manifest must have."""
 K1, B = 1.2, 0.75
 TITLE_WEIGHT = 2.0
 MOST_STALE = 0.25
 """Share of blocks that came or went since the index was whole; more, and it is made whole again."""
 MOST_TIED = 4096
 """Blocks that are looked at beyond those asked for, to rank what ties by number."""
-_HEAP = 128 << 20
-_BLOCKS = 4096
 _WORD = re.compile(r"\w")
-_WORDS = "words"  # the analyser's name in the schema
 _EXTRA = 8
 _DIGITS = 4
 """Scores are rounded to so many decimals: what differs by less is a tie."""
@@ -88,14 +86,6 @@ class Indexed:
     def changed(self) -> bool:
         """Whether there was anything to do."""
         return self.whole or bool(self.added or self.removed)
-
-
-def _schema() -> Any:
-    builder = engine().SchemaBuilder()
-    for field in ("title", "text"):
-        builder.add_text_field(field, stored=False, tokenizer_name=_WORDS, index_option="freq")
-    builder.add_integer_field("key", stored=False, indexed=True, fast=True)
-    return builder.build()
 
 
 def index(
@@ -163,11 +153,11 @@ def _make(
         was, (came, gone) = None, _changes(keys, NO_KEYS)
         added = np.count_nonzero(came)
     if was:
-        _link(final / "bm25", new / "bm25")
+        link_files(final / "bm25", new / "bm25")
     if added or len(gone) or not was:
         words = analyser(recipe["bm25"]["stem"])
-        _write(new / "bm25", graph, words, of_node, came, gone, threads, progress)
-    if was and _searcher(new)[1].num_docs != _count(keys):  # its keys were not those of its texts
+        write_texts(new / "bm25", graph, words, of_node, came, gone, threads, progress)
+    if was and searcher(new)[1].num_docs != _count(keys):  # its keys were not those of its texts
         return _make(final, graph, recipe, None, threads, progress)
     _keep_dense(final, new, graph, progress)
     manifest = {
@@ -225,8 +215,8 @@ def _updatable(folder: Path, recipe: dict[str, Any]) -> dict[str, Any] | None:
         manifest = read_manifest(folder, KIND, "", FIELDS)
         if manifest.get("layout") != LAYOUT or any(manifest[name] != recipe[name] for name in recipe):
             return None
-        _look(folder, manifest)
-        _searcher(folder)
+        look(folder, manifest)
+        searcher(folder)
     except ArtifactError:
         return None
     return manifest
@@ -243,44 +233,6 @@ def _is_sound(folder: Path) -> bool:
     return True
 
 
-def _remedy(folder: Path) -> str:
-    return f"run `linkwalk index {folder.parent} --force`"
-
-
-def _look(folder: Path, manifest: dict[str, Any]) -> None:
-    """See whether an index is whole before the engine, which trusts its files, opens them."""
-    look_at(folder, manifest, _remedy(folder), whole=True, structure=partial(check, folder))
-
-
-def check(folder: Path) -> None:
-    """Look at what the keys hold, of the index that is there now."""
-    nodes = read_manifest(folder, KIND, "linkwalk index", FIELDS)["nodes"]
-    Keys.open(folder, nodes, _remedy(folder)).check(folder, _remedy(folder))
-
-
-def _searcher(folder: Path) -> tuple[Any, Any]:
-    """The engine's index and what searches it."""
-    with parsing(folder / "bm25", _remedy(folder)):
-        index = engine().Index.open(str(folder / "bm25"))
-        index.config_reader("manual")  # nothing is written into a finished index
-        return index, index.searcher()
-
-
-def _link(old: Path, new: Path) -> None:
-    """A folder again, under another name: its large files are never changed, so links to them do."""
-    for file in old.iterdir():
-        if file.name.endswith(".lock"):
-            continue
-        try:
-            if file.suffix == ".json":  # what the segments are, written anew with each commit
-                raise OSError
-            os.link(file, new / file.name)
-        except OSError:  # nor can every file system link
-            shutil.copy2(file, new / file.name)
-            sync(new / file.name)
-    sync(new)
-
-
 def _keep_dense(final: Path, new: Path, graph: Graph, progress: Progress) -> None:
     """Take the index of embeddings along while it is of this graph, and whole."""
     dense = final / "dense"
@@ -294,40 +246,7 @@ def _keep_dense(final: Path, new: Path, graph: Graph, progress: Progress) -> Non
         progress.warn(f"{fault.path} is damaged ({fault.what}) and left behind: run `{command}`")
         return
     (new / "dense").mkdir()
-    _link(dense, new / "dense")
-
-
-def _write(
-    folder: Path,
-    graph: Graph,
-    words: Any,
-    keys: UInt64s,
-    came: Bools,
-    gone: UInt64s,
-    threads: int,
-    progress: Progress,
-) -> None:
-    """Take texts out of and into the engine's index, blocks in their order."""
-    tantivy = engine()
-    with writing(folder):
-        made = tantivy.Index(_schema(), path=str(folder))
-        made.register_tokenizer(_WORDS, words)
-        writer = made.writer(heap_size=_HEAP, num_threads=max(1, threads))
-        for key in gone.view(np.int64).tolist():  # the engine's integers have a sign
-            writer.delete_documents_by_term("key", key)
-    with progress.stage("index", int(np.count_nonzero(came)), "blocks") as stage:
-        for at in range(0, len(came), _BLOCKS):
-            nodes = at + np.flatnonzero(came[at : at + _BLOCKS])
-            if not len(nodes):
-                continue
-            titles, texts = graph.titles.take(graph.node_article[nodes]), graph.texts.take(nodes)
-            with writing(folder):
-                for key, title, text in zip(keys.view(np.int64)[nodes].tolist(), titles, texts, strict=True):
-                    writer.add_document(tantivy.Document(title=title, text=text, key=key))
-            stage.advance(len(nodes))
-        with writing(folder):
-            writer.commit()
-            writer.wait_merging_threads()
+    link_files(dense, new / "dense")
 
 
 class Bm25:
@@ -342,12 +261,12 @@ class Bm25:
             raise ArtifactError(f"the index is older than the graph: run `{command}` again")
         if manifest.get("layout") != LAYOUT:
             raise ArtifactError(f"{folder} is of an older version: run `{command}` again")
-        self._folder, self._remedy = folder / "bm25", _remedy(folder)
-        _look(folder, manifest)
+        self._folder, self._remedy = folder / "bm25", remedy(folder)
+        look(folder, manifest)
         with parsing(folder / "manifest.json", self._remedy):
             self._words = analyser(manifest["bm25"]["stem"])
         self._keys = Keys.open(folder, graph.nodes, self._remedy)
-        self._index, self._searcher = _searcher(folder)
+        self._index, self._searcher = searcher(folder)
 
     @classmethod
     def open(cls, workspace: Path, graph: Graph) -> "Bm25":

@@ -30,6 +30,7 @@ from linkwalk.sources.anchors import (
     merge_contexts,
     merge_pairs,
 )
+from linkwalk.sources.assembly import write_shards
 from linkwalk.sources.contents import write_contents
 from linkwalk.sources.edges import link_edges, write_backlinks
 from linkwalk.sources.ledger import Ledger
@@ -46,12 +47,10 @@ from linkwalk.sources.shard import (
     load,
     load_column,
     save,
-    shard_strings,
     tell_apart,
 )
 from linkwalk.sources.source import Source
 from linkwalk.sources.stages import (
-    block_articles,
     count_shard,
     extract_shard,
     path_of,
@@ -322,45 +321,8 @@ class Build:
         """Put everything together in order; returns the manifest and the ledger."""
         folder = self.folder / "graph"
         shutil.rmtree(folder, ignore_errors=True)
-        names = Names(self.folder)
-        article_base = map_array(self.folder / "article-base.npy")
-        article_node = map_array(self.folder / "article-node.npy")
-        above = map_array(self.folder / "above.npy")
-        addressed, below = bool(names.address_keys.any()), bool((above >= 0).any())
         with self.progress.stage("write", self.shards, "shards") as shown, GraphWriter(folder) as writer:
-            writer.add_sections([""])
-            sections = 1
-            for number in range(self.shards):
-                shard, edges = (
-                    load(path_of(self.folder, "shard", number)),
-                    load(path_of(self.folder, "edges", number)),
-                )
-                first = int(article_base[number])
-                titles = shard_strings(shard, "titles")
-                writer.add_articles(titles, article_node[first : first + len(titles)])
-                if addressed:
-                    writer.add_addresses(shard_strings(shard, "addresses"))
-                if below:
-                    writer.add_parents(above[first : first + len(titles)])
-                writer.add_sections(shard_strings(shard, "sections"))
-                section = shard["block_section"]
-                writer.add_blocks(
-                    text=shard["text"].data,
-                    text_lengths=shard["text_lengths"],
-                    article=block_articles(shard, first),
-                    block=shard["block_number"],
-                    section=np.where(section > 0, section + sections - 1, 0),
-                    sentence_counts=shard["sentence_counts"],
-                    sentence_ends=shard["sentence_ends"],
-                )
-                sections += len(shard["sections_lengths"])
-                writer.add_edges(**{name: edges[name] for name in ("degrees", "targets", "kinds", "spans")})
-                shown.advance()
-            for shard in (load(path_of(self.folder, "shard", number)) for number in range(self.shards)):
-                articles, _ = names.look_up(shard["redirect_from"])
-                redirects = shard_strings(shard, "redirects")
-                kept = [(title, a) for title, a in zip(redirects, articles.tolist(), strict=True) if a >= 0]
-                writer.add_redirects([title for title, _ in kept], np.array([a for _, a in kept], np.int32))
+            write_shards(self.folder, self.shards, writer, shown.advance)
             if self.config.entity_links:
                 for source, name in ANCHOR_FILES.items():
                     shutil.copyfile(self.folder / f"{source}.npy", folder / f"{name}.npy")

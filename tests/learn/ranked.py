@@ -10,16 +10,19 @@ import torch
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.graph.store import Graph
 from linkwalk.learn.clone import CloneConfig, clone
+from linkwalk.learn.joint import JointConfig
+from linkwalk.learn.lessons import LessonConfig
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.ranks import joined
 from linkwalk.learn.spans import SpanConfig, train_spans
+from linkwalk.learn.wikis import train_on_wikis
 from linkwalk.policy.heads import HeadConfig
 
 WIDTH = 16
 
 
 def main(workspace: Path, model: Path, folder: Path) -> dict[str, list[float]]:
-    """Train a policy and an encoder; the losses that were written, and the sums of the last weights."""
+    """Train a policy, an encoder and both together; the losses that were written, and the sums of the last weights."""
     graph = Graph.open(workspace)
     vectors = np.random.default_rng(0).standard_normal((graph.nodes, WIDTH)).astype(np.float32)
     cloned = CloneConfig(
@@ -40,10 +43,19 @@ def main(workspace: Path, model: Path, folder: Path) -> dict[str, list[float]]:
     )
     encoder = open_transformer(str(model), device="cpu")
     trained = train_spans(graph, encoder, spans, folder=folder / "encoder")
+    # Tables are read anew at every update: what a process has learned from since, it alone would have seen.
+    lessons = LessonConfig(goals=6, steps=5, links=4)
+    wikis = JointConfig(updates=3, warmup=1, lessons=2, lesson=lessons, refresh_every=1, ahead=0)
+    joint = train_on_wikis([graph], str(model), wikis, folder=folder / "wikis")
+    assert joint.settings == wikis
     return {
+        "wikis": [row["loss"] for row in read_rows(folder / "wikis")],
         "policy": [row["loss"] for row in read_rows(folder / "policy")],
         "encoder": [row["loss"] for row in read_rows(folder / "encoder")],
-        "weights": [sum(w.double().sum().item() for w in m.parameters()) for m in (head, trained)],
+        "weights": [
+            sum(w.double().sum().item() for w in m.parameters())
+            for m in (head, trained, joint.compass, joint.phi.bert.model)
+        ],
     }
 
 

@@ -29,7 +29,7 @@ def test_two_processes_learn_what_one_does(embedded_world: Path, tmp_path: Path)
     ]
     one = ranked.main(embedded_world, model, tmp_path / "one")
     first, second = (json.loads(process.communicate(timeout=100)[0]) for process in both)
-    assert second["policy"] == second["encoder"] == [], "the first writes for all"
+    assert second["policy"] == second["encoder"] == second["wikis"] == [], "the first writes for all"
     assert first["weights"] == second["weights"]
     for name, losses in one.items():
         assert len(losses) > 1

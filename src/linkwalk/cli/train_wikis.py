@@ -1,5 +1,6 @@
 """``linkwalk train-wikis``: an encoder and a compass that goes by it, trained together on several wikis (sec. 5.3)."""
 
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -49,7 +50,8 @@ def train_wikis(
     The encoder learns to read pages so that those near a goal, click by click, look like it; what it learns on many
     wikis carries over to others. WIKI/policies/NAME holds both: any wiki can be embedded with that folder, and the
     policy walks there. It wants a GPU: minutes there; on a CPU lessons are smaller, and it takes hours
-    (--set updates=20 to try). Resumable, as `linkwalk train` is.
+    (--set updates=20 to try). Resumable, as `linkwalk train` is; with several GPUs, `torchrun --nproc-per-node N -m
+    linkwalk train-wikis ...`.
 
     Example: linkwalk train-wikis WIKI OTHER THIRD --set seed=1 --name mine
 
@@ -63,6 +65,7 @@ def train_wikis(
     from linkwalk.graph.store import Graph
     from linkwalk.learn.joint import JointConfig
     from linkwalk.learn.lessons import LessonConfig
+    from linkwalk.learn.ranks import joined
     from linkwalk.recipes import with_settings
 
     final = new_folder(wikis[0], name)
@@ -71,13 +74,23 @@ def train_wikis(
     usual = JointConfig(lessons=1, lesson=LessonConfig(goals=8)) if chosen == "cpu" else JointConfig()
     config = with_settings(usual, settings or [])
     job = _job(graphs, find_model(encoder).fingerprint, config)
-    with locked(final):
+    with joined(chosen) as (team, own_device), locked(final) if team.first else nullcontext():
         made = None if force else _made(final, job)
         fresh = made is None
         if made is None:
             made = _train(
-                final, graphs, encoder, config, job, chosen, checkpoint_every, restart=restart, quiet=quiet
+                final,
+                graphs,
+                encoder,
+                config,
+                job,
+                own_device,
+                checkpoint_every,
+                restart=restart,
+                quiet=quiet or not team.first,
             )
+    if not team.first:
+        return
     last = last_row(final / "metrics.jsonl")
     if json:
         print_json({"policy": str(final), "trained_on": made["trained_on"], "last": last, "fresh": fresh})
@@ -130,11 +143,13 @@ def _train(
     """Train, from where it was stopped, and put what comes of it in its place."""
     import shutil
 
+    from linkwalk.learn.ranks import ranks
     from linkwalk.learn.wikis import save_joint, train_on_wikis
     from linkwalk.progress import Progress
 
     partial = final.with_name(final.name + ".partial")
     resume = stopped(partial, job, config.updates, restart=restart, quiet=quiet)
+    ranks().wait()  # before the first of several processes changes anything there
     joint = train_on_wikis(
         graphs,
         encoder,
@@ -146,6 +161,8 @@ def _train(
         checkpoint_every=checkpoint_every,
         progress=Progress(quiet=quiet),
     )
+    if not ranks().first:
+        return {}
     snapshots = [graph.snapshot for graph in graphs]
     about = {"snapshots": snapshots, "graphs": job["graphs"], "base": job["base"]}
     with in_one_step(partial, final) as whole:

@@ -7,7 +7,7 @@ Any wiki can be embedded with the folder, and its policy walks there.
 
 import copy
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -24,9 +24,10 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
 from linkwalk.learn.joint import Joint, JointConfig
-from linkwalk.learn.lessons import DrawSentences, Ground
+from linkwalk.learn.lessons import DrawSentences, Ground, Lesson, Teacher
 from linkwalk.learn.loop import Kept, seeded, train
 from linkwalk.learn.phi import BertPhi, tokenised
+from linkwalk.learn.ranks import Ranks, ranks
 from linkwalk.policy.checkpoint import save_policy
 from linkwalk.policy.decisions import Bools
 from linkwalk.policy.heads import HeadConfig
@@ -48,6 +49,7 @@ def train_on_wikis(
     **kept: Unpack[Kept],
 ) -> Joint:
     """Train an encoder that begins as ``base``; ``withheld`` [N] of each wiki are never goals."""
+    team = ranks()
     if find_model(base).change is not None:
         raise InputError(f"{base} has been trained already: begin with what it was trained from, {MINILM}")
     encoder = open_transformer(base, device=device)
@@ -70,12 +72,39 @@ def train_on_wikis(
                 )
                 for number, graph in enumerate(graphs)
             ]
-        joint = Joint(config, phi, grounds, device)
+        joint = Joint(_share(config, team), phi, grounds, device)
+        if team.count > 1 and not config.ahead:
+            joint.teacher = OwnLessons(joint.teacher, team)
         try:
             train(joint, **kept)
         finally:
             joint.teacher.close()
+    joint.settings = config
     return joint
+
+
+class OwnLessons(Teacher):
+    """Every process draws the same lessons, none ahead, and learns from its own among them."""
+
+    def __init__(self, teacher: Teacher, team: Ranks) -> None:
+        super().__init__(teacher.grounds, teacher.shares, teacher.guide, teacher.ways, teacher.rng)
+        self.team = team
+
+    def lesson(self) -> Lesson:
+        """Its own of the next, one for each process."""
+        drawn = [super(OwnLessons, self).lesson() for _ in range(self.team.count)]
+        return drawn[self.team.number]
+
+
+def _share(config: JointConfig, team: Ranks) -> JointConfig:
+    """What one of several processes does of each update; lessons that are drawn ahead it draws by a seed of its own."""
+    if config.lessons % team.count:
+        raise InputError(
+            f"lessons={config.lessons}: choose a multiple of {team.count}, for as many processes"
+        )
+    own = np.random.SeedSequence((config.seed, team.number)).generate_state(1)[0]
+    seed = config.seed if team.first or not config.ahead else int(own)
+    return replace(config, lessons=config.lessons // team.count, seed=seed)
 
 
 def sentences_of(graph: Graph, encoder: TransformerEncoder) -> DrawSentences:

@@ -8,11 +8,11 @@ the links of the current page. The worth of an unseen target ``a`` is
 
 with vectors of unit length and ``q`` the direction looked in. ``c(a)`` counts the pages already seen that are like
 ``a``, each from 0 at a cosine of ``likeness`` to 1 at a cosine of 1: where many such pages were no good, the next one
-will not be. Without this term a walker reads the thirty blocks of an article that is nearly the right one. ``d(a)`` is the clicks
-from the start to ``a``, one more than to the nearest page read that links to it: there are many more pages far away than
-near, so that any one of them is less likely to be the goal of somebody who starts here. The walker
-takes the first step of a shortest way on its map to the unseen target worth most, and thinks again on the next page.
-Of equally short ways the first counts: the back button before links, links in their order. Where all that can be
+will not be. Without this term a walker reads the thirty blocks of an article that is nearly the right one. ``d(a)`` is
+the clicks from the start to ``a``, one more than to the nearest page read that links to it: there are many more pages
+far away than near, so that any one of them is less likely to be the goal of somebody who starts here. The walker takes
+the first step of a shortest way on its map to the unseen target worth most, and thinks again on the next page. Of
+equally short ways the first counts: the back button before links, links in their order. Where all that can be
 reached has been seen, it goes on to the page it saw first, and nothing will come of it.
 
 With a back button, the last 16 pages opened, the current one among them, are one press a page away, and are on the map

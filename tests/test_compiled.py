@@ -170,6 +170,18 @@ def test_machine_code_is_kept_in_a_folder_of_our_own(frozen: dict[str, str]) -> 
         assert len(list(folder.rglob("*.nbc"))) > 0
 
 
+def test_code_for_types_that_are_gone_is_compiled_anew(tmp_path: Path) -> None:
+    """As after an update in which a tuple that kernels take has another name."""
+    files = CodeFiles(str(tmp_path), "kernel", "source")
+    files.save("key", "code")
+    Path(files._index_path).write_bytes(
+        b"".join((b"\x80\x04\x8c\x11linkwalk.compiled", b"\x8c\x04Gone\x93."))
+    )
+    assert files.load("key") is None
+    files.save("key", "newer")
+    assert files.load("key") == "newer"
+
+
 def test_kernels_run_where_nothing_can_be_kept(frozen: dict[str, str]) -> None:
     """A folder of that name that others can write to is not ours: what is in it would be run."""
     folder = Path(frozen["TMPDIR"], f"linkwalk-kernels-{os.getuid() if hasattr(os, 'getuid') else 0}")

@@ -96,6 +96,13 @@ class CodeFiles(IndexDataCacheFile):
         with self._alone():
             return super().load(key)  # type: ignore[no-untyped-call]
 
+    def _load_index(self) -> Any:
+        """What is kept; nothing, where it is for types that a later version has no longer, or names otherwise."""
+        try:
+            return super()._load_index()  # type: ignore[no-untyped-call]
+        except (AttributeError, ImportError):
+            return {}
+
     @contextmanager
     def _alone(self) -> Iterator[None]:
         with ExitStack() as held:

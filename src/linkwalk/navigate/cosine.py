@@ -105,7 +105,7 @@ def _widening(context: Any, bits: Any) -> Any:
     return types.float32(types.uint16), build
 
 
-_widen: Any = intrinsic(_widening)
+widen: Any = intrinsic(_widening)
 
 
 def cosine(a: NDArray[Any], b: NDArray[Any]) -> np.float32:
@@ -135,7 +135,7 @@ def _half(a: Any, b: Any) -> Any:
         raise IndexError(OUTSIDE)
     total, length = np.float32(0), np.float32(0)
     for d in range(a.shape[0]):
-        wide = _widen(a[d])
+        wide = widen(a[d])
         total += wide * b[d]
         length += wide * wide
     return total / np.sqrt(length) if length > 0 else total
@@ -146,7 +146,7 @@ def _halves(a: Any, b: Any) -> Any:
         raise IndexError(OUTSIDE)
     total, of_a, of_b = np.float32(0), np.float32(0), np.float32(0)
     for d in range(a.shape[0]):
-        x, y = _widen(a[d]), _widen(b[d])
+        x, y = widen(a[d]), widen(b[d])
         total += x * y
         of_a += x * x
         of_b += y * y

@@ -8,6 +8,9 @@ import numpy as np
 
 from linkwalk.compiled import kernel
 
+LENGTH_DRAW, START_DRAW, FIRST_STEP_DRAW = 0, 1, 2
+"""Which draws of its key a uniform walk takes; a step's is this many behind the first."""
+
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SALT = np.uint64(0xD1B54A32D192ED03)
 _LOW = np.uint64(0xFFFFFFFF)

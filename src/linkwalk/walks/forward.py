@@ -5,7 +5,7 @@ import numpy as np
 from linkwalk.compiled import guarded, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
-from linkwalk.walks.draws import below, draw, key_of, seed_from
+from linkwalk.walks.draws import FIRST_STEP_DRAW, LENGTH_DRAW, START_DRAW, below, draw, key_of, seed_from
 from linkwalk.walks.prefetch import prefetch
 from linkwalk.walks.sampler import Walks, check_steps, empty_walks, linked_nodes
 
@@ -14,7 +14,6 @@ from linkwalk.walks.sampler import Walks, check_steps, empty_walks, linked_nodes
 _LANES = 256
 _ATTEMPTS = 1000
 _ONE = np.uint64(1)
-_LENGTH_DRAW, _START_DRAW, _FIRST_STEP_DRAW = 0, 1, 2
 
 
 class ForwardWalks:
@@ -84,9 +83,9 @@ def _walk(
         for k in range(lanes):
             rows[k] = within(which[begin + k], lengths.shape[0])
             keys[k] = key_of(seed, attempt, rows[k])
-            links[k] = below(draw(keys[k], _START_DRAW), starts.shape[0])
+            links[k] = below(draw(keys[k], START_DRAW), starts.shape[0])
             prefetch(starts, links[k])
-            lengths[rows[k]] = 1 + below(draw(keys[k], _LENGTH_DRAW), steps) if multistep else steps
+            lengths[rows[k]] = 1 + below(draw(keys[k], LENGTH_DRAW), steps) if multistep else steps
         for k in range(lanes):
             here[k] = within(starts[links[k]], size)
             nodes[rows[k], 0] = here[k]
@@ -100,7 +99,7 @@ def _walk(
                 if degree <= 0:
                     lengths[rows[k]] = step - 1 + within(degree, 1)  # no row ends before it begins
                     continue
-                link = first + below(draw(keys[k], _FIRST_STEP_DRAW + step), degree)
+                link = first + below(draw(keys[k], FIRST_STEP_DRAW + step), degree)
                 links[found] = within(link, indices.shape[0])
                 prefetch(indices, links[found])
                 rows[found], keys[found] = rows[k], keys[k]

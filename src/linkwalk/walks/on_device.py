@@ -18,7 +18,7 @@ from linkwalk.compiled import OUTSIDE
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.store import types_of
-from linkwalk.walks.draws import seed_from
+from linkwalk.walks.draws import FIRST_STEP_DRAW, LENGTH_DRAW, START_DRAW, seed_from
 from linkwalk.walks.sampler import Walks, check_steps
 
 if TYPE_CHECKING:
@@ -53,7 +53,6 @@ def without_kernels() -> Iterator[None]:
 
 
 _LANES, _WARPS = 256, 4
-_LENGTH_DRAW, _START_DRAW, _FIRST_STEP_DRAW = 0, 1, 2
 
 
 class DeviceGraph(NamedTuple):
@@ -136,7 +135,7 @@ class WalksOnDevice:
 
     def _walk(self, nodes: Tensor, seed: Tensor) -> tuple[Tensor, Tensor]:
         if kernels is None or not runs_kernels(self.device):
-            return self._walk_plainly(nodes, seed)
+            return self._walk_plainly(nodes, key_of(seed, torch.arange(len(nodes), device=self.device)))
         count = len(nodes)
         lengths = torch.empty(count, dtype=torch.int32, device=self.device)
         if count:
@@ -157,13 +156,21 @@ class WalksOnDevice:
             )
         return nodes, lengths
 
-    def _walk_plainly(self, nodes: Tensor, seed: Tensor) -> tuple[Tensor, Tensor]:
+    def between(self, keys: Tensor) -> tuple[Tensor, Tensor]:
+        """Where the walks of some keys [B] begin and end, in the order one would walk them from start to goal."""
+        ends, _ = self._walk_plainly(torch.empty(len(keys), dtype=torch.int32, device=self.device), keys)
+        begins = self._begins(keys)
+        return (ends, begins) if self.reverse else (begins, ends)
+
+    def _begins(self, keys: Tensor) -> Tensor:
+        return self._starts[below(draw(keys, START_DRAW), len(self._starts))]
+
+    def _walk_plainly(self, nodes: Tensor, keys: Tensor) -> tuple[Tensor, Tensor]:
         """The same in torch, a step of all walkers at a time; shapes are static, so it can be compiled or captured."""
-        keys = key_of(seed, torch.arange(len(nodes), device=self.device))
-        here = self._starts[below(draw(keys, _START_DRAW), len(self._starts))]
+        here = self._begins(keys)
         lengths = torch.full_like(here, self.steps)
         if self.multistep:
-            lengths = (1 + below(draw(keys, _LENGTH_DRAW), self.steps)).int()
+            lengths = (1 + below(draw(keys, LENGTH_DRAW), self.steps)).int()
         trace = nodes.dim() == 2
         if trace:
             nodes[:, 0] = here
@@ -171,7 +178,7 @@ class WalksOnDevice:
             first, degree = self.graph.bounds(here)
             lengths = torch.where((degree == 0) & (lengths >= step), step - 1, lengths)
             walking = lengths >= step
-            link = first + below(draw(keys, _FIRST_STEP_DRAW + step), degree)
+            link = first + below(draw(keys, FIRST_STEP_DRAW + step), degree)
             here = torch.where(walking, self.graph.indices[torch.where(walking, link, 0)], here)
             if trace:
                 nodes[:, step] = torch.where(walking, here, -1)
@@ -193,7 +200,7 @@ def _signed(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
 
-_GOLDEN = _signed(0x9E3779B97F4A7C15)
+_GOLDEN, _SALT = _signed(0x9E3779B97F4A7C15), _signed(0xD1B54A32D192ED03)
 _FIRST, _SECOND = _signed(0xBF58476D1CE4E5B9), _signed(0x94D049BB133111EB)
 
 
@@ -209,9 +216,9 @@ def mix(word: Tensor) -> Tensor:
     return word ^ shifted(word, 31)
 
 
-def key_of(seed: Tensor, number: Tensor) -> Tensor:
-    """The keys of walks, at the first attempt."""
-    return mix(mix(seed) + number * _GOLDEN)
+def key_of(seed: Tensor, number: Tensor, attempt: int = 0) -> Tensor:
+    """The keys of walks, other ones for each attempt at them."""
+    return mix(mix(seed + _signed(attempt * _SALT)) + number * _GOLDEN)
 
 
 def draw(key: Tensor, number: Tensor | int) -> Tensor:

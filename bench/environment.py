@@ -1,0 +1,148 @@
+"""How many steps a second does the environment take? Ours beside Gymnasium's subprocesses; on a GPU with --device cuda.
+
+python bench/environment.py WIKI --json bench/results/environment_HARDWARE_DATE.json
+python bench/environment.py WIKI --device cuda
+
+Everybody clicks at random and sees the same: pages by number (indices), or the float32 embeddings of page, goal and all
+links, padded (vectors). Ours is the vector environment as Gymnasium gives it, which copies what it returns; the same
+without copies; and the core alone. Gymnasium's is AsyncVectorEnv over single environments, one process each, with the
+number of processes that is best. On a GPU observations stay there, vectors in half precision as they are stored; this
+part needs torch alone.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwalk.envs import ID
+from linkwalk.envs.on_cpu import Navigation
+from linkwalk.envs.rules import Rules, task_of
+from linkwalk.envs.vectors import Vectors
+from linkwalk.envs.world import World
+from report import report
+
+TASK = "navigation-10"
+PROCESSES = (2, 4, 8, 16)
+
+
+def rate(step: Callable[[], None], steps_each: int, seconds: float) -> float:
+    """Steps a second of a function that takes some at each call; the first calls do not count."""
+    for _ in range(3):
+        step()
+    calls, begun = 0, time.perf_counter()
+    while (now := time.perf_counter()) - begun < seconds:
+        step()
+        calls += 1
+    return calls * steps_each / (now - begun)
+
+
+def by_gymnasium(wiki: Path, count: int, seconds: float, **options: Any) -> float:
+    """An environment of ``make_vec``'s, ours or Gymnasium's."""
+    import gymnasium
+
+    envs = gymnasium.make_vec(ID, num_envs=count, wiki=str(wiki), task=TASK, **options)
+    rng, seen = np.random.default_rng(0), envs.reset(seed=0)[0]
+
+    def step() -> None:
+        nonlocal seen
+        links = seen["action_mask"].sum(1)
+        seen = envs.step((rng.random(count) * links).astype(np.int64))[0]
+
+    try:
+        return rate(step, count, seconds)
+    finally:
+        envs.close()
+
+
+def core(world: World, count: int, seconds: float, *, vectors: bool) -> float:
+    navigation, rng = Navigation(world, Rules(task=task_of(TASK)), count), np.random.default_rng(0)
+    looked_up = Vectors(navigation) if vectors else None
+    navigation.seeded(0)
+    navigation.reset()
+
+    def step() -> None:
+        navigation.step((rng.random(count) * navigation.state.shown).astype(np.int64))
+        if looked_up is not None:
+            looked_up.look()
+
+    try:
+        return rate(step, count, seconds)
+    finally:
+        navigation.close()
+
+
+def on_device(world: World, device: str, count: int, seconds: float, *, vectors: bool) -> float:
+    import torch
+
+    from linkwalk.envs.on_device import NavigationOnDevice
+
+    navigation = NavigationOnDevice(world, Rules(task=task_of(TASK)), count, device=device)
+    wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None
+    navigation.seeded(0)
+    seen = navigation.reset()
+
+    def steps() -> None:
+        nonlocal seen
+        for _ in range(20):  # between two looks at the clock
+            chosen = torch.rand(count, device=device) * seen.action_mask.sum(1)
+            seen = navigation.step(chosen.long()).seen
+            if vectors:
+                for pages in (seen.current, seen.goal, seen.links):
+                    navigation.look_up(pages)
+        wait()
+
+    return rate(steps, 20 * count, seconds)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("wiki", type=Path)
+    parser.add_argument("--device", help="measure the tensors' environment there, and nothing else")
+    parser.add_argument("--environments", type=int, nargs="+", default=[])
+    parser.add_argument("--seconds", type=float, default=5.0, help="for each figure")
+    parser.add_argument("--json", type=Path, help="write the result here")
+    args = parser.parse_args()
+    world, results = World.open(args.wiki), dict[str, Any]()
+    for form in ("indices", "vectors"):
+        vectors = form == "vectors"
+        if args.device:
+            for count in args.environments or [4096, 16384, 65536]:
+                found = on_device(world, args.device, count, args.seconds, vectors=vectors)
+                results[f"{form}: {args.device}, {count:,} environments, steps/s"] = found
+            continue
+        best: dict[str, float] = {}
+        for count in args.environments or [64, 1024]:
+            for name, work in {
+                "ours": lambda n=count, form=form: by_gymnasium(args.wiki, n, args.seconds, observation=form),
+                "ours, not copied": lambda n=count, form=form: by_gymnasium(
+                    args.wiki, n, args.seconds, observation=form, copy=False
+                ),
+                "the core": lambda n=count, v=vectors: core(world, n, args.seconds, vectors=v),
+            }.items():
+                found = results[f"{form}: {name}, {count:,} environments, steps/s"] = work()
+                best[name] = max(best.get(name, 0), found)
+        for count in PROCESSES:
+            found = by_gymnasium(
+                args.wiki,
+                count,
+                args.seconds,
+                observation=form,
+                vectorization_mode="async",
+                disable_env_checker=True,
+            )
+            results[f"{form}: AsyncVectorEnv, {count} processes, steps/s"] = found
+            best["AsyncVectorEnv"] = max(best.get("AsyncVectorEnv", 0), found)
+        for name in ("ours", "ours, not copied", "the core"):
+            results[f"{form}: {name}, ratio to AsyncVectorEnv"] = best[name] / best["AsyncVectorEnv"]
+    sizes = {"nodes": world.graph.nodes, "links at most": world.most_links, "task": TASK, "budget": 100}
+    report("environment", sizes, results, args.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,155 @@
+"""``gymnasium.make_vec("linkwalk/Navigate-v0", num_envs=..., wiki=...)``: the core, as Gymnasium names things."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from linkwalk.envs.told import click_path
+from linkwalk.envs.world import Workspaced
+from linkwalk.envs.wrapped import NavigateOptions, Wrapped
+from linkwalk.errors import InputError
+from linkwalk.evaluate import TaskConfig
+
+_Batch = dict[str, NDArray[Any]]
+_Result = tuple[_Batch, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+
+
+class NavigateVectorEnv(VectorEnv[_Batch, NDArray[np.integer], NDArray[Any]]):
+    """B episodes that step together; environment ``b`` of seed ``s`` has the episodes of ``NavigateEnv`` of ``s + b``.
+
+    All three of Gymnasium's ways to begin again are there. Without ``copy`` observations are written over by the next
+    call, which spares what copying costs.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012 (as Gymnasium has it)
+        "render_modes": ["ansi"],
+        "render_fps": 4,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
+
+    def __init__(
+        self,
+        wiki: "str | Path | Workspaced",
+        task: str | TaskConfig = "navigation-10",
+        *,
+        num_envs: int = 1,
+        render_mode: str | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        copy: bool = True,
+        **options: Any,
+    ) -> None:
+        """Open a workspace for episodes of a task; ``options`` are those of ``NavigateOptions``."""
+        mode = AutoresetMode(autoreset_mode)
+        self._wrapped = Wrapped(
+            wiki, task, NavigateOptions(**options), num_envs, autoreset=mode == AutoresetMode.NEXT_STEP
+        )
+        self.core, self.table = self._wrapped.core, self._wrapped.world.table
+        self.num_envs, self.render_mode, self.copy = num_envs, render_mode, copy
+        self.metadata = {**type(self).metadata, "autoreset_mode": mode}
+        self._mode, self._seeded = mode, False
+        self.single_observation_space, self.single_action_space = self._wrapped.spaces()
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def reset(
+        self,
+        *,
+        seed: int | list[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[_Batch, dict[str, Any]]:
+        """Begin episodes, in all environments or where ``options["reset_mask"]`` [B] says so.
+
+        ``seed`` is for environment 0, and one more for each of the others. Options may name pages or episodes, one for
+        all environments or one for each.
+        """
+        options = dict(options or {})
+        which = self._mask(options.pop("reset_mask", None))
+        pages = self._wrapped.pages_of(options)
+        self._seed(seed, which)
+        starts, goals = (None, None) if pages is None else pages
+        self.core.reset(which=which, starts=starts, goals=goals)
+        return self._wrapped.observation(copied=self.copy), self._infos()
+
+    def step(self, actions: NDArray[np.integer]) -> _Result:
+        """Click in every environment; one whose episode has ended begins the next as its mode says."""
+        chosen = np.asarray(actions, np.int64)
+        if chosen.shape != (self.num_envs,):
+            raise InputError(
+                f"actions of shape {chosen.shape} for {self.num_envs} environments: give one for each"
+            )
+        if self._mode != AutoresetMode.NEXT_STEP and self.core.state.over.any():
+            b = int(np.argmax(self.core.state.over))
+            raise InputError(f"the episode of environment {b} is over: reset it")
+        stepped = self._wrapped.step(chosen)
+        reward, terminated, truncated = (
+            array.copy() for array in (stepped.reward, stepped.terminated, stepped.truncated)
+        )
+        observation, infos = self._wrapped.observation(copied=self.copy), self._infos()
+        ended = terminated | truncated
+        if self._mode == AutoresetMode.SAME_STEP and ended.any():
+            final = {
+                "final_obs": _rows(observation, ended),
+                "_final_obs": ended,
+                "final_info": infos,
+                "_final_info": ended,
+            }
+            self.core.reset(which=ended)
+            observation, infos = self._wrapped.observation(copied=self.copy), {**self._infos(), **final}
+        return observation, reward, terminated, truncated, infos
+
+    def render(self) -> tuple[str, ...] | None:
+        """The click paths so far."""
+        if self.render_mode is None:
+            return None
+        return tuple(click_path(self.core, b) for b in range(self.num_envs))
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Let the threads go."""
+        self.core.close()
+
+    def _seed(self, seed: int | list[int | None] | None, which: NDArray[np.bool_]) -> None:
+        if isinstance(seed, list | tuple | np.ndarray):
+            if len(seed) != self.num_envs:
+                raise InputError(
+                    f"{len(seed)} seeds for {self.num_envs} environments: give one, or one for each"
+                )
+        elif seed is not None:
+            super().reset(seed=seed)
+        elif self._seeded:
+            return
+        if seed is None or isinstance(seed, int | np.integer):
+            first = int(self.np_random.integers(1 << 63)) if seed is None else int(seed)
+            seeds: list[int | None] = [first + b for b in range(self.num_envs)]
+        else:
+            seeds = list(seed)
+        self._seeded = True
+        for b in np.flatnonzero(which).tolist():
+            own = seeds[b]
+            self.core.state.seed[b] = (
+                int(self.np_random.integers(1 << 63)) if own is None else own % (1 << 64)
+            )
+            self.core.state.number[b] = 0
+
+    def _mask(self, mask: Any) -> NDArray[np.bool_]:
+        if mask is None:
+            return np.ones(self.num_envs, np.bool_)
+        which = np.asarray(mask)
+        if which.shape != (self.num_envs,) or which.dtype != np.bool_ or not which.any():
+            raise InputError(f"reset_mask wants {self.num_envs} booleans, one of them true at least")
+        return which
+
+    def _infos(self) -> dict[str, Any]:
+        found: dict[str, Any] = dict(self._wrapped.infos())
+        return found | {f"_{name}": np.ones(self.num_envs, np.bool_) for name in found}
+
+
+def _rows(observation: _Batch, which: NDArray[np.bool_]) -> NDArray[Any]:
+    """The observations of some environments, each a dictionary of its own, as Gymnasium gives final ones."""
+    rows = np.full(len(which), None, object)
+    for b in np.flatnonzero(which).tolist():
+        rows[b] = {name: column[b].copy() for name, column in observation.items()}
+    return rows

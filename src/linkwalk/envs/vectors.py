@@ -1,0 +1,88 @@
+"""Embeddings of what is seen, on a CPU: rows of the table copied to where they are asked for, the rest zeros.
+
+A page has few links and the page with most has many: only rows that are there, and those that were there at the last
+step, are written. The table stays mapped, in half precision.
+
+Shapes: B episodes, A links padded, D the width of the embeddings.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.compiled import guarded, within
+from linkwalk.envs.on_cpu import Navigation
+from linkwalk.errors import InputError
+from linkwalk.graph.csr import Int32s, Int64s
+from linkwalk.navigate.cosine import widen
+
+Float32s = NDArray[np.float32]
+
+
+class Looks(NamedTuple):
+    """Embeddings of what is seen, float32."""
+
+    current: Float32s
+    """[B, D]"""
+    goal: Float32s
+    """[B, D]"""
+    links: Float32s
+    """[B, A, D], zeros behind the last link."""
+
+
+class Vectors:
+    """Looks up what an environment sees; written over at each look, as what is seen is."""
+
+    def __init__(self, of: Navigation) -> None:
+        if of.world.table is None:
+            raise InputError("the world was opened without embeddings: open it with some")
+        self._of, self._bits = of, np.asarray(of.world.table).view(np.uint16)
+        count, width = of.count, of.world.table.shape[1]
+        self.looks = Looks(
+            np.zeros((count, width), np.float32),
+            np.zeros((count, width), np.float32),
+            np.zeros((count, of.links, width), np.float32),
+        )
+        self._written = np.zeros(count, np.int64)
+
+    def look(self) -> Looks:
+        """Embeddings of what is seen now."""
+        seen, shown = self._of.seen, self._of.state.shown
+        self._of.in_pieces(
+            lambda a, b: _fill(
+                self._bits, seen.current, seen.goal, seen.links, shown, self.looks, self._written, a, b
+            )
+        )
+        return self.looks
+
+
+@guarded
+def _fill(
+    bits: NDArray[np.uint16],
+    current: Int32s,
+    goal: Int32s,
+    links: Int32s,
+    shown: Int64s,
+    looks: Looks,
+    written: Int64s,
+    first: int,
+    last: int,
+) -> bool:
+    for b in range(first, last):
+        _widened(bits, current[b], looks.current[b])
+        _widened(bits, goal[b], looks.goal[b])
+        for k in range(shown[b]):
+            _widened(bits, links[b, k], looks.links[b, k])
+        for k in range(shown[b], written[b]):
+            looks.links[b, k] = 0
+        written[b] = shown[b]
+    return False
+
+
+@guarded
+def _widened(bits: NDArray[np.uint16], node: int, row: Float32s) -> None:
+    """Copy a row of halves."""
+    halves = bits[within(node, bits.shape[0])]
+    for d in range(row.shape[0]):
+        row[d] = widen(halves[d])

@@ -1,0 +1,205 @@
+"""What the two environments for Gymnasium share: their options, spaces, observations and infos, in batches.
+
+Shapes: B environments, A links padded, C actions, D the width of the embeddings.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.logger import warn
+from numpy.typing import NDArray
+
+from linkwalk.envs.on_cpu import Navigation
+from linkwalk.envs.rules import Rules, task_of
+from linkwalk.envs.seen import Stepped
+from linkwalk.envs.told import link_texts, page_text
+from linkwalk.envs.vectors import Vectors
+from linkwalk.envs.world import Workspaced, World
+from linkwalk.errors import InputError
+from linkwalk.evaluate import TaskConfig, draw_episodes
+from linkwalk.graph.csr import Int32s
+from linkwalk.graph.store import TYPES
+from linkwalk.navigate import Episodes
+
+OBSERVATIONS = ("vectors", "indices")
+_MOST_EPISODES = 10_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class NavigateOptions:
+    """What ``gymnasium.make`` takes besides the wiki and the task."""
+
+    embeddings: str | None = None
+    """Which of the workspace's; unsaid, those that its agents look at."""
+    budget: int = 100
+    back: bool = False
+    step_cost: float = 0.0
+    max_links: int | None = None
+    """Links that a page keeps; unsaid, all, and what is seen is padded to the page that has most."""
+    observation: Literal["vectors", "indices"] = "vectors"
+    """Whether pages are embeddings, or numbers that are rows of ``env.unwrapped.table``."""
+    text: bool = False
+    """Whether infos have the texts of page, goal and links."""
+    strict: bool = False
+    """Whether an illegal action is an error; else it takes a step, leads nowhere and warns."""
+
+
+class Wrapped:
+    """The core with B environments, and how Gymnasium wants to be told of it."""
+
+    def __init__(
+        self,
+        wiki: "str | Path | Workspaced",
+        task: str | TaskConfig,
+        options: NavigateOptions,
+        count: int,
+        *,
+        autoreset: bool,
+    ) -> None:
+        if options.observation not in OBSERVATIONS:
+            raise InputError(f"observation={options.observation!r}: choose 'vectors' or 'indices'")
+        sees = options.observation == "vectors"
+        self.world = World.open(wiki, embeddings=options.embeddings, max_links=options.max_links, sees=sees)
+        rules = Rules(
+            task=task_of(task), budget=options.budget, back=options.back, step_cost=options.step_cost
+        )
+        self.options = options
+        self.core = Navigation(self.world, rules, count, autoreset=autoreset)
+        self.vectors = Vectors(self.core) if sees else None
+        self._episodes, self._warned = Episodes.of([], []), False
+
+    def spaces(self) -> tuple[spaces.Dict, spaces.Discrete]:
+        """What one environment shows, and takes."""
+        links, actions = self.core.links, self.core.actions
+        if self.world.table is None:
+            most = self.world.graph.nodes
+            pages: dict[str, spaces.Space[Any]] = {
+                "current": spaces.Discrete(most),
+                "goal": spaces.Discrete(most),
+                "links": spaces.Box(-1, most - 1, (links,), np.int32),
+            }
+        else:
+            width, largest = self.world.table.shape[1], float(np.finfo(self.world.table.dtype).max)
+            pages = {
+                name: spaces.Box(-largest, largest, shape, np.float32)
+                for name, shape in (("current", (width,)), ("goal", (width,)), ("links", (links, width)))
+            }
+        traits = {
+            "kinds": spaces.Box(0, len(TYPES) - 1, (links,), np.uint8),
+            "visited": spaces.MultiBinary(links),
+            "action_mask": spaces.MultiBinary(actions),
+        }
+        return spaces.Dict({**pages, **traits}), spaces.Discrete(actions)
+
+    def observation(self, *, copied: bool = True) -> dict[str, NDArray[Any]]:
+        """What is seen now, of all environments."""
+        seen = self.core.seen
+        if self.vectors is None:
+            found = {
+                "current": seen.current.astype(np.int64),
+                "goal": seen.goal.astype(np.int64),
+                "links": seen.links,
+            }
+        else:
+            found = dict(self.vectors.look()._asdict())
+        found |= {"kinds": seen.kinds, "visited": seen.visited, "action_mask": seen.action_mask}
+        return {name: array.copy() if copied else array for name, array in found.items()}
+
+    def infos(self) -> dict[str, NDArray[Any]]:
+        """What is known besides, of all environments."""
+        seen = self.core.seen
+        found: dict[str, NDArray[Any]] = {
+            "action_mask": seen.action_mask.copy(),
+            "node": seen.current.astype(np.int64),
+            "goal_node": seen.goal.astype(np.int64),
+            "success": seen.current == seen.goal,
+            "illegal": self.core.illegal.copy(),
+        }
+        if self.options.text:
+            told: dict[str, list[Any]] = {
+                "text": [page_text(self.world, node) for node in seen.current.tolist()],
+                "goal_text": [page_text(self.world, node) for node in seen.goal.tolist()],
+                "link_texts": [link_texts(self.world, node) for node in seen.current.tolist()],
+            }
+            for name, values in told.items():
+                column = np.empty(len(values), object)
+                column[:] = values
+                found[name] = column
+        return found
+
+    def step(self, actions: NDArray[np.int64]) -> Stepped:
+        """Take a step; illegal actions are refused where that is wanted, else the first that is met is warned of."""
+        if self.options.strict:
+            inside = (actions >= 0) & (actions < self.core.actions)
+            mask = self.core.seen.action_mask[np.arange(self.core.count), np.where(inside, actions, 0)]
+            wrong = ~(inside & (mask > 0)) & ~self.core.state.over
+            if wrong.any():
+                raise InputError(self._why_illegal(int(wrong.argmax()), actions))
+        stepped = self.core.step(actions)
+        if not self._warned and self.core.illegal.any():
+            # Once: whoever draws actions without the mask would be told at every step.
+            said = self._why_illegal(int(self.core.illegal.argmax()), actions).replace("%", "%%")
+            warn(
+                f"{said}; it takes a step and leads nowhere (later ones too: see info['illegal'])",
+                stacklevel=3,
+            )
+            self._warned = True
+        return stepped
+
+    def _why_illegal(self, b: int, actions: NDArray[np.int64]) -> str:
+        """What is wrong with the action of an environment, which still stands where it was taken."""
+        where = f" in environment {b}" if self.core.count > 1 else ""
+        name, links = self.world.graph.name(int(self.core.seen.current[b])), int(self.core.state.shown[b])
+        if self.options.back and actions[b] == self.core.links:
+            return f"there is no page to go back to from {name!r}{where}"
+        return (
+            f"action {int(actions[b])} is no link of {name!r}{where}: its {links} links are 0 to {links - 1}"
+        )
+
+    def pages_of(self, options: Mapping[str, Any] | None) -> tuple[Int32s, Int32s] | None:
+        """Starts and goals [B] that the options of a reset name; None where the task draws them."""
+        named = dict(options or {})
+        if unknown := set(named) - {"start", "goal", "episode"}:
+            raise InputError(f"no option {min(unknown)!r}: give 'start' and 'goal', or 'episode'")
+        if not named:
+            return None
+        if "episode" in named:
+            if len(named) > 1:
+                raise InputError("an episode has its start and goal: give 'episode' alone")
+            numbers = self._numbers(named["episode"])
+            self._draw(int(numbers.max()) + 1)
+            return self._episodes.starts[numbers], self._episodes.goals[numbers]
+        if len(named) < 2:
+            raise InputError("one of start and goal is missing: give both")
+        return self._nodes(named["start"]), self._nodes(named["goal"])
+
+    def _nodes(self, names: Any) -> Int32s:
+        one = isinstance(names, str | int | np.integer)
+        found = [names] * self.core.count if one else list(names)
+        if len(found) != self.core.count:
+            raise InputError(
+                f"{len(found)} pages for {self.core.count} environments: give one, or one for each"
+            )
+        return np.array(
+            [self.world.node(name if isinstance(name, str) else int(name)) for name in found], np.int32
+        )
+
+    def _numbers(self, numbers: Any) -> NDArray[np.int64]:
+        """Numbers of episodes: those given, or as many from one on as there are environments."""
+        found = np.asarray(numbers, np.int64)
+        found = found + np.arange(self.core.count) if found.ndim == 0 else found
+        if found.shape != (self.core.count,) or found.min() < 0 or found.max() >= _MOST_EPISODES:
+            raise InputError(
+                f"episodes are numbered from 0 to {_MOST_EPISODES - 1}: give one number, or one each"
+            )
+        return found
+
+    def _draw(self, count: int) -> None:
+        """Have the task's first episodes at hand: those that ``linkwalk eval`` tries, whatever their number."""
+        if self._episodes.size < count:
+            wanted = replace(self.core.rules.task, episodes=max(count, 2 * self._episodes.size))
+            self._episodes = draw_episodes(self.world.forward, self.world.reverse, wanted)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+import linkwalk.envs
 from linkwalk.envs.drawn import Drawing, draw_episode
 from linkwalk.envs.on_cpu import Navigation
 from linkwalk.envs.on_device import NavigationOnDevice
@@ -19,6 +20,7 @@ from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig
 from linkwalk.walks import ForwardWalks, ReverseWalks
 from tests.envs.oracle import Plain
+from tests.test_architecture import FILES, imports
 
 COUNT, STEPS = 7, 120
 
@@ -170,3 +172,17 @@ def test_a_start_that_is_the_goal_is_refused(random_world: Path, make: Any) -> N
 def test_an_unknown_task_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="no task"):
         task_of(name)
+
+
+def test_the_core_does_without_gymnasium() -> None:
+    wrappers = {"__init__.py", "single.py", "vector.py", "wrapped.py"}
+    core = [path for path in FILES if path.parent.name == "envs" and path.name not in wrappers]
+    assert len(core) > 5
+    for path in core:
+        found = {name for _, name in imports(path)}
+        assert not [name for name in found if name.startswith("gymnasium")], path
+        assert not [name for name in found if name.removeprefix("linkwalk.envs.") + ".py" in wrappers], path
+
+
+def test_names_are_where_they_are_said_to_be() -> None:
+    assert all(getattr(linkwalk.envs, name) is not None for name in linkwalk.envs.__all__)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from linkwalk.embed import EmbedConfig, embed
-from linkwalk.envs.world import World
+from linkwalk.envs.world import World, fixed
 from linkwalk.graph.csr import Csr
 from linkwalk.sources.build import BuildConfig, build
 from tests.conftest import Once, world, write_dump
@@ -32,4 +32,4 @@ def dead_ends(random_world: Path) -> World:
     kept = np.repeat(np.arange(whole.graph.nodes) % 6 > 0, degrees)
     degrees[::6] = 0
     indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(degrees)))
-    return replace(whole, forward=Csr(indptr, whole.forward.indices[kept]), kinds=whole.kinds[kept])
+    return replace(whole, forward=fixed(Csr(indptr, whole.forward.indices[kept])), kinds=whole.kinds[kept])

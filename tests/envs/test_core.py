@@ -159,11 +159,16 @@ def test_fewer_links_are_the_first_ones_and_every_goal_is_reached_by_them(random
 
 
 @pytest.mark.parametrize("make", [on_cpu, on_torch])
-def test_a_start_that_is_the_goal_is_refused(random_world: Path, make: Any) -> None:
+def test_ends_that_cannot_be_played_are_refused(random_world: Path, dead_ends: World, make: Any) -> None:
     core = make(World.open(random_world), Rules())
     pages = numbers(core, np.arange(COUNT, dtype=np.int32))
     with pytest.raises(InputError, match="both start and goal"):
         core.reset(starts=pages, goals=pages)
+    with pytest.raises(InputError, match="no block 1000"):
+        core.reset(starts=pages, goals=pages + 1000)
+    stuck = make(dead_ends, Rules())
+    with pytest.raises(InputError, match="no link leads out of"):
+        stuck.reset(starts=pages, goals=pages + 1)  # page 0 has none
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,8 @@ def test_in_same_step_mode_what_was_last_seen_is_told_besides(random_world: Path
         assert ("final_obs" in info) == ("final_obs" in told)
         for b in np.flatnonzero(told.get("_final_obs", [])):
             assert same(info["final_obs"][b], told["final_obs"][b])
+            for name, column in told["final_info"].items():
+                assert np.array_equal(info["final_info"][name][b], column[b]), name
             finals += 1
     assert finals > 3
     assert ours.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
@@ -188,6 +190,14 @@ def test_an_illegal_action_is_an_error_or_leads_nowhere(random_world: Path) -> N
     assert (reward, terminated, truncated, info["node"], info["illegal"]) == (-0.5, False, False, 3, True)
     assert env.step(links)[4]["illegal"], "and no second warning, which would be an error here"
     assert not env.step(0)[4]["illegal"]
+
+
+def test_actions_are_whole_numbers_one_for_each(random_world: Path) -> None:
+    envs = vector(random_world, 2, observation="indices")
+    envs.reset(seed=0)
+    for wrong in (np.zeros(3, np.int64), np.zeros(2), np.int64(0)):
+        with pytest.raises(InputError, match="a whole number for each"):
+            envs.step(wrong)
 
 
 def test_an_end_by_the_budget_is_told_from_one_at_the_goal(random_world: Path) -> None:

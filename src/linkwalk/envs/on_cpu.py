@@ -130,7 +130,7 @@ class Navigation:
         which = np.ones(self.count, np.bool_) if which is None else which
         ends = np.full((2, self.count), -1, np.int32)
         if starts is not None and goals is not None:
-            self._check(starts[which], goals[which])
+            self.world.check_ends(starts[which], goals[which])
             ends[0], ends[1] = starts, goals
         failed = self.in_pieces(
             lambda a, b: _reset(
@@ -183,14 +183,6 @@ class Navigation:
 
     def _graph(self) -> tuple[Int64s, Int32s, NDArray[np.uint8]]:
         return self.world.forward.indptr, self.world.forward.indices, self.world.kinds
-
-    def _check(self, starts: Int32s, goals: Int32s) -> None:
-        name = self.world.graph.name
-        if len(same := np.flatnonzero(starts == goals)):
-            raise InputError(f"{name(int(starts[same[0]]))!r} is both start and goal: choose two pages")
-        degrees = self.world.forward.indptr[starts + 1] - self.world.forward.indptr[starts]
-        if len(stuck := np.flatnonzero(degrees == 0)):
-            raise InputError(f"no link leads out of {name(int(starts[stuck[0]]))!r}: choose another start")
 
     def in_pieces(self, work: Callable[[int, int], bool]) -> list[bool]:
         """Let every thread work on its episodes; kernels let go of the interpreter."""

@@ -76,25 +76,27 @@ class NavigateVectorEnv(VectorEnv[_Batch, NDArray[np.integer], NDArray[Any]]):
 
     def step(self, actions: NDArray[np.integer]) -> _Result:
         """Click in every environment; one whose episode has ended begins the next as its mode says."""
-        chosen = np.asarray(actions, np.int64)
-        if chosen.shape != (self.num_envs,):
+        chosen = np.asarray(actions)
+        if not np.issubdtype(chosen.dtype, np.integer) or chosen.shape != (self.num_envs,):
             raise InputError(
-                f"actions of shape {chosen.shape} for {self.num_envs} environments: give one for each"
+                f"actions of shape {chosen.shape} and type {chosen.dtype} for {self.num_envs} environments: "
+                "give a whole number for each"
             )
         if self._mode != AutoresetMode.NEXT_STEP and self.core.state.over.any():
             b = int(np.argmax(self.core.state.over))
             raise InputError(f"the episode of environment {b} is over: reset it")
-        stepped = self._wrapped.step(chosen)
+        stepped = self._wrapped.step(chosen.astype(np.int64))
         reward, terminated, truncated = (
             array.copy() for array in (stepped.reward, stepped.terminated, stepped.truncated)
         )
         observation, infos = self._wrapped.observation(copied=self.copy), self._infos()
         ended = terminated | truncated
         if self._mode == AutoresetMode.SAME_STEP and ended.any():
+            last = {name: ended if name.startswith("_") else column for name, column in infos.items()}
             final = {
                 "final_obs": _rows(observation, ended),
                 "_final_obs": ended,
-                "final_info": infos,
+                "final_info": last,
                 "_final_info": ended,
             }
             self.core.reset(which=ended)

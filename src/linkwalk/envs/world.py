@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 from linkwalk.compiled import OUTSIDE
 from linkwalk.embed import Embeddings
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, transpose
+from linkwalk.graph.csr import Csr, Int32s, transpose
 from linkwalk.graph.store import KINDS, Graph, types_of
 
 
 class Workspaced(Protocol):
-    """Whatever has a graph and the folder it was opened from, as ``Wiki`` does."""
+    """Whatever has a graph, the folder it was opened from and embeddings by name, as ``Wiki`` does."""
 
     folder: Path
     graph: Graph
+    embeddings: str | None
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class World:
         if isinstance(wiki, str | Path):
             folder, graph = Path(wiki), Graph.open(wiki)
         else:
-            folder, graph = wiki.folder, wiki.graph
+            folder, graph, embeddings = wiki.folder, wiki.graph, embeddings or wiki.embeddings
         kinds = graph.out_kinds
         if len(kinds) and kinds.max() >= len(KINDS):
             raise IndexError(OUTSIDE)
@@ -63,12 +64,22 @@ class World:
     def reverse(self) -> Csr:
         """In-links."""
         cut = len(self.forward.indices) < self.graph.edges
-        return transpose(self.forward) if cut else self.graph.reverse
+        return fixed(transpose(self.forward)) if cut else self.graph.reverse
 
     @cached_property
     def most_links(self) -> int:
         """A, the links of the page that has most."""
         return int(self.forward.degrees().max(initial=1))
+
+    def check_ends(self, starts: Int32s, goals: Int32s) -> None:
+        """Refuse episodes that cannot be played."""
+        for node in (*starts[_outside(starts, self.graph.nodes)], *goals[_outside(goals, self.graph.nodes)]):
+            self.node(int(node))
+        if len(same := starts[starts == goals]):
+            raise InputError(f"{self.graph.name(int(same[0]))!r} is both start and goal: choose two pages")
+        indptr = self.forward.indptr
+        if len(stuck := starts[indptr[starts + 1] == indptr[starts]]):
+            raise InputError(f"no link leads out of {self.graph.name(int(stuck[0]))!r}: choose another start")
 
     def node(self, name: str | int) -> int:
         """The number of a page that is named by its title, ``"Title (3)"`` or the number itself."""
@@ -81,6 +92,10 @@ class World:
         return int(name)
 
 
+def _outside(nodes: Int32s, size: int) -> NDArray[np.bool_]:
+    return (nodes < 0) | (nodes >= size)
+
+
 def _first_links(graph: Csr, kinds: NDArray[np.uint8], most: int | None) -> tuple[Csr, NDArray[np.uint8]]:
     """The first links of every row and their kinds."""
     if most is None:
@@ -90,4 +105,11 @@ def _first_links(graph: Csr, kinds: NDArray[np.uint8], most: int | None) -> tupl
     degrees = graph.degrees()
     kept = np.arange(len(graph.indices)) - np.repeat(graph.indptr[:-1], degrees) < most
     indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(np.minimum(degrees, most))))
-    return Csr(indptr, graph.indices[kept]), kinds[kept]
+    return fixed(Csr(indptr, graph.indices[kept])), kinds[kept]
+
+
+def fixed(graph: Csr) -> Csr:
+    """A graph that nobody can write to, as mapped ones are: kernels are compiled for these alone."""
+    for array in graph:
+        array.flags.writeable = False
+    return graph

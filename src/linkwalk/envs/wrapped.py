@@ -34,7 +34,7 @@ class NavigateOptions:
     """What ``gymnasium.make`` takes besides the wiki and the task."""
 
     embeddings: str | None = None
-    """Which of the workspace's; unsaid, those that its agents look at."""
+    """Which of the workspace's, by name; unsaid, those of an opened ``Wiki``, or what ``Embeddings.open`` chooses."""
     budget: int = 100
     back: bool = False
     step_cost: float = 0.0

@@ -1,12 +1,13 @@
 """Makes a policy that brings its encoder (``linkwalk train-wikis``) the one that ships, small enough for that.
 
-    python runs/ship.py POLICY [--rank 32] [--map map.json] [--into src/linkwalk/demo/policy]
+    python runs/ship.py POLICY [--rank 32] [--map map.json] [--constants '{"homing": 0.06}'] [--into FOLDER]
 
 Of what was added to each layer of the encoder the leading directions stay; the encoder is called ``minilm-walks`` from
 then on, and the compass and what turns sentences are for it. The model card stays, with the encoder's new fingerprint.
 """
 
 import argparse
+import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -41,7 +42,9 @@ def settings(about: dict[str, Any], rank: int) -> dict[str, Any]:
     return {"config": about["config"] | {"kept_rank": rank}} if "config" in about else {}
 
 
-def made(policy: Path, folder: Path, rank: int, map_file: Path | None) -> dict[str, Any]:
+def made(
+    policy: Path, folder: Path, rank: int, map_file: Path | None, constants: dict[str, float]
+) -> dict[str, Any]:
     """Write the policy as it ships into a folder; returns its manifest."""
     about = {name: read_json(policy / name, "") for name in (changed.MANIFEST, target.MANIFEST, MANIFEST)}
     change = read_change(policy)
@@ -58,6 +61,7 @@ def made(policy: Path, folder: Path, rank: int, map_file: Path | None) -> dict[s
         read_map(map_file)  # refuses what is none
         shutil.copyfile(map_file, folder / MAP)
     on = [CALLED.get(name, name) for name in whole["trained_on"]["wikis"]]
+    whole["map"] = whole.get("map", {}) | constants
     return seal(folder, whole | settings(whole, rank) | called | {"trained_on": {"wikis": on}})
 
 
@@ -67,11 +71,12 @@ def main() -> None:
     parser.add_argument("policy", type=Path)
     parser.add_argument("--rank", type=int, default=32)
     parser.add_argument("--map", type=Path, dest="map_file", help="The map that it is to walk by.")
+    parser.add_argument("--constants", type=json.loads, default={}, help="Of its map, in place of its own.")
     parser.add_argument("--into", type=Path, default=policy_path())
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         new = Path(place) / "policy"
-        manifest = made(args.policy, new, args.rank, args.map_file)
+        manifest = made(args.policy, new, args.rank, args.map_file, args.constants)
         card, old = args.into / CARD, args.into / MANIFEST
         if card.exists() and old.exists():
             before = str(read_json(old, "")["encoder"])

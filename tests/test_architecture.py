@@ -25,6 +25,7 @@ LAYERS = [
     {"reproduce"},
     {"demo"},
     {"wiki"},
+    {"games"},
     {"serve"},
     {"adapters"},
     {"cli"},

@@ -1,5 +1,6 @@
 """Agents as the command line names them: the options that verbs share."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -42,6 +43,12 @@ Budget = Annotated[
     int, typer.Option(min=1, max=1_000_000, metavar="B", help="Steps an agent has to reach the goal.")
 ]
 Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Makes all chance repeatable.")]
+Runs = Annotated[
+    Path | None,
+    typer.Option(
+        "--runs", metavar="FILE", help="Write every click to a run file, for `linkwalk games score`."
+    ),
+]
 EmbeddingsName = Annotated[
     str | None,
     typer.Option(

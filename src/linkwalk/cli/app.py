@@ -10,6 +10,7 @@ from linkwalk.cli.diff import diff
 from linkwalk.cli.embed import embed
 from linkwalk.cli.evaluate import evaluate
 from linkwalk.cli.find import find
+from linkwalk.cli.games import games
 from linkwalk.cli.index import index
 from linkwalk.cli.mcp import mcp
 from linkwalk.cli.reproduce import reproduce
@@ -70,6 +71,7 @@ app.command()(walk)
 app.command()(index)
 app.command()(find)
 app.command()(score)
+app.add_typer(games, name="games")
 app.command()(serve)
 app.command()(mcp)
 app.command()(reproduce)

@@ -17,6 +17,7 @@ from linkwalk.cli.agents import (
     EncoderName,
     Heads,
     Revisit,
+    Runs,
     Sampled,
     Seed,
 )
@@ -26,6 +27,7 @@ from linkwalk.wiki.agents import check_agents, open_agent, open_encoders, open_v
 
 if TYPE_CHECKING:
     from linkwalk.evaluate import Result
+    from linkwalk.navigate import Agent, Episodes, Journeys
 
 
 class Task(StrEnum):
@@ -89,6 +91,7 @@ def evaluate(
     embeddings: EmbeddingsName = None,
     head: Heads = None,
     encoder: EncoderName = None,
+    runs: Runs = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -103,12 +106,15 @@ def evaluate(
     from linkwalk.embed import Embeddings
     from linkwalk.errors import InputError
     from linkwalk.evaluate import SentenceQueries, TaskConfig, compare, draw_episodes, draw_sentences
+    from linkwalk.games.runs import Header, Section, check_writable, runs_of, write_runs
     from linkwalk.graph.held_out import WITHHELD, held_out_nodes
     from linkwalk.navigate import BASELINES, REFERENCE
     from linkwalk.progress import Progress
     from linkwalk.wiki import Wiki
 
     ways = Ways(back=back, sampled=sampled, revisit=revisit)
+    if runs is not None:
+        check_writable(runs)
     opened = Wiki.open(wiki, embeddings=embeddings)
     names = check_agents(agent or (opened.usual, *COMPARED), wiki, ways)
     lengths = _lengths(("20" if task is Task.MULTISTEP else "5,10,20") if steps is None else steps)
@@ -136,6 +142,13 @@ def evaluate(
     among = held_out_nodes(graph, WITHHELD) if goals is WhichGoals.WITHHELD else None
     if among is not None and task is Task.SENTENCE:
         raise InputError("--goals withheld is for navigation and multistep: sentences are of all goals")
+    kept: list[Section] = []
+
+    def keep(agent: "Agent", played: "Episodes", journeys: "Journeys") -> None:
+        if runs is not None:
+            header = Header.on(graph, wiki, agent.name, budget)
+            kept.append(Section(header, list(runs_of(graph, played, journeys))))
+
     total = episodes * len(lengths) * len(names + extra)
     with progress.stage("eval", total, "episodes") as stage:
         for config in configs:
@@ -152,9 +165,12 @@ def evaluate(
                 budget=budget,
                 goals_among=among,
                 show=queries.get(config.steps, lambda _, episodes: episodes),
+                keep=keep,
                 advance=stage.advance,
             )
     missing = None if agent else opened.without_shipped
+    if runs is not None:
+        write_runs(runs, kept)
     if json:
         options = {
             **{name: getattr(ways, name) for name in ("back", "sampled", "revisit")},

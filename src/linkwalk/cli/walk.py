@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from linkwalk.cli.agents import NAMES, Back, EmbeddingsName, EncoderName, Heads, Revisit, Sampled, Seed, given
+from linkwalk.cli.agents import (
+    NAMES,
+    Back,
+    EmbeddingsName,
+    EncoderName,
+    Heads,
+    Revisit,
+    Runs,
+    Sampled,
+    Seed,
+    given,
+)
 from linkwalk.cli.output import Json, print_json, print_missing, print_next
 from linkwalk.navigate.ways import Ways
 from linkwalk.wiki.agents import check_agents
@@ -64,6 +75,7 @@ def walk(
     embeddings: EmbeddingsName = None,
     head: Heads = None,
     encoder: EncoderName = None,
+    runs: Runs = None,
     json: Json = False,
 ) -> None:
     """Walk from one block to another by clicking links, and show every click beside the shortest path.
@@ -88,9 +100,13 @@ def walk(
         raise InputError("one agent walks at a time: name one with --agent")
     if (goal is None) == (sentence is None):
         raise InputError("say what to find: a block with --to or words with --sentence, one of the two")
+    if runs is not None and goal is None:
+        raise InputError("--runs is for walks to a block: a run has a goal")
     if sentence is not None and not sentence.strip():
         raise InputError("--sentence is empty: give the words to look for")
     walked = opened.walk(start, goal, sentence=sentence, agent=agent, budget=budget, ways=ways, seed=seed)
+    if runs is not None:
+        _write(walked, opened.graph, wiki, runs)
     if json:
         print_json(plain(walked))
     else:
@@ -98,6 +114,15 @@ def walk(
     print_missing(None if named else opened.without_shipped, json=json)
     if not json:
         print_next(_measuring(walked, wiki, agent, embeddings))
+
+
+def _write(walk: "Walk", graph: "Graph", wiki: Path, file: Path) -> None:
+    from linkwalk.games.runs import BACK_CLICK, Header, Run, write_runs
+
+    assert walk.goal is not None, "seen to before"
+    clicks: list[str | int] = [BACK_CLICK if click.kind == "back" else click.to.name for click in walk.steps]
+    run = Run(walk.start.name, walk.goal.name, clicks, bool(walk.success))
+    write_runs(file, [(Header.on(graph, wiki, walk.agent, walk.budget), [run])])
 
 
 def _print(walk: "Walk", graph: "Graph") -> None:

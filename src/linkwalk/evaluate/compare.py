@@ -15,6 +15,8 @@ from linkwalk.navigate.journeys import Bools
 
 Show = Callable[[Agent, Episodes], Episodes]
 """Gives an agent's episodes the queries that it is shown."""
+Keep = Callable[[Agent, Episodes, Journeys], None]
+"""Hears what an agent did."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,13 @@ def compare(
     budget: int = 100,
     goals_among: Bools | None = None,
     show: Show = lambda _, episodes: episodes,
+    keep: Keep = lambda *_: None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Result]:
     """Run the agents one after the other; ``reference`` is run once, whether or not it is among them.
 
     ``goals_among`` [N] are the blocks that may be goals, where not all may. ``show`` says what each agent is shown of
-    the goals (all of them, unless told); ``advance`` hears of finished episodes.
+    the goals (all of them, unless told); ``keep`` hears what the ``agents`` did, ``advance`` of finished episodes.
     """
     episodes = draw_episodes(forward, reverse, task, goals_among)
     distances = ShortestPaths(forward, reverse).distances(episodes.starts, episodes.goals)
@@ -65,6 +68,7 @@ def compare(
     measure = None if reference is None else run(reference)
     for agent in agents:
         journeys = measure if measure is not None and agent is reference else run(agent)
+        keep(agent, episodes, journeys)
         # The same resamples for every agent: their intervals differ by what the agents did alone.
         rng = np.random.default_rng((task.seed, task.steps))
         yield Result(agent.name, task, score(journeys, distances, in_degrees, measure, rng))

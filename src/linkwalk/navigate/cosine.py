@@ -1,9 +1,10 @@
 """Cosines between embeddings: rows of unit length, so that an inner product is one (sec. 5.2, "greedy").
 
-A table comes in one of two forms. One that fits into memory is copied to float32 and scaled once (``unit_rows``). One
+A table comes in one of three forms. One that fits into memory is copied to float32 and scaled once (``unit_rows``). One
 that does not stays where it is, mapped, in half precision, and a row is widened and scaled when it is looked at
-(``HalfUnits``): 38 million blocks then cost no memory of their own, and processes share what they have read. Agents
-take either; their kernels are compiled for both.
+(``HalfUnits``): 38 million blocks then cost no memory of their own, and processes share what they have read. And where
+a node is a page of many blocks, it has a row for each (``PageUnits``). Agents take any; their kernels are compiled for
+each.
 """
 
 import mmap
@@ -71,8 +72,28 @@ class HalfUnits:
             mapped.madvise(mmap.MADV_DONTNEED)
 
 
-Units = Float32s | HalfUnits
-"""Embeddings [N, D] of unit length, in memory or mapped."""
+class PageUnits:
+    """Pages of several rows: one is as near to a direction as the nearest of its rows is.
+
+    ``rows`` [N, K, D + 1] are of unit length in their first D places. The first says what the page is as a whole: it is
+    looked at where the page is the goal, and where pages are compared with each other. Behind it stands what is added
+    to the cosine of the nearest row. A page with fewer rows has some of NaN behind its last.
+    """
+
+    def __init__(self, rows: Float32s) -> None:
+        self.rows = rows
+        self.shape, self.dtype = (len(rows), rows.shape[2] - 1), rows.dtype
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, nodes: Any) -> Float32s:
+        """What pages are as a whole."""
+        return np.ascontiguousarray(self.rows[nodes, 0, :-1])
+
+
+Units = Float32s | HalfUnits | PageUnits
+"""Embeddings [N, D] of unit length, in memory or mapped; or several for each page."""
 
 
 def units_of(table: NDArray[Any], *, mapped: bool = False) -> Units:
@@ -93,7 +114,9 @@ def units_of(table: NDArray[Any], *, mapped: bool = False) -> Units:
 
 def in_kernel(vectors: Units) -> NDArray[Any]:
     """The table that kernels index: float32 of unit length, or the bits of halves, which ``cosine`` scales."""
-    return vectors.bits if isinstance(vectors, HalfUnits) else vectors
+    if isinstance(vectors, HalfUnits):
+        return vectors.bits
+    return vectors.rows if isinstance(vectors, PageUnits) else vectors
 
 
 def _widening(context: Any, bits: Any) -> Any:
@@ -109,7 +132,7 @@ widen: Any = intrinsic(_widening)
 
 
 def cosine(a: NDArray[Any], b: NDArray[Any]) -> np.float32:
-    """Inner product of two rows, in kernels: float32 as they are, halves scaled to unit length."""
+    """Inner product of two rows, in kernels: float32 as they are, halves scaled to unit length, a page's best one."""
     raise NotImplementedError("for kernels alone")
 
 
@@ -118,6 +141,8 @@ def cosine(a: NDArray[Any], b: NDArray[Any]) -> np.float32:
 def _cosine(a: Any, b: Any) -> Callable[..., Any]:
     if a.dtype == types.uint16:
         return _halves if b.dtype == types.uint16 else _half
+    if a.ndim == 2:
+        return _pages if b.ndim == 2 else _page
     return _single
 
 
@@ -152,3 +177,27 @@ def _halves(a: Any, b: Any) -> Any:
         of_b += y * y
     lengths = np.sqrt(of_a) * np.sqrt(of_b)
     return total / lengths if lengths > 0 else total
+
+
+def _page(a: Any, b: Any) -> Any:
+    width = b.shape[0]
+    if a.shape[1] != width + 1:
+        raise IndexError(OUTSIDE)
+    best = np.float32(-np.inf)
+    for row in range(a.shape[0]):
+        if np.isnan(a[row, 0]):
+            break
+        total = np.float32(0)
+        for d in range(width):
+            total += a[row, d] * b[d]
+        best = max(best, total)
+    return best + a[0, width]
+
+
+def _pages(a: Any, b: Any) -> Any:
+    if a.shape[1] != b.shape[1]:
+        raise IndexError(OUTSIDE)
+    total = np.float32(0)
+    for d in range(a.shape[1] - 1):
+        total += a[0, d] * b[0, d]
+    return total

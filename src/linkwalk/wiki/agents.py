@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from linkwalk.demo import POLICY, policy_path
 from linkwalk.navigate.ways import MapConfig, Ways
@@ -14,11 +14,35 @@ from linkwalk.parts import import_part, is_part, make_part
 from linkwalk.wiki.shelf import Shelf
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from linkwalk.embed import Embeddings
     from linkwalk.embed.encoder import TellingEncoder
+    from linkwalk.graph.csr import Csr
     from linkwalk.graph.store import Graph
     from linkwalk.navigate import Agent, Units
     from linkwalk.navigate.journeys import Float32s
+
+
+class Walkable(Protocol):
+    """What agents walk on: the blocks of a wiki, or what else has nodes and links."""
+
+    @property
+    def forward(self) -> "Csr":
+        """Out-links."""
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+
+    @property
+    def article_length(self) -> float:
+        """How many of them an article has, on average."""
+
+    @property
+    def out_kinds(self) -> "NDArray[np.uint8]":
+        """What kind each link is of."""
 
 
 UNTRAINED = "greedy-map"
@@ -99,24 +123,29 @@ def open_agent(
     vectors: "Units | None",
     ways: Ways,
     embeddings: str | None,
+    ground: "Walkable | None" = None,
 ) -> "Agent":
-    """The agent of that name, moving in those ways: a baseline, or a learned policy."""
+    """The agent of that name, moving in those ways: a baseline, or a learned policy.
+
+    It walks from block to block, or on another ``ground``, whose nodes the ``vectors`` are of then.
+    """
     from linkwalk.navigate import BASELINES, open_baseline
 
+    ground = ground or graph
     if is_map(name) or name == LEARNED_MAP:
         from linkwalk.navigate.learned_map import LearnedMap
         from linkwalk.navigate.trained_map import read_map, shipped_map
 
         trained = read_map(Path(name)) if is_map(name) else shipped_map()
-        length = graph.article_length
+        length = ground.article_length
         return LearnedMap(
-            name, graph.forward, vectors, ways, workers=threads(), trained=trained, length=length
+            name, ground.forward, vectors, ways, workers=threads(), trained=trained, length=length
         )
     if name in BASELINES:
-        return open_baseline(name, graph.forward, vectors, ways, workers=threads())
+        return open_baseline(name, ground.forward, vectors, ways, workers=threads())
     folder = policy_folder(wiki, name)
     if folder is None:
-        return own_agent(name, graph, vectors)
+        return own_agent(name, ground, vectors)
     assert vectors is not None, "open_vectors sees to it"
     from linkwalk.embed import Embeddings
     from linkwalk.policy.checkpoint import open_policy
@@ -128,11 +157,12 @@ def open_agent(
     if isinstance(policy, Guide):
         from linkwalk.navigate.guided import Guided
 
-        ways, weights = with_its_map(ways, folder, manifest), _map_of(folder, manifest, graph)
-        return Guided(name, policy, graph.forward, vectors, ways, workers=threads(), weights=weights)
+        ways, weights = with_its_map(ways, folder, manifest), _map_of(folder, manifest, ground)
+        return Guided(name, policy, ground.forward, vectors, ways, workers=threads(), weights=weights)
     from linkwalk.navigate.learned import Learned
 
-    return Learned(name, policy, graph.forward, graph.out_kinds, table.vectors, ways)
+    rows = table.vectors if ground is graph else vectors[:]
+    return Learned(name, policy, ground.forward, ground.out_kinds, rows, ways)
 
 
 def with_its_map(ways: Ways, folder: Path, manifest: dict[str, Any]) -> Ways:
@@ -156,7 +186,7 @@ def with_its_map(ways: Ways, folder: Path, manifest: dict[str, Any]) -> Ways:
             raise ValueError(f"`map` has {error}") from None
 
 
-def _map_of(folder: Path, manifest: dict[str, Any], graph: "Graph") -> "Float32s | None":
+def _map_of(folder: Path, manifest: dict[str, Any], ground: "Walkable") -> "Float32s | None":
     """The weights of the map that a policy brings; None where the constants are all that it walks by."""
     from linkwalk.navigate.trained_map import MAP, read_map
     from linkwalk.policy.checkpoint import look_at_policy
@@ -164,15 +194,15 @@ def _map_of(folder: Path, manifest: dict[str, Any], graph: "Graph") -> "Float32s
     if not (folder / MAP).is_file() and MAP not in manifest.get("files", {}):
         return None
     look_at_policy(folder, manifest, MAP)
-    return read_map(folder / MAP).on(graph.article_length)
+    return read_map(folder / MAP).on(ground.article_length)
 
 
-def own_part(name: str, graph: "Graph", vectors: "Units | None") -> Any:
+def own_part(name: str, graph: "Walkable", vectors: "Units | None") -> Any:
     """What a name stands for where an agent is wanted; a class is made with the graph and its embeddings."""
     return make_part(name, "agent", graph, vectors)
 
 
-def own_agent(name: str, graph: "Graph", vectors: "Units | None") -> "Agent":
+def own_agent(name: str, graph: "Walkable", vectors: "Units | None") -> "Agent":
     """An agent of one's own."""
     from linkwalk.errors import InputError
 

@@ -1,0 +1,186 @@
+"""Runs, checked click by click against the links of their wiki."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.errors import InputError
+from linkwalk.evaluate.intervals import wilson
+from linkwalk.games.runs import BACK_CLICK, Header, Run, Section, Wikis
+from linkwalk.games.tasks import LEVELS, GameTask
+from linkwalk.graph.paths import ShortestPaths
+from linkwalk.navigate.journeys import Bools
+
+
+class CheckedRun(NamedTuple):
+    """A run that its wiki allows."""
+
+    start: int
+    goal: int
+    clicks: int
+    success: bool
+    """Whether it ends at its goal, within the budget."""
+    looped: bool
+    """Whether a click led to a page seen before."""
+    seconds: float | None
+    line: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SomeRuns:
+    """Runs of one player that have something in common."""
+
+    runs: int
+    success: float
+    mean_clicks: float | None
+    """Of those that arrived; None if none did."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsAt(SomeRuns):
+    """Those whose shortest path has so many clicks."""
+
+    distance: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsOf(SomeRuns):
+    """Those on tasks of one difficulty."""
+
+    difficulty: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunScores:
+    """What one player did."""
+
+    agent: str
+    level: str
+    budget: int
+    runs: int
+    success: float
+    success_ci95: tuple[float, float]
+    mean_clicks: float | None
+    """Of the runs that arrived; None if none did."""
+    mean_distance: float | None
+    """Of the shortest paths, over all runs; None if there are none."""
+    spl: float
+    """Success weighted by shortest path / clicks."""
+    loops: float
+    seconds: float | None
+    """Of a run, on average; None where nobody took the time."""
+    by_distance: tuple[RunsAt, ...]
+    by_difficulty: tuple[RunsOf, ...] = ()
+    """Where the runs are on tasks."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As ``linkwalk games score --json`` prints it."""
+        return asdict(self)
+
+
+def check_run(wiki: Wikis, run: Run, header: Header) -> CheckedRun:
+    """Follow a run; its first click that is no link is an error, and so is a success that is none."""
+    start, goal = (_node(wiki, name, run, what) for name, what in ((run.start, "start"), (run.goal, "goal")))
+    history, seen, looped = [start], {start}, False
+    for number, click in enumerate(run.clicks, 1):
+        if click == BACK_CLICK:
+            if len(history) == 1:
+                raise _wrong(run, f"click {number} goes back from the start")
+            history.pop()
+            continue
+        node = _node(wiki, click, run, f"click {number}")
+        if not (wiki.forward.row(history[-1]) == node).any():
+            raise _wrong(
+                run, f"click {number}: no link leads from {wiki.name(history[-1])} to {wiki.name(node)}"
+            )
+        looped |= node in seen
+        history.append(node)
+        seen.add(node)
+    arrived = history[-1] == goal
+    if run.success and not arrived:
+        raise _wrong(run, f"it says success, and its clicks end at {wiki.name(history[-1])}")
+    within = not header.budget or len(run.clicks) <= header.budget
+    return CheckedRun(start, goal, len(run.clicks), arrived and within, looped, run.seconds, run.line)
+
+
+def _node(wiki: Wikis, name: str | int, run: Run, what: str) -> int:
+    if isinstance(name, int):
+        if not 0 <= name < wiki.forward.nodes:
+            raise _wrong(run, f"{what}: no node {name}, there are {wiki.forward.nodes:,}")
+        return name
+    try:
+        return wiki.find(name)
+    except InputError as error:
+        raise _wrong(run, f"{what}: {error}") from None
+
+
+def _wrong(run: Run, what: str) -> InputError:
+    return InputError(f"line {run.line}: {what}")
+
+
+def check_section(wiki: Wikis, section: Section) -> list[CheckedRun]:
+    """All runs of one player, of which each must be on this very wiki."""
+    if section.header.wiki != wiki.fingerprint:
+        raise InputError(
+            f"the runs of {section.header.agent} are on another wiki, or another state of it, than {wiki.snapshot}"
+        )
+    return [check_run(wiki, run, section.header) for run in section.runs]
+
+
+def on_tasks(wiki: Wikis, runs: Sequence[CheckedRun], tasks: Sequence[GameTask]) -> list[CheckedRun]:
+    """A run for each task: the first that there is, or else a failure; a run that is on none is an error."""
+    missing = {task[:2]: CheckedRun(*task[:2], 0, False, False, None) for task in tasks}
+    found: dict[tuple[int, int], CheckedRun] = {}
+    for run in runs:
+        if run[:2] not in missing:
+            raise InputError(f"line {run.line}: {wiki.name(run.start)} to {wiki.name(run.goal)} is no task")
+        found.setdefault(run[:2], run)
+    return [found.get(task[:2], missing[task[:2]]) for task in tasks]
+
+
+def score_runs(
+    wiki: Wikis, header: Header, runs: Sequence[CheckedRun], tasks: Sequence[GameTask] = ()
+) -> RunScores:
+    """Score the runs of one player; those ``on_tasks`` by their difficulty, too."""
+    starts, goals = np.array([(run.start, run.goal) for run in runs], np.int64).reshape(-1, 2).T
+    distances = ShortestPaths(wiki.forward, wiki.reverse).distances(starts, goals)
+    success, clicks = (
+        np.array([run.success for run in runs], np.bool_),
+        np.array([run.clicks for run in runs]),
+    )
+    weights = distances / np.maximum(np.maximum(clicks, distances), 1)
+    times = [run.seconds for run in runs if run.seconds is not None]
+    return RunScores(
+        agent=header.agent,
+        level=header.level,
+        budget=header.budget,
+        runs=len(runs),
+        success=float(success.mean()) if runs else 0.0,
+        success_ci95=wilson(int(success.sum()), len(runs)),
+        mean_clicks=float(clicks[success].mean()) if success.any() else None,
+        mean_distance=float(distances.mean()) if runs else None,
+        spl=float(np.where(distances == 0, success, success * weights).mean()) if runs else 0.0,
+        loops=float(np.mean([run.looped for run in runs])) if runs else 0.0,
+        seconds=float(np.mean(times)) if times else None,
+        by_distance=tuple(
+            RunsAt(distance=distance, **_some(success, clicks, distances == distance))
+            for distance in np.unique(distances).tolist()
+        ),
+        by_difficulty=tuple(
+            RunsOf(difficulty=level, **_some(success, clicks, own))
+            for level in LEVELS
+            if (own := np.array([task.difficulty == level for task in tasks], np.bool_)).any()
+        ),
+    )
+
+
+def _some(success: Bools, clicks: NDArray[np.int64], own: Bools) -> dict[str, Any]:
+    arrived = own & success
+    return {
+        "runs": int(own.sum()),
+        "success": float(success[own].mean()),
+        "mean_clicks": float(clicks[arrived].mean()) if arrived.any() else None,
+    }

@@ -1,0 +1,107 @@
+"""Agents on the pairs that people played."""
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.games.archive import Archive, PlayedGame
+from linkwalk.games.board import Board
+from linkwalk.graph.csr import Int32s, Int64s
+from linkwalk.graph.paths import ShortestPaths
+from linkwalk.navigate import BACK, ENDED, Agent, Episodes, Journeys
+
+_PARTS = 10
+TUNED = 0
+"""The part, by a hash of the pair, that choices were made on."""
+
+
+class PlayedPairs(NamedTuple):
+    """Every pair that was played, once, and which of them each game is."""
+
+    starts: Int64s
+    goals: Int64s
+    distances: Int32s
+    """Links of the shortest path; -1 where there is none."""
+    finished: Int64s
+    """The pair of every finished game."""
+    unfinished: Int64s
+
+    @classmethod
+    def of(
+        cls, board: Board, finished: Sequence[PlayedGame], unfinished: Sequence[PlayedGame]
+    ) -> "PlayedPairs":
+        """The pairs of some games."""
+        both = np.array([(game.start, game.goal) for game in (*finished, *unfinished)], np.int64)
+        pairs, which = np.unique(both.reshape(-1, 2), axis=0, return_inverse=True)
+        starts, goals = np.ascontiguousarray(pairs.T)
+        distances = ShortestPaths(board.forward, board.reverse).distances(starts, goals)
+        cut = len(finished)
+        return cls(starts, goals, distances, which[:cut].reshape(-1), which[cut:].reshape(-1))
+
+    def episodes(self) -> Episodes:
+        """As agents take them; each pair's number is its place."""
+        return Episodes.of(self.starts, self.goals)
+
+
+class Performance(NamedTuple):
+    """What an agent did on all pairs."""
+
+    agent: str
+    journeys: Journeys
+    seconds: float
+
+
+def perform(agent: Agent, board: Board, pairs: PlayedPairs, *, budget: int, seed: int = 0) -> Performance:
+    """Let an agent play, to whom the goal's name is known; the clock starts when its kernels are compiled."""
+    episodes = pairs.episodes()
+    agent.run(episodes.part(0, 1), budget=1, seed=seed)
+    begin = time.perf_counter()
+    journeys = agent.run(episodes, budget=budget, seed=seed)
+    end_at_the_link(board, episodes, journeys)
+    return Performance(agent.name, journeys, time.perf_counter() - begin)
+
+
+def end_at_the_link(board: Board, episodes: Episodes, journeys: Journeys) -> None:
+    """End every journey by a click on the goal's link on the first page that has one, as every player would.
+
+    Agents go by what links are worth, and may think more of another one.
+    """
+    keys = np.repeat(np.arange(board.nodes), board.forward.degrees()) * board.nodes + board.forward.indices
+    wanted = journeys.nodes[:, :-1].astype(np.int64) * board.nodes + episodes.goals[:, None]
+    at = np.searchsorted(keys, wanted)  # sorted, as the rows and the links within a row are
+    linked = (keys[np.minimum(at, len(keys) - 1)] == wanted) & (journeys.nodes[:, :-1] >= 0)
+    for episode in np.flatnonzero(linked.any(1)).tolist():
+        last = int(linked[episode].argmax())
+        if last >= journeys.steps[episode] or journeys.nodes[episode, last + 1] == episodes.goals[episode]:
+            continue
+        journeys.nodes[episode, last + 1] = episodes.goals[episode]
+        journeys.nodes[episode, last + 2 :] = -1
+        journeys.choices[episode, last], journeys.choices[episode, last + 1 :] = 0, ENDED
+        journeys.steps[episode], journeys.success[episode] = last + 1, True
+        links = journeys.choices[episode, : last + 1] != BACK
+        journeys.looped[episode] &= len(np.unique(journeys.path(episode)[1:][links])) < links.sum()
+
+
+def part_of(archive: Archive, part: str) -> tuple[list[PlayedGame], list[PlayedGame]]:
+    """Finished and unfinished games: all, or those of the pairs that choices were made on, or all others."""
+    if part == "all":
+        return archive.finished, archive.unfinished
+    names = archive.board.names
+
+    def mine(game: PlayedGame) -> bool:
+        pair = f"{names[game.start]}\t{names[game.goal]}".replace(" ", "_")  # as the archive spells them
+        return (crc32(pair.encode()) % _PARTS == TUNED) == (part == "tuned")
+
+    return list(filter(mine, archive.finished)), list(filter(mine, archive.unfinished))
+
+
+def sample(games: Sequence[PlayedGame], count: int | None, seed: int) -> list[PlayedGame]:
+    """Some of the games, drawn without putting back, in their order; all where they are not more."""
+    if count is None or count >= len(games):
+        return list(games)
+    drawn: NDArray[np.int64] = np.random.default_rng(seed).choice(len(games), count, replace=False)
+    return [games[at] for at in np.sort(drawn).tolist()]

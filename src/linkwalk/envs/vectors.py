@@ -38,23 +38,28 @@ class Vectors:
         if of.world.table is None:
             raise InputError("the world was opened without embeddings: open it with some")
         self._of, self._bits = of, np.asarray(of.world.table).view(np.uint16)
-        count, width = of.count, of.world.table.shape[1]
-        self.looks = Looks(
-            np.zeros((count, width), np.float32),
-            np.zeros((count, width), np.float32),
-            np.zeros((count, of.links, width), np.float32),
-        )
-        self._written = np.zeros(count, np.int64)
+        self._looks, self._written = self._blank()
 
-    def look(self) -> Looks:
-        """Embeddings of what is seen now."""
+    def look(self, *, fresh: bool = False) -> Looks:
+        """Embeddings of what is seen now; ``fresh`` ones are not written over.
+
+        These begin as zeros, which the system hands out without writing them: cheaper than a copy.
+        """
         seen, shown = self._of.seen, self._of.state.shown
+        looks, written = self._blank() if fresh else (self._looks, self._written)
         self._of.in_pieces(
-            lambda a, b: _fill(
-                self._bits, seen.current, seen.goal, seen.links, shown, self.looks, self._written, a, b
-            )
+            lambda a, b: _fill(self._bits, seen.current, seen.goal, seen.links, shown, looks, written, a, b)
         )
-        return self.looks
+        return looks
+
+    def _blank(self) -> tuple[Looks, Int64s]:
+        count, width = self._of.count, self._bits.shape[1]
+        looks = Looks(
+            np.zeros((count, width), np.float32),
+            np.zeros((count, width), np.float32),
+            np.zeros((count, self._of.links, width), np.float32),
+        )
+        return looks, np.zeros(count, np.int64)
 
 
 @guarded

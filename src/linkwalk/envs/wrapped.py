@@ -98,16 +98,13 @@ class Wrapped:
     def observation(self, *, copied: bool = True) -> dict[str, NDArray[Any]]:
         """What is seen now, of all environments."""
         seen = self.core.seen
+        columns = {"kinds": seen.kinds, "visited": seen.visited, "action_mask": seen.action_mask}
         if self.vectors is None:
-            found = {
-                "current": seen.current.astype(np.int64),
-                "goal": seen.goal.astype(np.int64),
-                "links": seen.links,
-            }
+            columns["links"] = seen.links
+            pages = {"current": seen.current.astype(np.int64), "goal": seen.goal.astype(np.int64)}
         else:
-            found = dict(self.vectors.look()._asdict())
-        found |= {"kinds": seen.kinds, "visited": seen.visited, "action_mask": seen.action_mask}
-        return {name: array.copy() if copied else array for name, array in found.items()}
+            pages = dict(self.vectors.look(fresh=copied)._asdict())
+        return pages | {name: column.copy() if copied else column for name, column in columns.items()}
 
     def infos(self) -> dict[str, NDArray[Any]]:
         """What is known besides, of all environments."""

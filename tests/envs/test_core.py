@@ -20,6 +20,7 @@ from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig
 from linkwalk.walks import ForwardWalks, ReverseWalks
 from tests.envs.oracle import Plain
+from tests.on_device import DEVICE
 from tests.test_architecture import FILES, imports
 
 COUNT, STEPS = 7, 120
@@ -30,17 +31,17 @@ def on_cpu(world: World, rules: Rules, **options: Any) -> Navigation:
 
 
 def on_torch(world: World, rules: Rules, **options: Any) -> NavigationOnDevice:
-    return NavigationOnDevice(world, rules, COUNT, device="cpu", **options)
+    return NavigationOnDevice(world, rules, COUNT, device=DEVICE, **options)
 
 
 def numbers(core: Any, array: Any) -> Any:
     """What a core takes."""
-    return torch.from_numpy(array) if isinstance(core, NavigationOnDevice) else array
+    return torch.from_numpy(array).to(DEVICE) if isinstance(core, NavigationOnDevice) else array
 
 
 def row(named: Any, b: int) -> dict[str, Any]:
     """What is seen in one episode."""
-    return {name: np.asarray(value)[b].tolist() for name, value in named._asdict().items()}
+    return {name: value[b].tolist() for name, value in named._asdict().items()}
 
 
 @pytest.mark.parametrize("make", [on_cpu, on_torch])
@@ -58,7 +59,7 @@ def test_a_core_does_as_the_plain_one(dead_ends: World, make: Any, task: str, ba
         numbered[b], over[b] = 1, False
     for _ in range(STEPS):
         actions = rng.integers(-1, core.actions + 1, size=COUNT)  # some of them illegal
-        actions[::2] %= np.maximum(np.asarray(seen.action_mask).sum(1), 1)[::2]
+        actions[::2] %= np.maximum(seen.action_mask.sum(1).tolist(), 1)[::2]
         found: Stepped = core.step(numbers(core, actions))
         seen = found.seen
         for b in range(COUNT):
@@ -105,7 +106,7 @@ def test_both_cores_have_the_same_episodes_however_long_they_last(random_world: 
     rng = np.random.default_rng(0)
     for _ in range(80):  # forty episodes: more than are in store
         actions = rng.integers(3, size=COUNT)
-        one, other = cpu.step(actions), device.step(torch.from_numpy(actions))
+        one, other = cpu.step(actions), device.step(numbers(device, actions))
         assert [row(one.seen, b) for b in range(COUNT)] == [row(other.seen, b) for b in range(COUNT)]
 
 
@@ -126,7 +127,7 @@ def test_without_autoreset_an_episode_that_has_ended_stands_still_until_it_is_re
     seen = core.reset(which=numbers(core, which))
     assert row(seen, 0) != before[0]
     after = core.step(numbers(core, np.full(COUNT, core.links + 5)))
-    assert np.asarray(after.illegal).tolist() == which.tolist()
+    assert after.illegal.tolist() == which.tolist()
 
 
 def test_vectors_are_rows_of_the_table_and_zeros_behind_the_last_link(random_world: Path) -> None:
@@ -139,12 +140,12 @@ def test_vectors_are_rows_of_the_table_and_zeros_behind_the_last_link(random_wor
     table = np.concatenate((world.table, np.zeros((1, 12), np.float16))).astype(np.float32)
     for _ in range(30):
         actions = rng.integers(5, size=COUNT)
-        seen, other = cpu.step(actions).seen, device.step(torch.from_numpy(actions)).seen
+        seen, other = cpu.step(actions).seen, device.step(numbers(device, actions)).seen
         looks = vectors.look()
         for name in looks._fields:
             expected = table[getattr(seen, name)]
             assert np.array_equal(getattr(looks, name), expected), name
-            assert np.array_equal(device.look_up(getattr(other, name)).float().numpy(), expected), name
+            assert np.array_equal(device.look_up(getattr(other, name)).float().cpu().numpy(), expected), name
 
 
 def test_fewer_links_are_the_first_ones_and_every_goal_is_reached_by_them(random_world: Path) -> None:

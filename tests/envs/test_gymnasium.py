@@ -103,6 +103,23 @@ def test_without_autoreset_one_asks_for_it(random_world: Path) -> None:
     assert again["goal"][1] == seen["goal"][1]
 
 
+def test_numbers_of_pages_are_rows_of_the_table(random_world: Path) -> None:
+    by_number, by_vector = single(random_world, observation="indices"), single(random_world)
+    (pages, _), (vectors, _) = by_number.reset(seed=1), by_vector.reset(seed=1)
+    links = int(pages["action_mask"].sum())
+    table = by_number.unwrapped.table
+    assert np.array_equal(table[pages["goal"]], vectors["goal"])
+    assert np.array_equal(table[pages["links"][:links]], vectors["links"][:links])
+    assert not vectors["links"][links:].any()
+
+
+def test_nothing_can_be_clicked_before_an_episode_has_begun(random_world: Path) -> None:
+    with pytest.raises(InputError, match="reset the environments"):
+        vector(random_world, 2, observation="indices").step(np.zeros(2, np.int64))
+    with pytest.raises(InputError, match="reset the environment"):
+        single(random_world, observation="indices").unwrapped.step(0)
+
+
 def test_a_seed_repeats_its_episodes_and_no_seed_goes_on(random_world: Path) -> None:
     env = single(random_world, observation="indices")
 

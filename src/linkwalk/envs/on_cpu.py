@@ -99,9 +99,7 @@ class Navigation:
             self.seen, np.zeros(count, np.float32), *(np.zeros(count, np.bool_) for _ in range(3))
         )
         if workers is None:
-            workers = min(
-                len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1, count // _PIECE
-            )
+            workers = min(_cores(), count // _PIECE)
         cuts = np.linspace(0, count, max(1, workers) + 1).astype(int).tolist()
         self.pieces = [(a, b) for a, b in pairwise(cuts) if a < b]
         self._pool = ThreadPoolExecutor(len(self.pieces)) if len(self.pieces) > 1 else None
@@ -112,11 +110,9 @@ class Navigation:
         found: Bools = self._stepped.illegal
         return found
 
-    def seeded(self, seed: int | NDArray[np.uint64]) -> None:
+    def seeded(self, seed: int) -> None:
         """Give every environment a seed, ``seed + b`` to the one of number ``b``, and let it count from 0."""
-        low = seed % (1 << 64) if isinstance(seed, int) else seed
-        ordinal = np.arange(self.count, dtype=np.uint64)
-        self.state.seed[:] = np.uint64(low) + ordinal if isinstance(low, int) else low
+        self.state.seed[:] = np.uint64(seed % (1 << 64)) + np.arange(self.count, dtype=np.uint64)
         self.state.number[:] = 0
 
     def reset(
@@ -189,6 +185,11 @@ class Navigation:
         if self._pool is None:
             return [work(*piece) for piece in self.pieces]
         return list(self._pool.map(lambda piece: work(*piece), self.pieces))
+
+
+def _cores() -> int:
+    """How many cores this process may use, where the system says so."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @guarded

@@ -82,6 +82,8 @@ class NavigateVectorEnv(VectorEnv[_Batch, NDArray[np.integer], NDArray[Any]]):
                 f"actions of shape {chosen.shape} and type {chosen.dtype} for {self.num_envs} environments: "
                 "give a whole number for each"
             )
+        if not self._seeded:
+            raise InputError("no episode has begun: reset the environments")
         if self._mode != AutoresetMode.NEXT_STEP and self.core.state.over.any():
             b = int(np.argmax(self.core.state.over))
             raise InputError(f"the episode of environment {b} is over: reset it")
@@ -128,13 +130,11 @@ class NavigateVectorEnv(VectorEnv[_Batch, NDArray[np.integer], NDArray[Any]]):
             seeds: list[int | None] = [first + b for b in range(self.num_envs)]
         else:
             seeds = list(seed)
-        self._seeded = True
-        for b in np.flatnonzero(which).tolist():
-            own = seeds[b]
-            self.core.state.seed[b] = (
-                int(self.np_random.integers(1 << 63)) if own is None else own % (1 << 64)
-            )
+        for b in np.flatnonzero(which | (not self._seeded)).tolist():
+            own = self.np_random.integers(1 << 63) if (own := seeds[b]) is None else own
+            self.core.state.seed[b] = int(own) % (1 << 64)
             self.core.state.number[b] = 0
+        self._seeded = True
 
     def _mask(self, mask: Any) -> NDArray[np.bool_]:
         if mask is None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from linkwalk.compiled import OUTSIDE
 from linkwalk.embed import Embeddings
+from linkwalk.embed.store import names
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, transpose
 from linkwalk.graph.store import KINDS, Graph, types_of
@@ -44,7 +45,7 @@ class World:
         max_links: int | None = None,
         sees: bool = True,
     ) -> "World":
-        """Open a workspace; without ``sees`` nobody asks for embeddings, and it need not have any.
+        """Open a workspace; without ``sees`` it need not have embeddings.
 
         With ``max_links`` a page keeps the first of its links only. The others are not there for whoever draws episodes
         either, so that every goal can be reached.
@@ -57,6 +58,7 @@ class World:
         if len(kinds) and kinds.max() >= len(KINDS):
             raise IndexError(OUTSIDE)
         forward, kinds = _first_links(graph.forward, types_of(kinds), max_links)
+        sees = sees or embeddings is not None or bool(names(folder))
         table = Embeddings.open(folder, embeddings, graph).vectors if sees else None
         return cls(graph, forward, kinds, table)
 

@@ -75,7 +75,7 @@ class Wrapped:
     def spaces(self) -> tuple[spaces.Dict, spaces.Discrete]:
         """What one environment shows, and takes."""
         links, actions = self.core.links, self.core.actions
-        if self.world.table is None:
+        if self.vectors is None or self.world.table is None:
             most = self.world.graph.nodes
             pages: dict[str, spaces.Space[Any]] = {
                 "current": spaces.Discrete(most),

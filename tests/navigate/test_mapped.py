@@ -263,7 +263,7 @@ def test_as_greedy_unvisited_where_nothing_is_worth_a_detour() -> None:
     pairs = rng.integers(300, size=(200, 2))
     episodes = Episodes.of(pairs[:, 0], pairs[:, 1])
     exact = open_baseline("greedy-unvisited", graph, vectors).run(episodes, budget=30)
-    journeys = walk(graph, vectors, episodes, budget=30, detour=1e6, crowding=0.0)
+    journeys = walk(graph, vectors, episodes, budget=30, detour=1e6, crowding=0.0, homing=0.0)
     free = ~exact.looped
     assert free.sum() > 100
     for name in ("nodes", "choices", "steps", "success"):
@@ -311,11 +311,11 @@ def test_ways_are_drawn_by_their_probability(temperature: float) -> None:
     rng = np.random.default_rng(0)
     vectors, count = units(rng, 7, 4), 20_000
     episodes = Episodes.of([0] * count, [6] * count)
-    config = Ways(sampled=True, map=MapConfig(temperature=temperature, detour=0.1, crowding=0.2))
+    config = Ways(sampled=True, map=MapConfig(temperature=temperature, detour=0.1, crowding=0.2, homing=0.3))
     journeys = walk(graph, vectors, episodes, budget=2, window=16, sampled=config.sampled, **vars(config.map))
     at = journeys.nodes[:, 1] == 1
     ways = map_ways(
-        graph, vectors, vectors[6], [0, 1], [0], window=16, detour=0.1, crowding=0.2, likeness=0.3
+        graph, vectors, vectors[6], [0, 1], [0], window=16, detour=0.1, crowding=0.2, likeness=0.3, homing=0.3
     )
     assert set(ways) == {BACK, 1, 2, 4}
     chances = np.exp(temperature * np.array([ways[m] for m in sorted(ways)]))

@@ -118,7 +118,9 @@ def test_a_map_says_what_it_went_by_and_for(window: int) -> None:
         path = journeys.path(0).tolist()
         moves = journeys.choices[0, : len(path) - 1].tolist()
         for t in range(len(moves)):
-            trades = {name: getattr(ways.constants, name) for name in ("detour", "crowding", "likeness")}
+            trades = {
+                name: getattr(ways.constants, name) for name in ("detour", "crowding", "likeness", "homing")
+            }
             worth = map_ways(graph, vectors, vectors[goal], path[: t + 1], moves[:t], window=window, **trades)
             own = slice(int(weights.indptr[t]), int(weights.indptr[t + 1]))
             found = {

@@ -69,9 +69,7 @@ class JointConfig(LoopConfig):
     """Of adapters that are trained in place of the transformer's own matrices; 0: these themselves."""
     ahead: int = 64
     """Lessons that are drawn ahead; 0: none, and a run can be repeated."""
-    map: MapConfig = field(
-        default_factory=lambda: MapConfig(detour=0.03, crowding=0.08, likeness=0.5, homing=0.06)
-    )
+    map: MapConfig = field(default_factory=lambda: MapConfig(detour=0.03, crowding=0.08, likeness=0.5))
     """What walkers trade against what: those that make the lessons, and those that go by what is trained.
 
     Pages that lead to the same goals come to lie closer together than MiniLM has them.

@@ -16,7 +16,7 @@ class MapConfig:
     """What it costs to be like pages already seen."""
     likeness: float = 0.3
     """The cosine above which a page is like another."""
-    homing: float = 0.0
+    homing: float = 0.06
     """What it costs to lie further from the start, times the logarithm of the clicks from there."""
     temperature: float = 20.0
     """By which worth is multiplied before the softmax over the ways to go: for probabilities and sampled walks."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -58,7 +58,6 @@ wide = st.sampled_from([-(2**63), -(2**31), -1, 2**31 - 1, 2**63 - 1]) | st.inte
 
 
 @given(wide, st.integers(-2, 8))
-@settings(deadline=None)
 def test_numbers_are_within_or_an_error(number: int, size: int) -> None:
     for of_type in (np.int64(number), np.int32(np.clip(number, -(2**31), 2**31 - 1))):
         if 0 <= of_type < size:
@@ -69,7 +68,6 @@ def test_numbers_are_within_or_an_error(number: int, size: int) -> None:
 
 
 @given(st.lists(wide, max_size=4), wide, st.integers(0, 8))
-@settings(deadline=None)
 def test_rows_are_rows_or_an_error(bounds: list[int], row: int, size: int) -> None:
     indptr = np.array(bounds, np.int64)
     if 0 <= row < len(bounds) - 1 and 0 <= bounds[row] <= bounds[row + 1] <= size:

@@ -67,13 +67,13 @@ def test_a_game_is_won_along_the_shortest_path(
         page.get_by_role("button", name="Save the run").click()
     expect(page.get_by_text("kept by the server")).to_be_visible()
     line = json.loads(downloading.value.path().read_text(encoding="utf-8"))
-    assert line["who"] == "Ada <b>"
+    assert (line["format"], line["agent"]) == ("linkwalk-runs", "Ada <b>")
     assert (line["start"], line["goal"]) == (trip["start"]["name"], trip["goal"]["name"])
-    assert line["steps"] == [click["to"]["node"] for click in optimum]
-    assert line["won"]
+    assert line["clicks"] == [click["to"]["name"] for click in optimum]
+    assert line["success"]
     assert 0 <= line["seconds"] < 600
     kept = json.loads(site.games.read_text(encoding="utf-8").splitlines()[-1])
-    assert kept == {name: value for name, value in line.items() if name != "stored"}
+    assert kept == line
 
     shared = visit("?" + page.url.partition("?")[2])
     expect(shared.get_by_role("heading", level=1)).to_have_text(words)

@@ -16,6 +16,8 @@ from pydantic import TypeAdapter
 from linkwalk import demo
 from linkwalk.cli import main
 from linkwalk.errors import InputError
+from linkwalk.games.checked import check_section
+from linkwalk.games.runs import read_runs
 from linkwalk.serve import schema
 from linkwalk.serve.app import create_app
 from linkwalk.serve.errors import ApiError
@@ -368,7 +370,10 @@ def test_a_game_is_kept(client: httpx.Client, wiki: Wiki, runs: Path) -> None:
     assert said["optimum"][-1] == wiki.node("Coral reef")
     assert [said["start"], said["goal"]] == ["Star (0)", "Coral reef (0)"]
     kept = json.loads(runs.read_text().splitlines()[-1])
-    assert kept == {name: value for name, value in said.items() if name != "stored"}
+    assert kept == said["run"]
+    (section,) = (one for one in read_runs(runs) if one.header.agent == "Ada")
+    assert section.runs[-1].clicks == ["Sun (0)", "<", "Moon (0)", "Coral reef (0)"]
+    assert check_section(wiki.graph, section)[-1][2:4] == (4, True)
 
 
 def test_a_game_is_checked(client: httpx.Client, wiki: Wiki, runs: Path) -> None:

@@ -1,6 +1,7 @@
 """Run files: what people, policies, baselines and language models did, in one format.
 
-A file is JSON Lines. A header says who played on which wiki; the runs below it are theirs, until the next header.
+A file is JSON Lines. A header says who played on which wiki; the runs below it are theirs, until the next header. A run
+that stands alone, as one saved from the page, has its header's fields in its own line.
 Start, goal and clicks are names or numbers of articles, or of blocks; ``<`` is the back button. docs/games.md has every
 field.
 """
@@ -131,22 +132,26 @@ class Section(NamedTuple):
 
 
 def read_runs(path: Path) -> list[Section]:
-    """All runs of a file; a line that is neither a header nor a run is an error that names it."""
+    """All runs of a file, those under equal headers together; a line that is neither is an error that names it."""
     sections: list[Section] = []
     damage: list[BadLine] = []
     for line, record in stream_records(path, damage):
         try:
             if "format" in record:
                 sections.append(Section(Header.of(record), []))
-            elif not sections:
+            if "format" in record and "clicks" not in record:
+                continue
+            if not sections:
                 raise ValueError("a run without a header above it")
-            else:
-                sections[-1].runs.append(Run.of(record, line))
+            sections[-1].runs.append(Run.of(record, line))
         except ValueError as error:
             raise InputError(f"{path}, line {line}: {error}") from None
     if damage:
         raise InputError(f"{path}, line {damage[0].line}: {damage[0].reason}")
-    return sections
+    players: dict[Header, Section] = {}
+    for section in sections:
+        players.setdefault(section.header, Section(section.header, [])).runs.extend(section.runs)
+    return list(players.values())
 
 
 def write_runs(path: Path, sections: Iterable[tuple[Header, Iterable[Run]]]) -> int:

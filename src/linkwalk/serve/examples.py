@@ -5,6 +5,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from linkwalk.errors import LinkwalkError
+from linkwalk.games.runs import Header, Run
 from linkwalk.serve import schema
 from linkwalk.wiki import Answer, Evidence, Wiki
 
@@ -31,6 +32,8 @@ def add_examples(description: dict[str, Any], wiki: Wiki, health: schema.Health)
     pair: dict[str, Any] = {"start": start.name, "goal": goal.name}
     steps = [click.to.node for click in optimum]
     game = pair | {"who": "Ada", "steps": steps, "seconds": 42.5, "won": True}
+    header = Header(wiki=wiki.graph.fingerprint, snapshot=wiki.graph.snapshot, agent="Ada", budget=0)
+    clicks: list[str | int] = [click.to.name for click in optimum]
     kept = schema.StoredRun(
         **game,
         wiki=wiki.graph.snapshot,
@@ -40,6 +43,7 @@ def add_examples(description: dict[str, Any], wiki: Wiki, health: schema.Health)
         distance=distance,
         optimum=steps,
         when="2026-01-01T12:00:00+00:00",
+        run=header.to_json() | Run(start.name, goal.name, clicks, True, 42.5).to_json(),
         stored=True,
     )
     for path, asked, said in (

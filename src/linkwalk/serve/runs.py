@@ -10,29 +10,35 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from linkwalk.games.runs import BACK_CLICK, Header, Run
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.serve.errors import ApiError, not_found
 from linkwalk.serve.schema import RunRequest, StoredRun
 
 
-def check_steps(graph: Graph, start: int, steps: Sequence[int]) -> None:
+def check_steps(graph: Graph, start: int, steps: Sequence[int]) -> list[str | int]:
     """Every step is a link of the page before, or a step back in the browser's history; an error says which is not.
+
+    Returns them as the clicks of a run.
 
     Where a step may be either it is taken as one back. Nothing is lost by it: the page gone back from was reached by a
     link of the page arrived at, so wherever a browser could go, this can.
     """
-    history = [start]
+    history, clicks = [start], list[str | int]()
     for number, node in enumerate(steps, 1):
         here = history[-1]
         if node >= graph.nodes:
             raise not_found(f"step {number}: no block {node}, there are {graph.nodes:,}")
         if len(history) > 1 and node == history[-2]:
             history.pop()
+            clicks.append(BACK_CLICK)
         elif (graph.forward.row(here) == node).any():
             history.append(node)
+            clicks.append(graph.name(node))
         else:
             raise not_found(f"step {number}: no link leads from {graph.name(here)} to {graph.name(node)}")
+    return clicks
 
 
 class Referee:
@@ -49,10 +55,13 @@ class Referee:
     def checked(self, run: RunRequest, start: int, goal: int) -> StoredRun:
         """The game as it is kept."""
         graph = self.graph
-        check_steps(graph, start, run.steps)
+        clicks = check_steps(graph, start, run.steps)
         with self._searching:
             path = self._paths.path(start, goal)
         reachable = path.distance >= 0
+        won, when = [start, *run.steps][-1] == goal, datetime.now(UTC).isoformat(timespec="seconds")
+        header = Header(wiki=graph.fingerprint, snapshot=graph.snapshot, agent=run.who, budget=0)
+        line = Run(graph.name(start), graph.name(goal), clicks, won, run.seconds)
         return StoredRun(
             who=run.who,
             wiki=graph.snapshot,
@@ -63,10 +72,11 @@ class Referee:
             steps=run.steps,
             clicks=len(run.steps),
             seconds=run.seconds,
-            won=[start, *run.steps][-1] == goal,
+            won=won,
             distance=path.distance if reachable else None,
             optimum=path.nodes.tolist()[1:] if reachable else None,
-            when=datetime.now(UTC).isoformat(timespec="seconds"),
+            when=when,
+            run=header.to_json() | line.to_json() | {"when": when},
             stored=False,
         )
 

@@ -166,7 +166,7 @@ class GraphStatistics(BaseModel):
 
 
 class StoredRun(Said):
-    """A finished game, checked: one line of the run file."""
+    """A finished game, checked."""
 
     who: str
     wiki: str
@@ -182,6 +182,8 @@ class StoredRun(Said):
     distance: int | None
     optimum: list[int] | None
     when: str
+    run: dict[str, Any]
+    """As a line of a run file, which `linkwalk games score` reads."""
     stored: bool
     """Whether the server keeps games (`linkwalk serve --runs FILE`)."""
 

@@ -114,7 +114,7 @@ def add_walking(router: APIRouter, api: Api) -> None:
         def keep() -> Response:
             game = api.referee.checked(asked, api.node(asked.start), api.node(asked.goal))
             if api.runs_file is not None:
-                runs.append(api.runs_file, game.model_dump(exclude={"stored"}), api.limits.run_file)
+                runs.append(api.runs_file, game.run, api.limits.run_file)
                 game = game.model_copy(update={"stored": True})
             api.metrics.games.labels(str(game.won).lower()).inc()
             return as_json(game)

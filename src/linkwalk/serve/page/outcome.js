@@ -58,7 +58,7 @@ function keeping(game, won) {
   const stored = h(
     "p",
     { class: "soft stored", role: "status" },
-    "A line of JSON: who, start, goal, steps, time.",
+    "A line of JSON: who, start, goal, clicks, time.",
   );
   const who = h("input", {
     id: "who",
@@ -84,7 +84,7 @@ function keeping(game, won) {
     };
     try {
       const line = await api.saveRun(run);
-      download(line);
+      download(line.run);
       const elsewhere = withCommands(
         "Downloaded. This server keeps no games: `linkwalk serve --runs FILE` does.",
       );

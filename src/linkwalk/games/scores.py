@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.evaluate.intervals import wilson
 from linkwalk.games.archive import PlayedGame
 from linkwalk.games.play import Performance, PlayedPairs
 from linkwalk.graph.csr import Int64s
 from linkwalk.navigate.journeys import Bools
+
+_Z95 = 1.96
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,8 +145,8 @@ def score_games(
     return GameScores(
         **all_of_them,
         agent=done.agent,
-        success_ci95=wilson(int(success.sum()), len(success)),
-        wins_or_ties_ci95=wilson(good, len(success)),
+        success_ci95=_interval(success, which),
+        wins_or_ties_ci95=_interval(success & (steps <= links), which),
         beats=all_of_them["wins"],
         pairs_success_30=float(done.journeys.success[played].mean()),
         loops=float(done.journeys.looped[which].mean()),
@@ -158,6 +159,14 @@ def score_games(
             for own in [distances == distance]
         ),
     )
+
+
+def _interval(good: Bools, which: Int64s) -> tuple[float, float]:
+    """The share of good games at 95 %, where games of one pair count together: an agent plays them all alike."""
+    share = good.mean()
+    apart = np.bincount(which, good - share)
+    width = _Z95 * float(np.sqrt((apart**2).sum())) / len(good)
+    return max(0.0, float(share) - width), min(1.0, float(share) + width)
 
 
 def _outcome(success: Bools, steps: Int64s, links: Int64s) -> dict[str, Any]:

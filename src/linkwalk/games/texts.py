@@ -18,7 +18,7 @@ from linkwalk.wiki.titles import fold
 
 SIGHTS = ("hubs", "blocks", "mean", "first")
 """What is seen of an article: its blocks and how many links it has; its blocks; their mean; the first alone."""
-HUB = 0.04
+HUB = 0.05
 """What the logarithm of 1 + the links of an article adds to the cosine of its nearest block."""
 MOST_ROWS = 64
 """Of an article; where there are more blocks, those next to each other share one."""

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from linkwalk.errors import InputError
 from linkwalk.learn.clone import CloneConfig
+from linkwalk.learn.impala import ImpalaConfig
 from linkwalk.learn.spans import SpanConfig
 from linkwalk.policy.heads import HeadConfig
 
@@ -121,6 +122,43 @@ ENCODERS: dict[str, Callable[[int], SpanConfig]] = {
     "paper-spans-feedforward": spans_paper_feedforward,
 }
 """Trainings of phi itself, by name, for its width."""
+
+
+def rl(width: int) -> ImpalaConfig:
+    """Reinforcement learning as the paper did it, one setting of its sweep; ``steps`` is T (table 2, app. B.2)."""
+    return ImpalaConfig(head=HeadConfig(head="feedforward", width=width))
+
+
+def rl_fine_tune(width: int) -> ImpalaConfig:
+    """The same for 10,000 updates, from a cloned policy on (app. B.4)."""
+    return replace(rl(width), updates=10_000)
+
+
+def rl_compass(width: int) -> ImpalaConfig:
+    """Ours: a compass fine-tuned by reward, in steps that do not undo at once what it was taught."""
+    return replace(
+        rl(width),
+        head=HeadConfig(head="compass", width=width),
+        steps=20,
+        multistep=True,
+        updates=10_000,
+        learning_rate=1e-5,
+        entropy_cost=0.001,
+        value_hidden=256,
+    )
+
+
+REWARDED: dict[str, Callable[[int], ImpalaConfig]] = {
+    "rl": rl,
+    "rl-fine-tune": rl_fine_tune,
+    "rl-compass": rl_compass,
+}
+"""Trainings by reward, by name, for an embedding's width; the paper's random features are ``rl`` on those."""
+
+SWEEP = tuple(
+    (f"entropy_cost={cost}", f"discount={gamma}") for cost in (0.1, 0.01, 0.001) for gamma in (0.8, 0.9)
+)
+"""The settings of ``rl`` that the paper takes the best of, for each experiment (app. B.2)."""
 
 Config = TypeVar("Config")
 

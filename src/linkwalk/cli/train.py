@@ -54,8 +54,9 @@ def train(
             help="trained-words (the word table of words and a compass, for this wiki), ours (a compass for the "
             "embeddings there are, on its own walks), residual (starts as the cosine, shortcut walks), paper (app. "
             "B.2; one policy per T, e.g. --set steps=5), paper-multistep, paper-reverse, paper-shortest, paper-mlp "
-            "(app. B.1) or paper-transformer (app. B.3). [default: trained-words; ours where embeddings or a head are "
-            "named]",
+            "(app. B.1) or paper-transformer (app. B.3); by reward rl (app. B.2), and from a policy on "
+            "rl-fine-tune (app. B.4) or rl-compass (ours). [default: trained-words; ours where embeddings or a head "
+            "are named]",
             show_default=False,
         ),
     ] = None,
@@ -68,6 +69,14 @@ def train(
             metavar="HEAD",
             help="Another head than the recipe's: feedforward, transformer, mlp, residual, compass, or your own as "
             "package.module:Name.",
+        ),
+    ] = None,
+    begins: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="POLICY",
+            help="Policy to go on from by reward: a name or a folder (rl recipes).",
         ),
     ] = None,
     settings: Settings = None,
@@ -101,6 +110,8 @@ def train(
     Example: linkwalk train WIKI --recipe paper --set steps=5 --name paper-5
 
     Example: linkwalk train WIKI --recipe residual --head mine:Head --name mine
+
+    Example: linkwalk train WIKI --recipe rl-fine-tune --from paper-5 --set steps=5
     """
     from linkwalk.device import choose_device
 
@@ -108,19 +119,39 @@ def train(
     # Before anything that needs torch: without it, this says what to install.
     chosen = str(choose_device(device))
     from linkwalk.artifact import locked
+    from linkwalk.cli.train_rl import train_by_reward
     from linkwalk.cli.train_words import train_words
     from linkwalk.embed import Embeddings
     from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
     from linkwalk.learn.ranks import joined
     from linkwalk.policy.own import use_head
-    from linkwalk.recipes import RECIPES, with_settings
+    from linkwalk.recipes import RECIPES, REWARDED, with_settings
 
-    recipe = recipe or (TRAINED_WORDS if embeddings is None and head is None else "ours")
-    if recipe not in (TRAINED_WORDS, *RECIPES):
-        raise InputError(f"no recipe named {recipe!r}: choose one of {', '.join((TRAINED_WORDS, *RECIPES))}")
+    usual = TRAINED_WORDS if embeddings is None and head is None else "ours"
+    recipe = recipe or (usual if begins is None else "rl-fine-tune")
+    if recipe not in (known := (TRAINED_WORDS, *RECIPES, *REWARDED)):
+        raise InputError(f"no recipe named {recipe!r}: choose one of {', '.join(known)}")
+    if begins is not None and recipe not in REWARDED:
+        raise InputError(f"{recipe} begins with nothing: --from is for {', '.join(REWARDED)}")
     name = name or recipe
     final = new_folder(wiki, name)
+    if recipe in REWARDED:
+        own = [f"head.head={use_head(head)}"] if head else []
+        train_by_reward(
+            final,
+            recipe,
+            begins,
+            [*own, *(settings or [])],
+            embeddings,
+            device=chosen,
+            checkpoint_every=checkpoint_every,
+            restart=restart,
+            force=force,
+            json=json,
+            quiet=quiet,
+        )
+        return
     if recipe == TRAINED_WORDS:
         if head is not None:
             raise InputError(

@@ -6,6 +6,8 @@ has a few in store, and what was taken is replaced once in so many steps, which 
 Shapes: B episodes, A links padded, T the budget of steps, K episodes in store.
 """
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -81,7 +83,14 @@ class NavigationOnDevice:
     def step(self, actions: Tensor) -> Stepped:
         """Click, in every episode; B legal actions, or what is illegal takes a step and leads nowhere."""
         over = self._terminated | self._truncated
-        going = ~over
+        reward, illegal = self.move(actions)
+        if self.autoreset:
+            self._begin(over, *self._next(over))
+        return Stepped(self._look(), reward, self._terminated, self._truncated, illegal)
+
+    def move(self, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """The same for who looks for itself, where an episode that has ended stands still; reward and illegal [B]."""
+        going = ~self.ended
         first, degree = self.graph.bounds(self.current)
         clicks = (actions >= 0) & (actions < degree) & going
         link = torch.where(clicks, first + actions, 0)
@@ -95,7 +104,7 @@ class NavigationOnDevice:
             self._trail[self._rows, at] = torch.where(clicks, self.current, self._trail[self._rows, at])
             self._depth += clicks.long() - presses.long()
             legal = clicks | presses
-        self.steps += going
+        self.steps = self.steps + going
         self.current = target
         self.path[self._rows, self.steps] = torch.where(going, target, self.path[self._rows, self.steps])
 
@@ -104,9 +113,48 @@ class NavigationOnDevice:
         reward = torch.where(going, reached.float() - self.rules.step_cost, 0.0)
         self._terminated = torch.where(going, ended, self._terminated)
         self._truncated = torch.where(going, ~ended & (self.steps >= self.rules.budget), self._truncated)
-        if self.autoreset:
-            self._begin(over, *self._next(over))
-        return Stepped(self._look(), reward, self._terminated, self._truncated, ~legal & going)
+        return reward, ~legal & going
+
+    def renew(self) -> None:
+        """Begin the next episode wherever one has ended."""
+        over = self.ended
+        self._begin(over, *self._next(over))
+
+    @property
+    def terminated(self) -> Tensor:
+        """Whether the goal is reached, or a page without a way out [B]."""
+        return self._terminated
+
+    @property
+    def truncated(self) -> Tensor:
+        """Whether the budget is spent [B]."""
+        return self._truncated
+
+    @property
+    def ended(self) -> Tensor:
+        """Either [B]."""
+        return self._terminated | self._truncated
+
+    def to_json(self) -> dict[str, Any]:
+        """Where every episode stands, for who goes on another day (``seeded`` with the same seed, then this)."""
+        columns = {name: getattr(self, name).tolist() for name in ("goal", "steps")}
+        paths = [path[: steps + 1] for path, steps in zip(self.path.tolist(), columns["steps"], strict=True)]
+        ended = {"terminated": self._terminated.tolist(), "truncated": self._truncated.tolist()}
+        return {**columns, "paths": paths, "taken": self._taken.tolist(), **ended}
+
+    def from_json(self, found: dict[str, Any]) -> None:
+        """Stand there again; the back button has forgotten where it leads."""
+        device = self.device
+        self.goal = torch.tensor(found["goal"], dtype=torch.int32, device=device)
+        self.steps, self._taken = (torch.tensor(found[name], device=device) for name in ("steps", "taken"))
+        padded = [path + [-1] * (self.rules.budget + 1 - len(path)) for path in found["paths"]]
+        self.path = torch.tensor(padded, dtype=torch.int32, device=device)
+        self.current = self.path[self._rows, self.steps]
+        self._terminated = torch.tensor(found["terminated"], device=device)
+        self._truncated = torch.tensor(found["truncated"], device=device)
+        self._depth.zero_()
+        self._stored.fill_(-1)
+        self._calls = 0
 
     def look_up(self, nodes: Tensor) -> Tensor:
         """Embeddings of pages of any shape, in half precision; zeros where there is none (-1)."""

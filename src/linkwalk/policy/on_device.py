@@ -134,41 +134,43 @@ def _sizes(width: int) -> dict[str, int]:
     }
 
 
-class _Actions(NamedTuple):
+class OutLinks(NamedTuple):
     """The out-links of S nodes, ragged, A together: as ``Decisions``, but on the device."""
 
     owner: Tensor
+    """Whose a link is, ascending."""
     place: Tensor
     """Which of its row a link is."""
     target: Tensor
     kind: Tensor
 
 
-def _actions(graph: DeviceGraph, nodes: Tensor) -> _Actions:
+def out_links(graph: DeviceGraph, nodes: Tensor) -> OutLinks:
+    """The out-links of some nodes."""
     first, degree = graph.bounds(nodes)
     owner = torch.repeat_interleave(torch.arange(len(nodes), device=nodes.device), degree)
     begin = degree.cumsum(0) - degree
     place = torch.arange(len(owner), device=nodes.device) - begin[owner]
     link = first[owner] + place
     kind = graph.kinds[link] if len(graph.kinds) else link.new_zeros(len(link), dtype=torch.uint8)
-    return _Actions(owner, place, graph.indices[link], kind)
+    return OutLinks(owner, place, graph.indices[link], kind)
 
 
-def _logits(state: Tensor, vectors: Tensor, actions: _Actions, visited: Tensor) -> Tensor:
+def _logits(state: Tensor, vectors: Tensor, actions: OutLinks, visited: Tensor) -> Tensor:
     """The feed-forward head's, given its states [S, W]."""
     traits = torch.cat((nn.functional.one_hot(actions.kind.long(), len(TYPES)), visited[:, None]), -1)
     action = torch.cat((vectors[actions.target].float(), traits.float()), -1)
     return (state[actions.owner] * nn.functional.layer_norm(action, action.shape[-1:])).sum(-1)
 
 
-def _last_seen(paths: Tensor, steps: Tensor, actions: _Actions) -> Tensor:
+def last_seen(paths: Tensor, steps: Tensor, actions: OutLinks) -> Tensor:
     """When [A] a path [S, P] was last at an action's target up to the step [S] of the decision; -1 for never."""
     t = torch.arange(paths.shape[1], device=paths.device)
     paths = torch.where(t <= steps[:, None], paths, -1)
     return torch.where(paths[actions.owner] == actions.target[:, None], t, -1).amax(1)
 
 
-def _first_of(which: Tensor, actions: _Actions, decisions: int) -> Tensor:
+def first_of(which: Tensor, actions: OutLinks, decisions: int) -> Tensor:
     """The first action of each decision [S] for which ``which`` [A] holds, as a place in its row; -1 for none."""
     none = torch.iinfo(torch.int64).max
     first = torch.full((decisions,), none, device=which.device)
@@ -182,16 +184,16 @@ def _imitate_plainly(
     walk, step = torch.nonzero(
         torch.arange(nodes.shape[1] - 1, device=nodes.device) < lengths[:, None], as_tuple=True
     )
-    actions = _actions(graph, nodes[walk, step])
+    actions = out_links(graph, nodes[walk, step])
     owner, following = actions.owner, nodes[walk, step + 1]
-    visited = _last_seen(nodes[walk], step, actions) >= 0
+    visited = last_seen(nodes[walk], step, actions) >= 0
     links = draw(key_of(dropout.seed, walk), step)
     chance = shifted(draw(links[owner], actions.place), 11)
     leads_on = actions.target == following[owner]
     shown = (chance >= dropout.threshold) | leads_on
-    is_taken = leads_on & (actions.place == _first_of(leads_on, actions, len(walk))[owner])
+    is_taken = leads_on & (actions.place == first_of(leads_on, actions, len(walk))[owner])
     actions, visited, is_taken = (
-        _Actions(*(column[shown] for column in actions)),
+        OutLinks(*(column[shown] for column in actions)),
         visited[shown],
         is_taken[shown],
     )
@@ -266,8 +268,8 @@ def _click_plainly(
     here = journey.nodes[:, step]
     going = torch.nonzero((here >= 0) & (here != journey.goals))[:, 0]
     going = going[graph.bounds(here[going])[1] > 0]  # a dead end is an end
-    actions, count = _actions(graph, here[going]), len(going)
-    seen = _last_seen(journey.nodes[going], torch.full_like(going, step), actions)
+    actions, count = out_links(graph, here[going]), len(going)
+    seen = last_seen(journey.nodes[going], torch.full_like(going, step), actions)
     if cosine:
         unit = nn.functional.normalize(vectors[actions.target].float(), dim=-1, eps=1e-15)
         logits = (unit * state[going][actions.owner]).sum(-1)
@@ -279,7 +281,7 @@ def _click_plainly(
         score = torch.where(among, score, -torch.inf)
         best = torch.full((count,), -torch.inf, device=here.device)
         best = best.scatter_reduce(0, actions.owner, score, "amax")
-        first = _first_of(among & (score == best[actions.owner]), actions, count)
+        first = first_of(among & (score == best[actions.owner]), actions, count)
         choice = torch.where(choice < 0, first, choice)
     chosen = actions.place == choice[actions.owner]
     target = actions.target[chosen]

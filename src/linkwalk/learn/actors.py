@@ -1,0 +1,137 @@
+"""Actors: B episodes walked side by side by a policy that draws its links, and all of what was done kept on the device.
+
+What is kept of a step is where it was taken, not what was seen there: links, their embeddings and the visited bits are
+looked up again by whoever learns, so an unroll is small however many links a page has.
+
+Shapes: T steps of an unroll, B episodes, P pages that an episode can stand on; A links of S pages, ragged.
+"""
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from linkwalk.envs.on_device import NavigationOnDevice
+from linkwalk.graph.store import TYPES
+from linkwalk.policy.heads import log_softmax
+from linkwalk.policy.on_device import OutLinks, first_of, last_seen, out_links
+from linkwalk.walks.on_device import DeviceGraph
+
+
+class Unroll(NamedTuple):
+    """T steps of B episodes; one that ends is followed by the next in the same column."""
+
+    current: Tensor
+    """n_t [T, B] int32."""
+    goal: Tensor
+    """n_g [T, B] int32."""
+    landed: Tensor
+    """Where the step led [T, B] int32, before any new episode began."""
+    path: Tensor
+    """Pages stood on in this episode [T, B, P] int32, -1 behind the last."""
+    steps: Tensor
+    """How many steps of its episode came before [T, B]."""
+    action: Tensor
+    """Which of its page's links was clicked [T, B]."""
+    log_mu: Tensor
+    """How likely that was to the policy that acted, as a logarithm [T, B]."""
+    reward: Tensor
+    terminated: Tensor
+    truncated: Tensor
+
+    @classmethod
+    def blank(cls, length: int, count: int, pages: int, device: torch.device) -> "Unroll":
+        """One whose steps are still to be taken."""
+
+        def blank(dtype: torch.dtype, *more: int) -> Tensor:
+            return torch.empty((length, count, *more), dtype=dtype, device=device)
+
+        return cls(
+            current=blank(torch.int32),
+            goal=blank(torch.int32),
+            landed=blank(torch.int32),
+            path=blank(torch.int32, pages),
+            steps=blank(torch.int64),
+            action=blank(torch.int64),
+            log_mu=blank(torch.float32),
+            reward=blank(torch.float32),
+            terminated=blank(torch.bool),
+            truncated=blank(torch.bool),
+        )
+
+    def places(self, part: slice) -> "Places":
+        """Some of the pages that were stood on, one after another."""
+        return Places(
+            self.current.flatten()[part],
+            self.goal.flatten()[part],
+            self.path.flatten(0, 1)[part],
+            self.steps.flatten()[part],
+        )
+
+
+class Places(NamedTuple):
+    """S pages to choose a link of, each in its episode."""
+
+    current: Tensor
+    goal: Tensor
+    path: Tensor
+    steps: Tensor
+
+
+class Likelihoods(NamedTuple):
+    """What a policy thinks of the links of S pages."""
+
+    links: OutLinks
+    log_pi: Tensor
+    """[A]"""
+
+
+def likelihoods(head: nn.Module, vectors: Tensor, graph: DeviceGraph, places: Places) -> Likelihoods:
+    """How likely a policy is to click each link; ``vectors`` [N, D] in any precision."""
+    links = out_links(graph, places.current)
+    visited = last_seen(places.path, places.steps, links) >= 0
+    traits = torch.cat((nn.functional.one_hot(links.kind.long(), len(TYPES)), visited[:, None]), -1).float()
+    current, goal, target = (vectors[x].float() for x in (places.current, places.goal, links.target))
+    logits: Tensor = head(current, goal, target, traits, links.owner)
+    return Likelihoods(links, log_softmax(logits, links.owner, len(current)))
+
+
+class Actors:
+    """Episodes of an environment that begins no episode by itself (``autoreset`` off)."""
+
+    def __init__(self, environment: NavigationOnDevice, vectors: Tensor) -> None:
+        self.environment, self.vectors = environment, vectors
+
+    @torch.no_grad()
+    def act(self, head: nn.Module, length: int) -> Unroll:
+        """Go on for ``length`` steps; chance is torch's."""
+        core = self.environment
+        unroll = Unroll.blank(length, core.count, core.path.shape[1], core.device)
+        for t in range(length):
+            unroll.current[t], unroll.goal[t] = core.current, core.goal
+            unroll.path[t], unroll.steps[t] = core.path, core.steps
+            here = unroll.places(slice(t * core.count, (t + 1) * core.count))
+            unroll.action[t], unroll.log_mu[t] = self._draw(head, here)
+            unroll.reward[t], _ = core.move(unroll.action[t])
+            unroll.landed[t] = core.current
+            unroll.terminated[t], unroll.truncated[t] = core.terminated, core.truncated
+            core.renew()
+        return unroll
+
+    def _draw(self, head: nn.Module, places: Places) -> tuple[Tensor, Tensor]:
+        """A link of each page [B], drawn as likely as the policy thinks, and how likely that was [B]."""
+        links, log_pi = likelihoods(head, self.vectors, self.environment.graph, places)
+        # The largest of log-probabilities with Gumbel noise is distributed as the policy is.
+        noisy = log_pi - torch.empty_like(log_pi).exponential_().log()
+        count = len(places.current)
+        best = torch.full((count,), -torch.inf, device=noisy.device).scatter_reduce(
+            0, links.owner, noisy, "amax"
+        )
+        action = first_of(noisy == best[links.owner], links, count)
+        return action, taken(log_pi, links, action)
+
+
+def taken(values: Tensor, links: OutLinks, action: Tensor) -> Tensor:
+    """What links have [A], of the one that each page's episode clicked [S]."""
+    count = torch.zeros_like(action).scatter_add(0, links.owner, torch.ones_like(links.owner))
+    return values.index_select(0, count.cumsum(0) - count + action)

@@ -14,7 +14,7 @@ from linkwalk.envs.on_cpu import Navigation
 from linkwalk.envs.on_device import NavigationOnDevice
 from linkwalk.envs.rules import Rules, task_of
 from linkwalk.envs.seen import Stepped
-from linkwalk.envs.vectors import Vectors
+from linkwalk.envs.vectors import Looks, Vectors
 from linkwalk.envs.world import World
 from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig
@@ -146,6 +146,26 @@ def test_vectors_are_rows_of_the_table_and_zeros_behind_the_last_link(random_wor
             expected = table[getattr(seen, name)]
             assert np.array_equal(getattr(looks, name), expected), name
             assert np.array_equal(device.look_up(getattr(other, name)).float().cpu().numpy(), expected), name
+
+
+def test_looks_stay_as_they_are_while_anybody_holds_a_part_of_them(random_world: Path) -> None:
+    core, rng = on_cpu(World.open(random_world), Rules()), np.random.default_rng(2)
+    vectors, held = Vectors(core), list[tuple[Any, Any]]()
+    core.seeded(0)
+    core.reset()
+    for step in range(30):
+        core.step(rng.integers(4, size=COUNT))
+        looks = vectors.look(fresh=True)
+        part = [looks, looks.goal, looks.links[3], torch.from_numpy(looks.current)[1:]][step % 4]
+        whole = part.links if isinstance(part, Looks) else part
+        held.append((part, whole.tolist()))
+        del looks, part, whole
+        held = held[-9:]
+        for kept, before in held:
+            assert (kept.links if isinstance(kept, Looks) else kept).tolist() == before
+    held.clear()
+    first = vectors.look(fresh=True).links.ctypes.data
+    assert vectors.look(fresh=True).links.ctypes.data == first, "what nobody holds is taken again"
 
 
 def test_fewer_links_are_the_first_ones_and_every_goal_is_reached_by_them(random_world: Path) -> None:

@@ -6,6 +6,7 @@ step, are written. The table stays mapped, in half precision.
 Shapes: B episodes, A links padded, D the width of the embeddings.
 """
 
+from sys import getrefcount
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,16 @@ class Looks(NamedTuple):
     """[B, A, D], zeros behind the last link."""
 
 
+def _holders(looks: Looks) -> int:
+    """By how many the most wanted of the arrays is held; views of it count."""
+    return max(getrefcount(array) for array in looks)
+
+
+_LENT = 4
+_UNHELD = _holders(Looks(*(np.zeros(1, np.float32) for _ in range(3))))
+"""What is counted where nobody holds them but the tuple, which is for the interpreter to say."""
+
+
 class Vectors:
     """Looks up what an environment sees; written over at each look, as what is seen is."""
 
@@ -38,19 +49,26 @@ class Vectors:
         if of.world.table is None:
             raise InputError("the world was opened without embeddings: open it with some")
         self._of, self._bits = of, np.asarray(of.world.table).view(np.uint16)
-        self._looks, self._written = self._blank()
+        self._own, self._lent = self._blank(), list[tuple[Looks, Int64s]]()
 
     def look(self, *, fresh: bool = False) -> Looks:
-        """Embeddings of what is seen now; ``fresh`` ones are not written over.
-
-        These begin as zeros, which the system hands out without writing them: cheaper than a copy.
-        """
+        """Embeddings of what is seen now; ``fresh`` ones are not written over as long as anybody holds them."""
         seen, shown = self._of.seen, self._of.state.shown
-        looks, written = self._blank() if fresh else (self._looks, self._written)
+        looks, written = self._returned() if fresh else self._own
         self._of.in_pieces(
             lambda a, b: _fill(self._bits, seen.current, seen.goal, seen.links, shown, looks, written, a, b)
         )
-        return looks
+        return Looks(*looks)
+
+    def _returned(self) -> tuple[Looks, Int64s]:
+        """Arrays that were lent and that nobody holds any longer, or else new ones: most of them is zeros already."""
+        for looks, written in self._lent:
+            if _holders(looks) <= _UNHELD:
+                return looks, written
+        made = self._blank()
+        if len(self._lent) < _LENT:
+            self._lent.append(made)
+        return made
 
     def _blank(self) -> tuple[Looks, Int64s]:
         count, width = self._of.count, self._bits.shape[1]

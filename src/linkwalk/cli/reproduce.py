@@ -154,8 +154,7 @@ def reproduce(
     """Run the rows of a table of the paper and print the paper's figures beside ours.
 
     Policies are trained on one half of the wiki and walk the other, which they have not seen. Policies and results are
-    kept and shared between tables: a run that was stopped goes on where it was. Reinforcement learning is still to
-    come; its rows say so.
+    kept and shared between tables: a run that was stopped goes on where it was.
 
     Example: linkwalk reproduce table1 WIKI --quick
 
@@ -295,4 +294,4 @@ def _facts(runner: "Runner", size: "Size", quick: bool) -> dict[str, Any]:
 def _row(line: Sequence[Any]) -> dict[str, Any]:
     """One row of a table and its cells, for ``--json``."""
     row = line[0].row
-    return {"row": row.label, "later": row.later, "cells": [cell.to_json() for cell in line]}
+    return {"row": row.label, "cells": [cell.to_json() for cell in line]}

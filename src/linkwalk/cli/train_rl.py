@@ -72,7 +72,7 @@ class _Rewarded:
         graph: "Graph",
         table: "Embeddings",
     ) -> None:
-        from linkwalk.learn.impala import config_to_json
+        from linkwalk.learn.clone import config_to_json
         from linkwalk.recipes import REWARDED, with_settings
 
         self.final, self.recipe, self.graph, self.table = final, recipe, graph, table

@@ -5,7 +5,7 @@ step the walk took. No labels, no rewards.
 """
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import torch
@@ -23,6 +23,9 @@ from linkwalk.learn.ranks import ranks
 from linkwalk.learn.validation import CRITERIA, Validation, within
 from linkwalk.navigate import unit_rows
 from linkwalk.policy.heads import HeadConfig, Table, build_head
+
+if TYPE_CHECKING:
+    from linkwalk.learn.impala import ImpalaConfig
 
 __all__ = ["CloneConfig", "clone", "cloning_loss", "sampler"]
 
@@ -182,7 +185,7 @@ def clone(
     return cloning.head.eval()
 
 
-def config_to_json(config: CloneConfig) -> dict[str, Any]:
+def config_to_json(config: "CloneConfig | ImpalaConfig") -> dict[str, Any]:
     """The resolved configuration, for the manifest; what is left out belongs to another head."""
     found = asdict(config)
     if found["head"]["trajectory"] is None:

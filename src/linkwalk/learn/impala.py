@@ -7,7 +7,7 @@ The policy that acts is the learner's own as it was at most ``refresh`` - 1 upda
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Unpack
 
@@ -252,11 +252,3 @@ def reinforce(
             raise InputError("a policy that remembers its walk cannot be trained by reward")
         train(training, **kept)
     return training.head.eval()
-
-
-def config_to_json(config: ImpalaConfig) -> dict[str, Any]:
-    """The resolved configuration, for the manifest; what is left out belongs to another head."""
-    found = asdict(config)
-    if found["head"]["trajectory"] is None:
-        del found["head"]["trajectory"]
-    return found

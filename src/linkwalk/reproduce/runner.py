@@ -7,8 +7,7 @@ ROOT/reproduce/results.jsonl: the same cell in another table, or after a run was
 import os
 import re
 import shutil
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -28,9 +27,10 @@ from linkwalk.evaluate import TaskConfig, compare, draw_sentences
 from linkwalk.graph.held_out import held_out_nodes
 from linkwalk.graph.store import Graph
 from linkwalk.learn.clone import CloneConfig, clone, config_to_json
+from linkwalk.learn.impala import ImpalaConfig
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.state import FILE, read_state
-from linkwalk.navigate import REFERENCE, Agent, Episodes, Journeys, Ways, open_baseline, unit_rows
+from linkwalk.navigate import REFERENCE, Agent, Episodes, Ways, open_baseline, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.learned import Learned
@@ -41,15 +41,16 @@ from linkwalk.policy.heads import FeedForward
 from linkwalk.policy.target import WEIGHTS as TARGET_WEIGHTS
 from linkwalk.policy.target import load_target
 from linkwalk.progress import Progress
-from linkwalk.recipes import RECIPES, with_settings
+from linkwalk.recipes import RECIPES, REWARDED, with_settings
 from linkwalk.reproduce.halves import Halves, random_features
 from linkwalk.reproduce.journal import Journal
 from linkwalk.reproduce.readers import Readers
 from linkwalk.reproduce.recorded import clone_recorded, recordable
+from linkwalk.reproduce.rewarded import reinforced
+from linkwalk.reproduce.timed import Timed
 from linkwalk.reproduce.trained import EncoderPlan, TrainedEncoder
 from linkwalk.walks.on_device import DeviceGraph
 
-_WARM = 4
 PLAIN, TRAINED = "", "trained"
 
 
@@ -71,6 +72,8 @@ class Contender:
     """Whether the policy sees embeddings that were trained for navigation (sec. 5.3)."""
     spans: bool = False
     """Whether it is the policy that these were trained with, which scores links by their words (app. B.1)."""
+    begins: "Contender | None" = None
+    """Whose policy it goes on from, by reward (app. B.4)."""
 
     @property
     def features(self) -> str:
@@ -160,12 +163,14 @@ class Runner:
             )
         return found
 
-    def config(self, contender: Contender) -> CloneConfig:
-        """How a contender's policy is cloned."""
+    def config(self, contender: Contender) -> CloneConfig | ImpalaConfig:
+        """How a contender's policy is cloned, or learns from reward."""
         features = contender.features
         if features == TRAINED and self.trained_name is None:
             features = PLAIN  # an encoder is as wide as it was before
         width = self.table(self.halves.train, features).width
+        if contender.recipe in REWARDED:
+            return with_settings(REWARDED[contender.recipe](width), contender.settings)
         if contender.recipe not in RECIPES:
             raise InputError(f"no recipe named {contender.recipe!r}: choose one of {', '.join(RECIPES)}")
         return with_settings(RECIPES[contender.recipe](width), contender.settings)
@@ -183,21 +188,36 @@ class Runner:
             "encoder_name": table.manifest["encoder"],
             "trained_on": {"snapshot": self.train.snapshot, "graph": self.train.fingerprint},
         }
+        if contender.begins is not None:
+            manifest["began_as"] = self.policy(contender.begins).name
         length = f"multi{config.steps}" if config.multistep else str(config.steps)
         features = "rf-" if contender.random_features else ""
-        name = f"{contender.recipe}-{config.walks}-{length}-{features}{digest(manifest)[:8]}"
+        walks = config.walks if isinstance(config, CloneConfig) else "reward"
+        name = f"{contender.recipe}-{walks}-{length}-{features}{digest(manifest)[:8]}"
         folder = self.halves.train / "policies" / re.sub(r"[^A-Za-z0-9._-]", "_", name)
         if not _is_whole(folder, table.fingerprint):
             with locked(folder):
                 if not _is_whole(folder, table.fingerprint):
-                    self._clone(folder, config, manifest, table.vectors)
+                    self._train(folder, contender, manifest, table.vectors)
         return folder
 
-    def _clone(
-        self, folder: Path, config: CloneConfig, manifest: dict[str, Any], vectors: NDArray[Any]
+    def _train(
+        self, folder: Path, contender: Contender, manifest: dict[str, Any], vectors: NDArray[Any]
     ) -> None:
         unfinished, graph = folder.with_name(folder.name + ".partial"), self.train
-        if self.recorded and recordable(config):
+        config = self.config(contender)
+        if isinstance(config, ImpalaConfig):
+            head = reinforced(
+                self.halves.train,
+                vectors,
+                config,
+                None if contender.begins is None else self.head(contender.begins),
+                folder=unfinished,
+                job=manifest,
+                device=self.device,
+                progress=self.progress,
+            )
+        elif self.recorded and recordable(config):
             shutil.rmtree(unfinished, ignore_errors=True)
             head = clone_recorded(
                 graph, vectors, config, device=self.device, folder=unfinished, progress=self.progress
@@ -341,6 +361,7 @@ class Runner:
             "revisit": contender.revisit,
             "map": contender.map,
             "trained_on": self.train.fingerprint,
+            **({"begins": self._key(task, contender.begins)} if contender.begins else {}),
         }
 
 
@@ -351,34 +372,3 @@ def _is_whole(folder: Path, encoder: str) -> bool:
     except ArtifactError:
         return False
     return True
-
-
-class Timed:
-    """An agent with a stopwatch, opened when its turn comes: then its policy is trained, if it has to be."""
-
-    def __init__(self, open_agent: Callable[[], Agent], open_reader: Callable[[], TellingEncoder]) -> None:
-        self._open, self._open_reader = open_agent, open_reader
-        self.seconds, self.steps = 0.0, 0
-
-    @cached_property
-    def _agent(self) -> Agent:
-        return self._open()
-
-    @cached_property
-    def reader(self) -> TellingEncoder:
-        """What it sees sentences through."""
-        return self._open_reader()
-
-    @property
-    def name(self) -> str:
-        """What the agent is called."""
-        return self._agent.name
-
-    def run(self, episodes: Episodes, *, budget: int = 100, seed: int = 0) -> Journeys:
-        """Run the agent, and note how long it took and how many steps it made."""
-        self._agent.run(episodes.part(0, _WARM), budget=budget, seed=seed)  # what is compiled is compiled now
-        started = time.perf_counter()
-        journeys = self._agent.run(episodes, budget=budget, seed=seed)
-        self.seconds = time.perf_counter() - started
-        self.steps = int(journeys.steps.sum())
-        return journeys

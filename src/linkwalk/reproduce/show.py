@@ -4,13 +4,11 @@ from collections.abc import Sequence
 
 from linkwalk.evaluate import paper
 from linkwalk.evaluate.bound import Bound
+from linkwalk.learn.impala import ImpalaConfig
 from linkwalk.reproduce.runner import Contender, Runner
 from linkwalk.reproduce.tables import Cell, PaperTable, Size
 
 Line = tuple[str, ...]
-
-LATER = "later"
-"""What stands for our figure where reinforcement learning is still to come."""
 
 
 def table_lines(cells: Sequence[Sequence[Cell]]) -> list[Line]:
@@ -79,9 +77,21 @@ def notes(runner: Runner, size: Size, table: PaperTable | None, *, quick: bool) 
                 f'"sentence": of the goal one random sentence is shown, to policies through {how}, to '
                 "greedy-unvisited through the nodes' encoder; policies are those of the columns before."
             )
-    if any(row.later for row in table.rows):
-        lines.append('"later": reinforcement learning is still to come.')
+    if any(row.reward for row in table.rows):
+        lines.append(_of_reward(runner, size))
     return lines
+
+
+def _of_reward(runner: Runner, size: Size) -> str:
+    """What a reader has to know about policies that learned from reward."""
+    config = runner.config(Contender(recipe="rl", settings=size.reward))
+    assert isinstance(config, ImpalaConfig)
+    updates = size.updates or config.updates
+    return (
+        f'"RL": {updates:,} updates of {config.batch} episodes x {config.unroll} steps (the paper: 50,000 of 512 x '
+        f"100; after cloning a fifth of them), each figure the best of {len(size.sweep)} settings of entropy cost and "
+        "discount (the paper: of 6), chosen on these very episodes, as the paper's are."
+    )
 
 
 def _of_table4(runner: Runner) -> list[str]:
@@ -113,7 +123,7 @@ def _beside(cell: Cell) -> str:
         return f"{_number(cell.paper, 1)} | {100 * cell.ours['success']:.1f}"
     if cell.paper is None:
         return "-"
-    return f"{_number(cell.paper, 1)} | {LATER if cell.row.later else '-'}"
+    return f"{_number(cell.paper, 1)} | -"
 
 
 def _number(value: float | None, digits: int) -> str:

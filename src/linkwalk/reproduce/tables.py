@@ -5,13 +5,14 @@ of 1 to 20 (sec. 5.1, 5.2). The paper does not say whether its agent may go back
 carry the paper's figures are the plain argmax, and each has one beside it that never goes to a page twice.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig, paper
 from linkwalk.navigate import REFERENCE
+from linkwalk.recipes import SWEEP
 from linkwalk.reproduce.runner import Contender, Runner
 
 MULTISTEP = 20
@@ -28,7 +29,9 @@ class TableRow:
     """Which of the paper's rows it stands beside."""
     baseline: str | None = None
     walks: str | None = None
-    """Trajectory distribution of a cloned policy; neither this nor a baseline: still to come."""
+    """Trajectory distribution of a cloned policy."""
+    reward: bool = False
+    """Whether the policy learns from reward, the best setting of a sweep; where it has walks, after it was cloned."""
     random_features: bool = False
     revisit: bool = False
     sentence: bool = False
@@ -40,11 +43,6 @@ class TableRow:
     """Whether it is the policy that these were trained with."""
     quoted: bool = False
     """Whether it is another paper's, whose figures are quoted."""
-
-    @property
-    def later(self) -> bool:
-        """Whether it is still to come."""
-        return self.baseline is None and self.walks is None and not (self.spans or self.quoted)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +80,10 @@ class Size:
     """Settings of the encoder's training (table 4)."""
     reader: tuple[str, ...] = ()
     """Settings of the target encoders that are trained with the policies, where they are."""
+    reward: tuple[str, ...] = ()
+    """Settings of policies that learn from reward."""
+    sweep: tuple[tuple[str, ...], ...] = SWEEP
+    """Settings of which the best is taken for each figure of theirs."""
 
     def settings(self) -> tuple[str, ...]:
         """Of the recipe."""
@@ -96,12 +98,20 @@ QUICK = Size(
     transformer=tuple(f"head.trajectory.{size}" for size in ("layers=2", "heads=4", "inner=512")),
     encoder=("updates=20", "warmup=2", "batch=16", "max_tokens=64"),
     reader=("updates=20", "warmup=2", "batch=16", "negatives=64"),
+    reward=("batch=16", "unroll=20"),
+    sweep=SWEEP[-1:],
 )
 
 
 def _cloned(label: str, walks: str, **more: Any) -> tuple[TableRow, TableRow]:
     """The paper's row by the plain argmax, and the same policy where it never goes to a page twice."""
     row = TableRow(label=label, paper=label, walks=walks, revisit=True, **more)
+    return row, replace(row, label=f"{label} (never revisit)", paper=None, revisit=False)
+
+
+def _rewarded(label: str, walks: str | None = None, **more: Any) -> tuple[TableRow, TableRow]:
+    """The same for a policy that learns from reward, after it was cloned from walks or from nothing."""
+    row = TableRow(label=label, paper=label, walks=walks, reward=True, revisit=True, **more)
     return row, replace(row, label=f"{label} (never revisit)", paper=None, revisit=False)
 
 
@@ -133,10 +143,10 @@ TABLE2 = PaperTable(
     title="Navigation and sentence search: success % on the unseen half",
     rows=(
         *_cloned("RFBC", "forward", sentence=True),
-        TableRow(label="RL", paper="RL"),
-        TableRow(label="RFBC + RL", paper="RFBC + RL"),
+        *_rewarded("RL", sentence=True),
+        *_rewarded("RFBC + RL", "forward"),
         *_cloned("RFBC + RF", "forward", random_features=True),
-        TableRow(label="RL + RF", paper="RL + RF"),
+        *_rewarded("RL + RF", random_features=True),
         TableRow(label="Random", paper="Random", baseline="random"),
         TableRow(label="Greedy", paper="Greedy", baseline="greedy"),
         TableRow(label="Random DFS", paper="Random DFS", baseline="random-dfs"),
@@ -179,7 +189,7 @@ TABLE7 = PaperTable(
         *_cloned("RFBC", "forward"),
         *_cloned("Backwards BC", "reverse"),
         *_cloned("Shortest path BC", "shortest"),
-        TableRow(label="RL", paper="RL"),
+        *_rewarded("RL"),
         TableRow(label="Random", paper="Random", baseline="random"),
         TableRow(label="Greedy", paper="Greedy", baseline="greedy"),
         TableRow(label="Random DFS", paper="Random DFS", baseline="random-dfs"),
@@ -231,6 +241,44 @@ def contender(row: TableRow, column: Column, size: Size) -> Contender:
     )
 
 
+def contenders(row: TableRow, column: Column, size: Size) -> list[Contender]:
+    """Of whom the best walks a cell: all settings of a sweep where reward is learned from, else one."""
+    one = contender(replace(row, reward=False), column, size) if row.walks or not row.reward else None
+    if not row.reward:
+        assert one is not None
+        return [one]
+    updates = None if size.updates is None else max(1, size.updates // (5 if row.walks else 1))
+    settings = (
+        f"steps={column.task.steps}",
+        f"multistep={str(column.task.task == 'multistep').lower()}",
+        *size.reward,
+        *replace(size, updates=updates, batch=None).settings(),
+    )
+    return [
+        Contender(
+            recipe="rl-fine-tune" if row.walks else "rl",
+            settings=(*settings, *tried),
+            random_features=row.random_features,
+            revisit=row.revisit,
+            begins=one and replace(one, revisit=False),
+        )
+        for tried in size.sweep
+    ]
+
+
+def _best(many: Sequence[Contender], cells: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """The best of some contenders' cells, and what the others reached."""
+    found = [next(cells) for _ in many]
+    best = max(found, key=lambda cell: cell["success"])
+    if not many[0].recipe.startswith("rl"):
+        return best
+    swept = [
+        {"settings": list(who.settings[-2:]), "success": cell["success"]}
+        for who, cell in zip(many, found, strict=True)
+    ]
+    return best | {"sweep": swept}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Cell:
     """The paper's figure and ours."""
@@ -268,12 +316,12 @@ def run_table(runner: Runner, table: PaperTable, size: Size) -> list[list[Cell]]
         running = [
             row
             for row in table.rows
-            if not (row.later or row.quoted or (row.spans and runner.trained_name))
-            and (row.sentence or not search)
+            if not (row.quoted or (row.spans and runner.trained_name)) and (row.sentence or not search)
         ]
         task = replace(column.task, episodes=size.episodes, seed=size.seed)
-        cells = runner.measure(task, [contender(row, column, size) for row in running])
-        ours |= {(row, column): cell for row, cell in zip(running, cells, strict=True)}
+        tried = [contenders(row, column, size) for row in running]
+        cells = iter(runner.measure(task, [one for many in tried for one in many]))
+        ours |= {(row, column): _best(many, cells) for row, many in zip(running, tried, strict=True)}
     return [
         [
             Cell(

@@ -19,7 +19,7 @@ from linkwalk.envs.world import World
 from linkwalk.errors import InputError
 from linkwalk.walks.on_device import DeviceGraph, WalksOnDevice, key_of
 
-_STORE = 16
+_STORE = 32
 
 
 class NavigationOnDevice:

@@ -94,8 +94,9 @@ def test_agents_play_tasks_and_a_task_without_a_run_is_a_failure(
     (found,) = played.json()["results"]
     assert (found["runs"], sum(some["runs"] for some in found["by_difficulty"])) == (9, 9)
     assert found["success"] > 0
-    scored = run("games", "score", runs, "--tasks", tasks, "--json").json()["results"]
-    assert scored == [found]
+    scored = run("games", "score", runs, "--tasks", tasks, "--replay", "http://here/", "--json").json()
+    assert scored["results"] == [found]
+    assert [one.partition("&")[0] for one in scored["replays"]] == ["http://here/?view=play"] * 9
     lines = runs.read_text().splitlines()
     runs.write_text("\n".join(lines[:4]))
     assert run("games", "score", runs, "--json").json()["results"][0]["runs"] == 3

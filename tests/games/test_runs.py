@@ -54,6 +54,7 @@ def test_nodes_back_clicks_and_budgets(tmp_path: Path) -> None:
     checked = check_section(BOARD, section)
     assert [run.success for run in checked] == [True, False, False]  # the last one beyond its budget
     assert [run.looped for run in checked] == [False, True, True]
+    assert checked[1].address(BOARD) == "/?view=play&from=Ant&to=Elk&steps=1.0.1.2.1&end=lost"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def test_tasks_are_what_they_say(tmp_path: Path) -> None:
         away = distances_from(graph.forward, graph.find(task["start"]))
         assert away[graph.find(task["goal"])] == task["optimum"]
         low, high = header["difficulties"][task["difficulty"]]
-        assert 2 <= low <= task["optimum"] <= high
+        assert 2 <= low <= task["optimum"] <= high <= 12, "at most half the budget"
     assert {task["difficulty"] for task in tasks} == {"easy", "middle", "hard"}
 
 

@@ -221,6 +221,13 @@ def score(
         Path | None,
         typer.Option(metavar="FILE", help="The tasks they are on: one without a run is a failure."),
     ] = None,
+    replay: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Name the address of each run on the page of `linkwalk serve`, which is at URL.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Score runs, whoever made them: every click is checked against the wiki's links.
@@ -237,6 +244,7 @@ def score(
 
     opened: dict[str, Wikis] = {}
     results: list[RunScores] = []
+    replays: list[str] = []
     for file in files:
         for section in read_runs(file):
             ground = _ground(section.header, wiki, opened)
@@ -253,10 +261,14 @@ def score(
             except InputError as error:
                 raise InputError(f"{file}, {error}") from None
             results.append(score_runs(ground, section.header, checked, wanted))
+            if replay is not None and section.header.level == "block":
+                replays += [replay.rstrip("/") + run.address(ground) for run in checked]
     if json:
-        print_json({"results": [result.to_json() for result in results]})
+        print_json({"results": [result.to_json() for result in results], "replays": replays})
         return
     print_scores_of_runs(results)
+    for address in replays:
+        print(address)
 
 
 def _ground(header: "Header", place: Path | None, opened: "dict[str, Wikis]") -> "Wikis":

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,14 @@ class CheckedRun(NamedTuple):
     """Whether a click led to a page seen before."""
     seconds: float | None
     line: int = 0
+    pages: tuple[int, ...] = ()
+    """Those stood on after each click."""
+
+    def address(self, wiki: Wikis) -> str:
+        """Where the page of ``linkwalk serve`` replays it, behind the server's own address."""
+        ends = {"view": "play", "from": wiki.name(self.start), "to": wiki.name(self.goal)}
+        steps = {"steps": ".".join(map(str, self.pages)), "end": "won" if self.success else "lost"}
+        return f"/?{urlencode(ends | steps)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,12 +93,13 @@ class RunScores:
 def check_run(wiki: Wikis, run: Run, header: Header) -> CheckedRun:
     """Follow a run; its first click that is no link is an error, and so is a success that is none."""
     start, goal = (_node(wiki, name, run, what) for name, what in ((run.start, "start"), (run.goal, "goal")))
-    history, seen, looped = [start], {start}, False
+    history, seen, looped, pages = [start], {start}, False, list[int]()
     for number, click in enumerate(run.clicks, 1):
         if click == BACK_CLICK:
             if len(history) == 1:
                 raise _wrong(run, f"click {number} goes back from the start")
             history.pop()
+            pages.append(history[-1])
             continue
         node = _node(wiki, click, run, f"click {number}")
         if not (wiki.forward.row(history[-1]) == node).any():
@@ -99,11 +109,13 @@ def check_run(wiki: Wikis, run: Run, header: Header) -> CheckedRun:
         looped |= node in seen
         history.append(node)
         seen.add(node)
+        pages.append(node)
     arrived = history[-1] == goal
     if run.success and not arrived:
         raise _wrong(run, f"it says success, and its clicks end at {wiki.name(history[-1])}")
     within = not header.budget or len(run.clicks) <= header.budget
-    return CheckedRun(start, goal, len(run.clicks), arrived and within, looped, run.seconds, run.line)
+    success = arrived and within
+    return CheckedRun(start, goal, len(run.clicks), success, looped, run.seconds, run.line, tuple(pages))
 
 
 def _node(wiki: Wikis, name: str | int, run: Run, what: str) -> int:

@@ -22,9 +22,10 @@ _GOALS = 8
 def draw_tasks(graph: Graph, count: int, seed: int, budget: int) -> Iterator[dict[str, Any]]:
     """A header and ``count`` tasks between articles' first blocks, as many of each difficulty as can be.
 
-    Easy, middle and hard are the lower, middle and upper third of the distances of pairs that can be reached.
+    Easy, middle and hard are the lower, middle and upper third of the distances of pairs, of which every one can be
+    walked in half the budget.
     """
-    pairs = _pairs(graph, 3 * count, np.random.default_rng(seed))
+    pairs = _pairs(graph, 3 * count, budget // 2, np.random.default_rng(seed))
     distances = pairs[:, 2]
     cuts = np.quantile(distances, [1 / 3, 2 / 3], method="nearest")
     easy, middle = (int(cut) for cut in cuts)
@@ -61,14 +62,14 @@ def draw_tasks(graph: Graph, count: int, seed: int, budget: int) -> Iterator[dic
         }
 
 
-def _pairs(graph: Graph, count: int, rng: np.random.Generator) -> Any:
-    """Start, goal and distance [at least count, 3] of pairs of first blocks, in the order they were drawn."""
+def _pairs(graph: Graph, count: int, most: int, rng: np.random.Generator) -> Any:
+    """Start, goal and distance [n, 3] of pairs of first blocks at most so far apart, in any order; more than wanted."""
     found: list[Any] = []
     have = 0
     for article in rng.permutation(graph.articles).tolist():
         start = int(graph.article_node[article])
         away = distances_from(graph.forward, start)[graph.article_node]
-        goals = np.flatnonzero(away >= LEAST)
+        goals = np.flatnonzero((away >= LEAST) & (away <= most))
         goals = rng.choice(goals, min(_GOALS, len(goals)), replace=False)
         rows = np.stack([np.full(len(goals), start), graph.article_node[goals], away[goals]], axis=1)
         found.append(rows)
@@ -76,7 +77,7 @@ def _pairs(graph: Graph, count: int, rng: np.random.Generator) -> Any:
         if have >= count:
             break
     if not have:
-        raise InputError(f"no two articles of {graph.snapshot} are {LEAST} or more clicks apart")
+        raise InputError(f"no two articles of {graph.snapshot} are {LEAST} to {most} clicks apart")
     pairs = np.concatenate(found)
     return pairs[rng.permutation(len(pairs))]
 

@@ -37,11 +37,14 @@ def test_wins_ties_and_losses_by_hand(write_archive: WriteArchive) -> None:
     found = score_games(done, finished, unfinished, pairs)
     assert (found.success_30, found.mean_clicks) == (1, pytest.approx(5 / 3))
     assert (found.wins, found.ties, found.losses) == pytest.approx((1 / 3, 2 / 3, 0))
-    assert (found.with_unfinished, found.with_back_clicks) == (1, 1)
+    assert (found.with_unfinished, found.with_back_clicks, found.pairs_wins_or_ties) == (1, 1, 1)
     assert [(at.distance, at.games, at.wins) for at in found.by_distance] == [(1, 1, 0), (2, 2, 0.5)]
     told = people(finished, unfinished, pairs, 30)
     assert (told.human_mean, told.optimal_mean, told.human_success) == pytest.approx((2, 5 / 3, 3 / 4))
     assert told.human_mean_with_back == pytest.approx(8 / 3)
+    slow = done._replace(journeys=done.journeys._replace(steps=np.array([3, 2], np.int32)))
+    found = score_games(slow, finished, unfinished, pairs)
+    assert (found.wins_or_ties, found.pairs_wins_or_ties) == pytest.approx((1 / 3, 1 / 4))
     lost = done._replace(journeys=done.journeys._replace(success=np.zeros(2, np.bool_)))
     assert score_games(lost, finished, unfinished, pairs).losses == 1
     assert score_games(lost, finished, unfinished, pairs).with_unfinished == 0

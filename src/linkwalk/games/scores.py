@@ -53,7 +53,9 @@ class GameScores(GameOutcome):
     beats: float
     """The same as wins."""
     pairs_success_30: float
-    """Share of the pairs, each counted once, however often it was played."""
+    """Share of the pairs, each counted once, however often it was played: four were played some thousand times."""
+    pairs_wins_or_ties: float
+    """Wins or ties, likewise: the mean over the pairs of the share of their games."""
     loops: float
     """Share of the games in which a click led to an article seen before."""
     ms_a_game: float
@@ -149,6 +151,7 @@ def score_games(
         wins_or_ties_ci95=_interval(success & (steps <= links), which),
         beats=all_of_them["wins"],
         pairs_success_30=float(done.journeys.success[played].mean()),
+        pairs_wins_or_ties=_by_pair(success & (steps <= links), which),
         loops=float(done.journeys.looped[which].mean()),
         ms_a_game=1000 * done.seconds / max(1, len(pairs.starts)),
         with_unfinished=(good + won) / (len(finished) + len(unfinished)) if unfinished else None,
@@ -167,6 +170,12 @@ def _interval(good: Bools, which: Int64s) -> tuple[float, float]:
     apart = np.bincount(which, good - share)
     width = _Z95 * float(np.sqrt((apart**2).sum())) / len(good)
     return max(0.0, float(share) - width), min(1.0, float(share) + width)
+
+
+def _by_pair(good: Bools, which: Int64s) -> float:
+    """The share of good games, the mean over the pairs."""
+    counts = np.bincount(which)
+    return float((np.bincount(which, good)[counts > 0] / counts[counts > 0]).mean())
 
 
 def _outcome(success: Bools, steps: Int64s, links: Int64s) -> dict[str, Any]:

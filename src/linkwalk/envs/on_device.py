@@ -30,11 +30,19 @@ class NavigationOnDevice:
     """
 
     def __init__(
-        self, world: World, rules: Rules, count: int, *, device: torch.device | str, autoreset: bool = True
+        self,
+        world: World,
+        rules: Rules,
+        count: int,
+        *,
+        device: torch.device | str,
+        autoreset: bool = True,
+        store: int = _STORE,
     ) -> None:
         if count < 1:
             raise InputError(f"{count} environments take no step: choose 1 or more")
         self.world, self.rules, self.count, self.autoreset = world, rules, count, autoreset
+        self.store = store
         self.device, self.links = torch.device(device), world.most_links
         self.actions = self.links + rules.back
         self.graph = DeviceGraph.of(world.forward, world.kinds, device=device)
@@ -48,9 +56,9 @@ class NavigationOnDevice:
         self._places = torch.arange(self.links, device=device)
         whole = {"dtype": torch.int32, "device": device}
         self._seeds = torch.zeros(count, dtype=torch.int64, device=device)
-        self._taken = torch.zeros(count, dtype=torch.int64, device=device)
-        self._stored = torch.full((count, _STORE), -1, dtype=torch.int64, device=device)
-        self._store = torch.zeros((count, _STORE, 2), **whole)  # type: ignore[call-overload]
+        self.taken = torch.zeros(count, dtype=torch.int64, device=device)
+        self._stored = torch.full((count, store), -1, dtype=torch.int64, device=device)
+        self._store = torch.zeros((count, store, 2), **whole)  # type: ignore[call-overload]
         self._calls = 0
 
         self.current, self.goal = (torch.zeros(count, **whole) for _ in range(2))  # type: ignore[call-overload]
@@ -64,7 +72,7 @@ class NavigationOnDevice:
         """Give every environment a seed, ``seed + b`` to the one of number ``b``, and let it count from 0."""
         low = torch.from_numpy(np.array([seed % (1 << 64)], np.uint64).view(np.int64)).to(self.device)
         self._seeds = low + self._rows
-        self._taken.zero_()
+        self.taken.zero_()
         self._stored.fill_(-1)
         self._calls = 0
 
@@ -120,6 +128,12 @@ class NavigationOnDevice:
         over = self.ended
         self._begin(over, *self._next(over))
 
+    def stock(self) -> Tensor:
+        """The next K episodes of every environment [B, K, 2], number n at place n % K: those from ``taken`` [B] on."""
+        self._fill()
+        found: Tensor = self._store
+        return found
+
     @property
     def terminated(self) -> Tensor:
         """Whether the goal is reached, or a page without a way out [B]."""
@@ -140,13 +154,13 @@ class NavigationOnDevice:
         columns = {name: getattr(self, name).tolist() for name in ("goal", "steps")}
         paths = [path[: steps + 1] for path, steps in zip(self.path.tolist(), columns["steps"], strict=True)]
         ended = {"terminated": self._terminated.tolist(), "truncated": self._truncated.tolist()}
-        return {**columns, "paths": paths, "taken": self._taken.tolist(), **ended}
+        return {**columns, "paths": paths, "taken": self.taken.tolist(), **ended}
 
     def from_json(self, found: dict[str, Any]) -> None:
         """Stand there again; the back button has forgotten where it leads."""
         device = self.device
         self.goal = torch.tensor(found["goal"], dtype=torch.int32, device=device)
-        self.steps, self._taken = (torch.tensor(found[name], device=device) for name in ("steps", "taken"))
+        self.steps, self.taken = (torch.tensor(found[name], device=device) for name in ("steps", "taken"))
         padded = [path + [-1] * (self.rules.budget + 1 - len(path)) for path in found["paths"]]
         self.path = torch.tensor(padded, dtype=torch.int32, device=device)
         self.current = self.path[self._rows, self.steps]
@@ -187,18 +201,18 @@ class NavigationOnDevice:
 
     def _next(self, which: Tensor) -> tuple[Tensor, Tensor]:
         """The next episodes of some environments [B], which are in store; a call takes at most one of each."""
-        if self._calls % _STORE == 0:
+        if self._calls % self.store == 0:
             self._fill()
         self._calls += 1
-        pair = self._store[self._rows, self._taken % _STORE]
-        self._taken = self._taken + which
+        pair = self._store[self._rows, self.taken % self.store]
+        self.taken = self.taken + which
         return pair[:, 0], pair[:, 1]
 
     def _fill(self) -> None:
         """Draw what is missing of the next K episodes of every environment."""
-        ahead = torch.arange(_STORE, device=self.device)
+        ahead = torch.arange(self.store, device=self.device)
         wanted = (
-            self._taken[:, None] + (ahead - self._taken[:, None]) % _STORE
+            self.taken[:, None] + (ahead - self.taken[:, None]) % self.store
         )  # by their places in the store
         b, place = torch.nonzero(self._stored != wanted, as_tuple=True)
         seeds, numbers = self._seeds[b], wanted[b, place]

@@ -6,16 +6,34 @@ looked up again by whoever learns, so an unroll is small however many links a pa
 Shapes: T steps of an unroll, B episodes, P pages that an episode can stand on; A links of S pages, ragged.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from linkwalk.envs.on_device import NavigationOnDevice
 from linkwalk.graph.store import TYPES
-from linkwalk.policy.heads import log_softmax
-from linkwalk.policy.on_device import OutLinks, first_of, last_seen, out_links
-from linkwalk.walks.on_device import DeviceGraph
+from linkwalk.policy.heads import Compass, log_softmax
+from linkwalk.policy.on_device import (
+    OutLinks,
+    first_of,
+    last_seen,
+    out_links,
+    power_of_two,
+    shares_of_states,
+)
+from linkwalk.walks.on_device import DeviceGraph, runs_kernels
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+kernels: "ModuleType | None"
+try:
+    from linkwalk.policy import acting as kernels
+except ImportError:  # Triton comes with torch for CUDA, and only with it
+    kernels = None
+
+_TILE, _WARPS = 8, 4
 
 
 class Unroll(NamedTuple):
@@ -107,6 +125,9 @@ class Actors:
         """Go on for ``length`` steps; chance is torch's."""
         core = self.environment
         unroll = Unroll.blank(length, core.count, core.path.shape[1], core.device)
+        at_once = kernels is not None and runs_kernels(core.device) and length <= core.store
+        if at_once and (shares := shares_of_states(head, self.vectors)) is not None:
+            return self._act_at_once(head, shares, unroll)
         for t in range(length):
             unroll.current[t], unroll.goal[t] = core.current, core.goal
             unroll.path[t], unroll.steps[t] = core.path, core.steps
@@ -116,6 +137,37 @@ class Actors:
             unroll.landed[t] = core.current
             unroll.terminated[t], unroll.truncated[t] = core.terminated, core.truncated
             core.renew()
+        return unroll
+
+    def _act_at_once(self, head: nn.Module, shares: tuple[Tensor, Tensor], unroll: Unroll) -> Unroll:
+        """The same in one kernel, by other draws of the same chances."""
+        assert kernels is not None
+        core, width = self.environment, self.vectors.shape[1]
+        bounds = torch.iinfo(torch.int64)
+        seed = torch.randint(bounds.min, bounds.max, (1,), device=core.device)
+        flags = (x.view(torch.uint8) for x in (unroll.terminated, unroll.truncated))
+        kernels.act[(core.count,)](
+            *shares,
+            self.vectors,
+            *core.graph,
+            core.stock(),
+            seed,
+            *(core.current, core.goal, core.steps, core.path, core.taken),
+            *unroll[:-2],
+            *flags,
+            core.count,
+            len(unroll.current),
+            BUDGET=core.rules.budget,
+            STORE=core.store,
+            D=width,
+            WIDTH=power_of_two(width),
+            KINDS=len(TYPES),
+            SLOTS=power_of_two(len(TYPES) + 1),
+            PATH=power_of_two(core.rules.budget + 1),
+            TILE=_TILE,
+            COSINE=isinstance(head, Compass),
+            num_warps=_WARPS,
+        )
         return unroll
 
     def _draw(self, head: nn.Module, places: Places) -> tuple[Tensor, Tensor]:

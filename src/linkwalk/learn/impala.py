@@ -103,7 +103,9 @@ class Impala(Training):
             self.actor.load_state_dict(self.head.state_dict())
         task = TaskConfig(task="multistep" if config.multistep else "navigation", steps=config.steps)
         rules = Rules(task=task, budget=config.budget)
-        environment = NavigationOnDevice(world, rules, config.batch, device=device, autoreset=False)
+        environment = NavigationOnDevice(
+            world, rules, config.batch, device=device, autoreset=False, store=max(16, config.unroll)
+        )
         environment.seeded(int(self.rng.integers(1 << 63)))
         environment.reset()
         self.actors = Actors(environment, vectors)

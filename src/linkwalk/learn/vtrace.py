@@ -47,13 +47,15 @@ def vtrace(steps: Steps, *, discount: float, rho_bound: float = 1.0, c_bound: fl
     ended = steps.terminated | steps.truncated
     delta = rho * (steps.reward + decay * steps.following - steps.value)
     carried = decay * c * (~ended).to(rho.dtype)
-    beyond = torch.zeros_like(steps.value[0])
-    more = torch.empty_like(delta)
-    """v_s - V(x_s)."""
-    after = torch.empty_like(delta)
-    """v_s+1 - V(x_s+1), nothing where the episode ends."""
-    for t in reversed(range(len(delta))):
-        after[t] = torch.where(ended[t], 0.0, beyond)
-        beyond = more[t] = delta[t] + carried[t] * beyond
+    more = delta
+    """v_s - V(x_s): delta plus what is carried from the next step, added up over 1, 2, 4, .. steps."""
+    reach = 1
+    while reach < len(delta):
+        none = torch.zeros_like(delta[:reach])
+        more = more + carried * torch.cat((more[reach:], none))
+        carried = carried * torch.cat((carried[reach:], none))
+        reach *= 2
+    after = torch.cat((more[1:], torch.zeros_like(more[:1])))
+    after = torch.where(ended, 0.0, after)
     advantage = rho * (steps.reward + decay * (steps.following + after) - steps.value)
     return Targets(steps.value + more, advantage, ratio > rho_bound)

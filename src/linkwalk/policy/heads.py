@@ -236,9 +236,14 @@ class Compass(Pointing):
 
     def scaled(self, cosine: Tensor, kinds: Tensor) -> Tensor:
         """Logits [A] of cosines to the direction looked in [A], and of links of those kinds [A, K]."""
-        scales = _QUICK * self.scales
-        logits: Tensor = self.temperature * scales[0].exp() * cosine + kinds @ scales[1:]
+        scale, *more = self.scales_now()
+        logits: Tensor = scale * cosine + kinds @ torch.stack(more)
         return logits
+
+    def scales_now(self) -> tuple[Tensor, ...]:
+        """The temperature, and how much likelier each kind of link is."""
+        scales = _QUICK * self.scales
+        return self.temperature * scales[0].exp(), *scales[1:].unbind()
 
 
 HEADS: dict[str, type[nn.Module]] = {

@@ -15,7 +15,7 @@ from linkwalk.walks.kernels import draw, key_of
 
 
 @triton.jit
-def _embeddings(vectors, target, shown, D: tl.constexpr, WIDTH: tl.constexpr):
+def embeddings(vectors, target, shown, D: tl.constexpr, WIDTH: tl.constexpr):
     """Embeddings of targets [TILE, WIDTH] in float32, zero where they are not shown."""
     d = tl.arange(0, WIDTH)
     places = vectors + target.to(tl.int64)[:, None] * D + d[None, :]
@@ -95,7 +95,7 @@ def imitate(
         chance = (draw(key, i) >> 11).to(tl.int64)
         shown = inside & ((chance >= threshold) | (target == following))
         seen = tl.max((target[:, None] == before[None, :]).to(tl.float32), 1)
-        x = _embeddings(vectors, target, shown, D, WIDTH)
+        x = embeddings(vectors, target, shown, D, WIDTH)
         logit, mean, scale = _standardised(x, query, whole, state, kind, seen, D, KINDS)
 
         higher = tl.maximum(top, tl.max(tl.where(shown, logit, -1e30), 0))
@@ -186,7 +186,7 @@ def click(
         shown = i < degree
         target = tl.load(indices + first + i, mask=shown, other=-1)
         when = tl.max(tl.where(target[:, None] == before[None, :], t[None, :], -1), 1)
-        x = _embeddings(vectors, target, shown, D, WIDTH)
+        x = embeddings(vectors, target, shown, D, WIDTH)
         if COSINE:
             logit = tl.sum(x * query[None, :], 1) / tl.sqrt(tl.maximum(tl.sum(x * x, 1), 1e-30))
         else:

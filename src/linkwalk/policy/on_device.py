@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from linkwalk.errors import InputError
 from linkwalk.graph.store import TYPES
-from linkwalk.policy.heads import FeedForward, log_softmax
+from linkwalk.policy.heads import Compass, FeedForward, log_softmax
 from linkwalk.walks.on_device import DeviceGraph, draw, key_of, runs_kernels, shifted
 
 if TYPE_CHECKING:
@@ -42,6 +42,29 @@ def states(head: FeedForward, current: Tensor, of_goal: Tensor) -> Tensor:
     """The head's standardised states [S, W] at the current nodes [S, D]."""
     state = nn.functional.linear(current, head.layer.weight[:, : current.shape[-1]]) + of_goal
     return nn.functional.layer_norm(state, state.shape[-1:])
+
+
+_MOST_STATES = 1 << 31
+
+
+@torch.no_grad()
+def shares_of_states(head: nn.Module, vectors: Tensor) -> tuple[Tensor, Tensor] | None:
+    """What every page adds to a state where one stands on it and where it is the goal, [N, W] each.
+
+    A compass looks at the goal alone, so that both are the same. None for other heads, and for graphs too large for it.
+    """
+    width = vectors.shape[1] + len(TYPES) + 1
+    if 4 * len(vectors) * width > _MOST_STATES:
+        return None
+    if isinstance(head, FeedForward):
+        rows = vectors.float()
+        return nn.functional.linear(rows, head.layer.weight[:, : rows.shape[1]]), share_of_goal(head, rows)
+    if isinstance(head, Compass):
+        scale, *kinds = head.scales_now()
+        traits = torch.stack((*kinds, torch.zeros_like(scale))).expand(len(vectors), -1)
+        of_goal = torch.cat((scale * head.direction(vectors.float()), traits), -1)
+        return of_goal, of_goal
+    return None
 
 
 class EdgeDropout(NamedTuple):

@@ -63,6 +63,9 @@ def test_an_archive_without_games_is_refused(write_archive: WriteArchive, tmp_pa
         read_archive(write_archive(("a\tb",), ()))
     with pytest.raises(InputError, match=r"no archive of games: it has no articles.tsv"):
         read_archive(Path(__file__).parent)
+    (write_archive() / "wikispeedia" / "links.tsv").write_text("# none\n")
+    with pytest.raises(InputError, match="has no link"):
+        read_archive(tmp_path / "archive")
     with pytest.raises(InputError, match="no such file"):
         read_archive(tmp_path / "nothing")
     (tmp_path / "x.tar").write_bytes(b"no tar")

@@ -98,6 +98,10 @@ def read_archive(place: Path) -> Archive:
         archive = Archive(Board.of(names, [], str(place)))
         numbers = {name: number for number, name in enumerate(archive.board.names)}
         archive.board = Board.of(names, list(_links(files[LINKS], numbers, archive)), place.name)
+        if not len(archive.board.forward.indices):
+            raise InputError(
+                f"{place} has no link between its articles: {LINKS} is empty or of another archive"
+            )
         finished = [name for name in FINISHED if name in files][:1]
         for file in [*finished, *(name for name in (UNFINISHED,) if name in files)]:
             _read_games(file, files[file], file != UNFINISHED, numbers, archive)

@@ -167,7 +167,12 @@ def rows(
                     for revisit in (False,) if experiment.cloned == "ours" else (True, False):
                         who = replace(after, revisit=revisit)
                         (cell,) = runner.measure(task, [who])
-                        row = {"row": experiment.label, "seed": training_seed, "revisit": revisit, **cell}
+                        row = {
+                            "row": experiment.label,
+                            "training_seed": training_seed,
+                            "revisit": revisit,
+                            **cell,
+                        }
                         row |= {"task": task.task, "steps": task.steps, "settings": list(settings)}
                         if before is not None:
                             row["beside_cloned"] = _beside(
@@ -317,7 +322,7 @@ def _do(args: argparse.Namespace, runner: Runner, plan: Plan) -> None:
             row["row"],
             row["task"],
             row["steps"],
-            f"seed {row['seed']}: {100 * row['success']:.1f} %",
+            f"seed {row['training_seed']}: {100 * row['success']:.1f} %",
             flush=True,
         )
     np.savez_compressed(args.out / "curves.npz", **curves(runner, plan, args.only, chosen))

@@ -59,7 +59,7 @@ class NavigationOnDevice:
         self.taken = torch.zeros(count, dtype=torch.int64, device=device)
         self._stored = torch.full((count, store), -1, dtype=torch.int64, device=device)
         self._store = torch.zeros((count, store, 2), **whole)  # type: ignore[call-overload]
-        self._calls = 0
+        self._calls = self._sure = 0
 
         self.current, self.goal = (torch.zeros(count, **whole) for _ in range(2))  # type: ignore[call-overload]
         self.steps, self._depth = (torch.zeros(count, dtype=torch.int64, device=device) for _ in range(2))
@@ -74,7 +74,7 @@ class NavigationOnDevice:
         self._seeds = low + self._rows
         self.taken.zero_()
         self._stored.fill_(-1)
-        self._calls = 0
+        self._calls = self._sure = 0
 
     def reset(
         self, *, which: Tensor | None = None, starts: Tensor | None = None, goals: Tensor | None = None
@@ -128,9 +128,15 @@ class NavigationOnDevice:
         over = self.ended
         self._begin(over, *self._next(over))
 
-    def stock(self) -> Tensor:
-        """The next K episodes of every environment [B, K, 2], number n at place n % K: those from ``taken`` [B] on."""
-        self._fill()
+    def stock(self, steps: int) -> Tensor:
+        """The next K episodes of every environment [B, K, 2], number n at place n % K: those from ``taken`` [B] on.
+
+        They are enough for so many steps of who moves ``taken`` on; what was taken is replaced only when it must be.
+        """
+        if self._sure < steps:
+            self._fill()
+            self._sure = self.store
+        self._sure -= steps
         found: Tensor = self._store
         return found
 
@@ -168,7 +174,7 @@ class NavigationOnDevice:
         self._truncated = torch.tensor(found["truncated"], device=device)
         self._depth.zero_()
         self._stored.fill_(-1)
-        self._calls = 0
+        self._calls = self._sure = 0
 
     def look_up(self, nodes: Tensor) -> Tensor:
         """Embeddings of pages of any shape, in half precision; zeros where there is none (-1)."""
@@ -201,6 +207,7 @@ class NavigationOnDevice:
 
     def _next(self, which: Tensor) -> tuple[Tensor, Tensor]:
         """The next episodes of some environments [B], which are in store; a call takes at most one of each."""
+        self._sure = 0
         if self._calls % self.store == 0:
             self._fill()
         self._calls += 1

@@ -150,7 +150,7 @@ class Actors:
             *shares,
             self.vectors,
             *core.graph,
-            core.stock(),
+            core.stock(len(unroll.current)),
             seed,
             *(core.current, core.goal, core.steps, core.path, core.taken),
             *unroll[:-2],

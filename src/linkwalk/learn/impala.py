@@ -32,6 +32,9 @@ from linkwalk.policy.value import Value
 _LINKS = {"cpu": 1 << 15, "cuda": 1 << 19}
 """Links that are looked at together: their embeddings are all in memory."""
 
+_AHEAD = 8
+"""Unrolls for which episodes are in store, even if every step ended one."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class ImpalaConfig(LoopConfig):
@@ -104,7 +107,7 @@ class Impala(Training):
         task = TaskConfig(task="multistep" if config.multistep else "navigation", steps=config.steps)
         rules = Rules(task=task, budget=config.budget)
         environment = NavigationOnDevice(
-            world, rules, config.batch, device=device, autoreset=False, store=max(16, config.unroll)
+            world, rules, config.batch, device=device, autoreset=False, store=_AHEAD * config.unroll
         )
         environment.seeded(int(self.rng.integers(1 << 63)))
         environment.reset()

@@ -143,8 +143,7 @@ class Actors:
         """The same in one kernel, by other draws of the same chances."""
         assert kernels is not None
         core, width = self.environment, self.vectors.shape[1]
-        bounds = torch.iinfo(torch.int64)
-        seed = torch.randint(bounds.min, bounds.max, (1,), device=core.device)
+        seed = torch.randint(1 << 62, (1,), device=core.device)
         flags = (x.view(torch.uint8) for x in (unroll.terminated, unroll.truncated))
         kernels.act[(core.count,)](
             *shares,

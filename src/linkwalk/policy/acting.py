@@ -124,9 +124,9 @@ def act(
         step += 1
         before = tl.where(t_path == step, landed, before)
         reached = landed == goal
-        stuck = tl.load(indptr + landed + 1) == tl.load(indptr + landed)
-        ends = reached | stuck
-        cut = (step >= BUDGET) & (ends == 0)
+        links = tl.load(indptr + landed + 1) - tl.load(indptr + landed)
+        ends = reached | (links == 0)
+        cut = (step >= BUDGET) & (landed != goal) & (links > 0)
         tl.store(out_landed + at, landed)
         tl.store(out_action + at, choice.to(tl.int64))
         tl.store(out_log_mu + at, best_logit - top - tl.log(total))

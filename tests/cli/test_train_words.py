@@ -18,7 +18,7 @@ from tests.graph.conftest import Page, write_graph
 Run = Callable[..., Ran]
 QUICK = [
     text
-    for setting in ("updates=12", "evaluate_every=6", "lesson.goals=16", "lesson.steps=8", "refresh_every=5")
+    for setting in ("updates=24", "evaluate_every=6", "lesson.goals=16", "lesson.steps=8", "refresh_every=5")
     for text in ("--set", setting)
 ]
 TOPICS = ("stone river", "winter garden", "engine market", "signal harbour", "copper meadow")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from linkwalk.envs.on_device import NavigationOnDevice
 from linkwalk.graph.store import TYPES
 from linkwalk.policy.heads import Compass, log_softmax
 from linkwalk.policy.on_device import (
@@ -26,6 +25,8 @@ from linkwalk.walks.on_device import DeviceGraph, runs_kernels
 
 if TYPE_CHECKING:
     from types import ModuleType
+
+    from linkwalk.envs.on_device import NavigationOnDevice
 
 kernels: "ModuleType | None"
 try:
@@ -117,7 +118,7 @@ def likelihoods(head: nn.Module, vectors: Tensor, graph: DeviceGraph, places: Pl
 class Actors:
     """Episodes of an environment that begins no episode by itself (``autoreset`` off)."""
 
-    def __init__(self, environment: NavigationOnDevice, vectors: Tensor) -> None:
+    def __init__(self, environment: "NavigationOnDevice", vectors: Tensor) -> None:
         self.environment, self.vectors = environment, vectors
 
     @torch.no_grad()

@@ -9,16 +9,13 @@ The policy that acts is the learner's own as it was at most ``refresh`` - 1 upda
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from linkwalk.envs.on_device import NavigationOnDevice
-from linkwalk.envs.rules import Rules
-from linkwalk.envs.world import World
 from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig
 from linkwalk.learn.actors import Actors, Places, Unroll, likelihoods, taken
@@ -28,6 +25,9 @@ from linkwalk.learn.optimise import RmsProp
 from linkwalk.learn.vtrace import Steps, Targets, vtrace
 from linkwalk.policy.heads import HeadConfig, Table, build_head, trajectory_of
 from linkwalk.policy.value import Value
+
+if TYPE_CHECKING:
+    from linkwalk.envs.world import World
 
 _LINKS = {"cpu": 1 << 15, "cuda": 1 << 19}
 """Links that are looked at together: their embeddings are all in memory."""
@@ -90,8 +90,12 @@ class Impala(Training):
     clip = 0.0
 
     def __init__(
-        self, config: ImpalaConfig, world: World, vectors: Tensor, start: nn.Module | None = None
+        self, config: ImpalaConfig, world: "World", vectors: Tensor, start: nn.Module | None = None
     ) -> None:
+        # Their package makes itself known to Gymnasium, which who reads settings has no use for.
+        from linkwalk.envs.on_device import NavigationOnDevice
+        from linkwalk.envs.rules import Rules
+
         super().__init__(config)
         self.settings, self.vectors = config, vectors
         device = vectors.device
@@ -237,7 +241,7 @@ class _Tally:
 
 
 def reinforce(
-    world: World,
+    world: "World",
     vectors: NDArray[Any],
     config: ImpalaConfig,
     *,

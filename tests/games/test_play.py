@@ -22,6 +22,7 @@ def test_a_player_clicks_the_goal_where_it_sees_it() -> None:
     assert journeys.success.all()
     assert [journeys.path(at).tolist() for at in range(3)] == [[0, 1, 2], [0, 1], [0, 1, 3]]
     assert journeys.choices[0].tolist() == [0, 0, *[-2] * 7]
+    assert journeys.choices[2].tolist() == [0, 1, *[-2] * 7]
 
 
 def test_wins_ties_and_losses_by_hand(write_archive: WriteArchive) -> None:

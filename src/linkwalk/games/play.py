@@ -73,6 +73,7 @@ def end_at_the_link(board: Board, episodes: Episodes, journeys: Journeys) -> Non
     keys = np.repeat(np.arange(board.nodes), board.forward.degrees()) * board.nodes + board.forward.indices
     wanted = journeys.nodes[:, :-1].astype(np.int64) * board.nodes + episodes.goals[:, None]
     at = np.searchsorted(keys, wanted)  # sorted, as the rows and the links within a row are
+    first = board.forward.indptr
     linked = (keys[np.minimum(at, len(keys) - 1)] == wanted) & (journeys.nodes[:, :-1] >= 0)
     for episode in np.flatnonzero(linked.any(1)).tolist():
         last = int(linked[episode].argmax())
@@ -80,7 +81,8 @@ def end_at_the_link(board: Board, episodes: Episodes, journeys: Journeys) -> Non
             continue
         journeys.nodes[episode, last + 1] = episodes.goals[episode]
         journeys.nodes[episode, last + 2 :] = -1
-        journeys.choices[episode, last], journeys.choices[episode, last + 1 :] = 0, ENDED
+        journeys.choices[episode, last] = at[episode, last] - first[journeys.nodes[episode, last]]
+        journeys.choices[episode, last + 1 :] = ENDED
         journeys.steps[episode], journeys.success[episode] = last + 1, True
         links = journeys.choices[episode, : last + 1] != BACK
         journeys.looped[episode] &= len(np.unique(journeys.path(episode)[1:][links])) < links.sum()

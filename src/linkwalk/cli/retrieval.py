@@ -11,8 +11,9 @@ Navigation = Annotated[
         metavar="HOW",
         help="How to read on from the search results: tabs (the best link of all blocks read, or the next result), "
         "walks (the paper's way: the agent walks from each start on its own), expand (every block one link away from a "
-        "start), order (search results alone, the most promising to the agent first), lead (the first block of each "
-        "article that the search hits) or none (search results alone; by BM25 this needs no embeddings).",
+        "start), pagerank (where weight comes to rest that starts at the results and follows links), order (search "
+        "results alone, the most promising to the agent first), lead (the first block of each article that the search "
+        "hits) or none (search results alone; by BM25 this needs no embeddings).",
     ),
 ]
 Start = Annotated[

@@ -54,17 +54,18 @@ _SAID = {
     "none": "",
     "lead": ", lead blocks",
     "expand": " + one-hop",
+    "pagerank": " + PageRank",
     "walks": " + walks",
     "order": " + order",
     "tabs": " + navigation",
 }
 ROWS = (
-    *_rows("bm25", "none", ("none", "lead", "order", "tabs")),
+    *_rows("bm25", "none", ("none", "lead", "pagerank", "order", "tabs")),
     *_rows("bm25", "tfidf", ("none", "expand", "walks", "order", "tabs")),
-    *_rows("bm25", "cross", ("none", "expand", "walks", "order", "tabs")),
+    *_rows("bm25", "cross", ("none", "expand", "pagerank", "walks", "order", "tabs")),
     *_rows("dense", "none", ("none", "tabs")),
     *_rows("dense", "cross", ("none", "tabs")),
-    *_rows("hybrid", "none", ("none", "order", "tabs")),
-    *_rows("hybrid", "cross", ("none", "order", "tabs")),
+    *_rows("hybrid", "none", ("none", "pagerank", "order", "tabs")),
+    *_rows("hybrid", "cross", ("none", "pagerank", "order", "tabs")),
 )
 """``order``: search results alone, those first that look best to the agent; what links add is the difference to it."""

@@ -7,10 +7,11 @@ from linkwalk.errors import InputError
 from linkwalk.navigate import Agent
 from linkwalk.navigate.tabs import TabsConfig
 from linkwalk.policy.direction import Guide
+from linkwalk.retrieve.pagerank import HITS
 from linkwalk.retrieve.rerank import Reranker
 from linkwalk.retrieve.starts import DEPTH, STARTS
 
-NAVIGATION = ("tabs", "walks", "expand", "order", "lead", "none")
+NAVIGATION = ("tabs", "walks", "expand", "pagerank", "order", "lead", "none")
 NAVIGATED = frozenset({"tabs", "walks", "order"})
 """The ways of navigation that take an agent."""
 BEGUN = frozenset({"walks", "expand"})
@@ -23,7 +24,8 @@ class FindConfig:
 
     navigation: str = "tabs"
     """``tabs``: the best link of all pages read, or the next hit (ours); ``walks``: the agent walks from each start
-    (the paper); ``expand``: every block one link away from a start; ``order``: the hits in the agent's order, so tabs
+    (the paper); ``expand``: every block one link away from a start; ``pagerank``: the blocks where most weight comes to
+    rest that starts at the hits and follows links; ``order``: the hits in the agent's order, so tabs
     without links; ``lead``: the first block of each hit's article; ``none``: the hits alone, as they come."""
     start: str | None = None
     """``bm25``, ``dense`` (the nearest embeddings) or ``hybrid`` (both lists fused); None: see ``begin``."""
@@ -92,4 +94,6 @@ class FindConfig:
         """How many search results are asked for."""
         if self.navigation in BEGUN:
             return min(self.starts, self.candidates) if self.candidates else self.starts
+        if self.navigation == "pagerank":
+            return HITS
         return self.candidates if self.navigation == "none" else max(DEPTH, self.candidates)

@@ -21,6 +21,7 @@ from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.tabs import Hits, read_tabs
 from linkwalk.policy.direction import Guide
 from linkwalk.retrieve.config import FindConfig
+from linkwalk.retrieve.pagerank import spread
 from linkwalk.retrieve.rerank import Reranker, score_many
 from linkwalk.retrieve.starts import Near, Search, Starts, find_starts
 from linkwalk.retrieve.tfidf import tfidf
@@ -144,6 +145,8 @@ class Finder:
             return (self._walks if way == "walks" else self._tabs)(starts, meanings)
         if way == "expand":
             return [self._expand(own.nodes.tolist()) for own in starts]
+        if way == "pagerank":
+            return self._pagerank(starts)
         if way == "lead":
             articles = [dict.fromkeys(self.graph.node_article[own.nodes].tolist()) for own in starts]
             return [self._alone(int(self.graph.article_blocks(a)[0]) for a in own) for own in articles]
@@ -222,6 +225,16 @@ class Finder:
             return Trail((start,), ()) if link is None else Trail((start, nodes[place]), (link,))
 
         return Reading(nodes, trail)
+
+    def _pagerank(self, starts: list[Starts]) -> list[Reading]:
+        """The blocks where most of the hits' weight comes to rest."""
+        hits = [(own.nodes, own.scores) for own in starts]
+        found = spread(self.graph.forward, hits, self.config.candidates, workers=self.workers)
+
+        def reading(nodes: list[int], paths: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> Reading:
+            return Reading(nodes, lambda place: Trail(*paths[place]))
+
+        return [reading(own.nodes.tolist(), own.paths) for own in found]
 
     def _scores(
         self,

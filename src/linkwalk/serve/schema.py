@@ -20,7 +20,7 @@ Name = Annotated[
 Node = Annotated[int, Field(ge=0, le=BIGGEST, description="A block's number.")]
 Target = Name | Node
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1, description="Makes all chance repeatable.")]
-Navigation = Literal["tabs", "walks", "expand", "order", "lead", "none"]
+Navigation = Literal["tabs", "walks", "expand", "pagerank", "order", "lead", "none"]
 Rerank = Literal["cross", "tfidf", "none"]
 
 

@@ -157,6 +157,9 @@ def add_finding(router: APIRouter, api: Api) -> None:
             return replace(answer, rerank=own, evidence=answer.evidence[asked.offset :])
 
         # Search results alone, ranked by TF-IDF, need no torch and need not wait for those that do.
-        light = asked.navigation in ("none", "lead", "expand") and asked.rerank in ("tfidf", "none")
+        light = asked.navigation in ("none", "lead", "expand", "pagerank") and asked.rerank in (
+            "tfidf",
+            "none",
+        )
         lane = api.lanes.walks if light else api.lanes.torch
         return await lane.run(timed(found))

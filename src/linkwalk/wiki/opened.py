@@ -333,8 +333,8 @@ class Wiki(Workspace):
     def find(self, query: str, count: int = 5, **options: Any) -> Answer:
         """The sentences that answer a question or bear on a claim, each with the click path that led to it (sec. 4.3).
 
-        Options are the fields of ``FindConfig``: ``navigation`` (tabs, walks, expand, order, lead or none), ``start``
-        (bm25, dense or hybrid), ``candidates`` (blocks to read), ``rerank`` (cross, tfidf, none, a folder,
+        Options are the fields of ``FindConfig``: ``navigation`` (tabs, walks, expand, pagerank, order, lead or none),
+        ``start`` (bm25, dense or hybrid), ``candidates`` (blocks to read), ``rerank`` (cross, tfidf, none, a folder,
         ``package.module:Name``, or any ``Reranker`` of your own), ``top`` (sentences that the cross-encoder reads),
         ``agent`` (a name or an object), ``starts``, ``steps``, ``embeddings``.
         """

@@ -150,6 +150,12 @@ class Graph:
                 graph._strings[name] = Strings.open(folder, name, graph.remedy)
         return graph
 
+    def changed(self, **arrays: NDArray[Any]) -> "Graph":
+        """The same graph with other columns of these names, in memory."""
+        other = type(self)(self.folder, self.manifest)
+        other._arrays, other._strings = {**self._arrays, **arrays}, self._strings
+        return other
+
     @property
     def remedy(self) -> str:
         """What mends a damaged graph."""

@@ -1,0 +1,105 @@
+"""Questions that a wiki does not answer: what they need is deleted from it, or they were asked of another one.
+
+To delete an article is to find no block of it and to have no link from or to it. Blocks keep their numbers, so
+embeddings and the index stay as they are; only BM25's weights of words still know of the article.
+"""
+
+import random
+from collections.abc import Collection, Iterable, Sequence
+from copy import copy
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.downstream.dataset import Asked, Question
+from linkwalk.downstream.passages import answerable
+from linkwalk.graph.csr import Csr, Int32s, transpose
+from linkwalk.graph.store import Graph
+from linkwalk.navigate.cosine import Units
+from linkwalk.navigate.journeys import Float32s
+from linkwalk.retrieve.finder import Finder
+from linkwalk.retrieve.starts import Near, Search, nearest_many
+from linkwalk.sources.site import Site
+
+_SITE = Site()
+
+
+def gold_articles(graph: Graph, asked: Asked) -> frozenset[int]:
+    """The articles with evidence for what is asked, in any alternative."""
+    return frozenset(int(graph.node_article[node]) for nodes in asked.gold for node in nodes)
+
+
+def without(finder: Finder, articles: Collection[int]) -> Finder:
+    """The same finder on a wiki that lacks some articles."""
+    graph = finder.graph
+    gone = np.isin(graph.node_article, np.fromiter(articles, np.int32, len(articles)))
+    other = copy(finder)
+    other.graph, other.search = prune(graph, gone), _SearchWithout(finder.search, gone)
+    table = finder.near or finder.vectors
+    other.near = None if table is None else _NearWithout(table, gone)
+    return other
+
+
+def prune(graph: Graph, gone: NDArray[np.bool_]) -> Graph:
+    """A graph without the links from and to some blocks, ``gone`` [N]; these stay as blocks that nobody reaches."""
+    kept = ~gone[graph.out_targets]
+    kept &= ~np.repeat(gone, graph.forward.degrees())
+    before = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
+    forward = Csr(before[graph.out_indptr], graph.out_targets[kept])
+    reverse = transpose(forward)
+    return graph.changed(
+        out_indptr=forward.indptr,
+        out_targets=forward.indices,
+        out_kinds=graph.out_kinds[kept],
+        out_spans=graph.out_spans[kept],
+        in_indptr=reverse.indptr,
+        in_sources=reverse.indices,
+    )
+
+
+class _SearchWithout:
+    """A search that does not know some blocks."""
+
+    def __init__(self, search: Search, gone: NDArray[np.bool_]) -> None:
+        self.search, self.gone, self.extra = search, gone, int(gone.sum())
+
+    def search_many(self, queries: Sequence[str], count: int) -> list[tuple[Int32s, list[float]]]:
+        """The best of the other blocks."""
+        found = []
+        for nodes, scores in self.search.search_many(queries, count + self.extra):
+            kept = ~self.gone[nodes]
+            own = [score for score, keep in zip(scores, kept.tolist(), strict=True) if keep]
+            found.append((nodes[kept][:count], own[:count]))
+        return found
+
+
+class _NearWithout:
+    """The same for the nearest embeddings."""
+
+    def __init__(self, table: Near | Units, gone: NDArray[np.bool_]) -> None:
+        self.table, self.gone, self.extra = table, gone, int(gone.sum())
+
+    def nearest_many(self, meanings: Float32s, count: int) -> Sequence[Int32s]:
+        """The closest of the other blocks."""
+        wanted = count + self.extra
+        if isinstance(self.table, Near):
+            found = self.table.nearest_many(meanings, wanted)
+        else:
+            found = list(nearest_many(self.table, meanings, wanted))
+        return [nodes[~self.gone[nodes]][:count] for nodes in found]
+
+
+def foreign(
+    graph: Graph, questions: Iterable[Question], count: int = 100, *, seed: int = 0
+) -> list[Question]:
+    """So many questions of another set, drawn, of which the wiki has no article and no block with an answer."""
+    far = [one for one in questions if not one.left_out and not _titled(graph, one)]
+    held = answerable(graph, [one.answers for one in far])
+    far = [one for one, hit in zip(far, held, strict=True) if not hit]
+    return random.Random(seed).sample(far, min(count, len(far)))
+
+
+def _titled(graph: Graph, question: Question) -> bool:
+    """Whether an article of the wiki is called as one that the question's evidence stands in."""
+    titles = {piece.title for group in question.evidence for piece in group}
+    return any(graph.article(_SITE.normalise(title)) is not None for title in titles)

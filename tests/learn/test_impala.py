@@ -13,7 +13,7 @@ from linkwalk.envs.rules import Rules, task_of
 from linkwalk.envs.world import World, fixed
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.actors import Actors, Places, likelihoods
+from linkwalk.learn.actors import Actors, Places, likelihoods, look_back
 from linkwalk.learn.impala import ImpalaConfig, reinforce
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.state import read_state
@@ -109,6 +109,43 @@ def test_an_unroll_on_device_is_episodes_one_after_another(corridor: World) -> N
                 if not ended[t, b]:
                     assert found.current[t + 1, b] == found.landed[t, b]
                     assert found.path[t + 1, b].tolist()[: steps + 1] == path[: steps + 1]
+
+
+@pytest.mark.parametrize("name", ["feedforward", "compass"])
+@pytest.mark.usefixtures("way")
+def test_looking_back_on_device_has_the_figures_and_gradients_of_all_links(name: str) -> None:
+    torch.manual_seed(1)
+    rng = np.random.default_rng(0)
+    pages, width = 30, 12
+    links = [(i, int(j)) for i in range(pages) for j in rng.choice(pages, 1 + i, replace=False)]
+    kinds = rng.integers(0, 3, len(links)).astype(np.uint8)
+    world = World(cast(Graph, None), fixed(csr(pages, links)), kinds, None)
+    core = NavigationOnDevice(world, Rules(task=task_of("navigation-3")), 5, device=DEVICE, autoreset=False)
+    core.seeded(0)
+    core.reset()
+    vectors = torch.randn(pages, width).to(DEVICE)
+    head = build_head(HeadConfig(head=name, width=width, temperature=3.0)).to(DEVICE).eval()
+    for weight in head.parameters():
+        torch.nn.init.normal_(weight, std=0.05)
+    unroll = Actors(core, vectors).act(head, 12)
+    places, action = unroll.places(slice(0, 60)), unroll.action.flatten()
+    counts = torch.as_tensor(np.diff(world.forward.indptr), device=DEVICE)
+    assert counts[places.current.long()].max() > 8, "more links than are read at a time"
+
+    found = look_back(head, vectors, core.graph, places, action)
+    weights = torch.randn(2, 60).to(DEVICE)
+    (weights * torch.stack(found)).sum().backward()
+    gradients = [weight.grad.clone() for weight in head.parameters() if weight.grad is not None]
+    head.zero_grad()
+    chances = likelihoods(head, vectors, core.graph, places)
+    wanted = []
+    for step in range(60):
+        own = chances.log_pi[chances.links.owner == step]
+        wanted.append(torch.stack((own[action[step]], -(own.exp() * own).sum())))
+    assert torch.allclose(torch.stack(found, 1), torch.stack(wanted), atol=1e-5)
+    (weights.T * torch.stack(wanted)).sum().backward()
+    true = [weight.grad for weight in head.parameters() if weight.grad is not None]
+    assert all(torch.allclose(a, b, atol=1e-4, rtol=1e-4) for a, b in zip(gradients, true, strict=True))
 
 
 def test_an_older_policy_that_acts_is_corrected_for(corridor: World, tmp_path: Path) -> None:

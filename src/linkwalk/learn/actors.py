@@ -1,4 +1,4 @@
-"""Actors: B episodes walked side by side by a policy that draws its links, and all of what was done kept on the device.
+"""Actors: B episodes walked side by side by a policy that draws its links, and the look back at what was done.
 
 What is kept of a step is where it was taken, not what was seen there: links, their embeddings and the visited bits are
 looked up again by whoever learns, so an unroll is small however many links a page has.
@@ -6,7 +6,7 @@ looked up again by whoever learns, so an unroll is small however many links a pa
 Shapes: T steps of an unroll, B episodes, P pages that an episode can stand on; A links of S pages, ragged.
 """
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,10 +16,14 @@ from linkwalk.policy.heads import Compass, log_softmax
 from linkwalk.policy.on_device import (
     OutLinks,
     first_of,
+    fits_shares,
+    has_states,
     last_seen,
     out_links,
     power_of_two,
     shares_of_states,
+    sizes_of,
+    states_of,
 )
 from linkwalk.walks.on_device import DeviceGraph, runs_kernels
 
@@ -34,7 +38,7 @@ try:
 except ImportError:  # Triton comes with torch for CUDA, and only with it
     kernels = None
 
-_TILE, _WARPS = 8, 4
+_WARPS = 4
 
 
 class Unroll(NamedTuple):
@@ -115,20 +119,98 @@ def likelihoods(head: nn.Module, vectors: Tensor, graph: DeviceGraph, places: Pl
     return Likelihoods(links, log_softmax(logits, links.owner, len(current)))
 
 
+class Hindsight(NamedTuple):
+    """What a policy thinks now of S steps that were taken."""
+
+    log_pi: Tensor
+    """How likely it is to do the same, as a logarithm [S]."""
+    entropy: Tensor
+    """[S]"""
+
+
+def sees_at_once(head: nn.Module, device: torch.device) -> bool:
+    """Whether ``look_back`` reads the links of all steps in one kernel, with nothing of their size in memory."""
+    return kernels is not None and runs_kernels(device) and has_states(head)
+
+
+def look_back(
+    head: nn.Module, vectors: Tensor, graph: DeviceGraph, places: Places, action: Tensor
+) -> Hindsight:
+    """What a policy thinks of the links that were clicked, with gradients."""
+    if sees_at_once(head, vectors.device):
+        current, goal = (vectors[x].float() for x in (places.current, places.goal))
+        state = states_of(head, current, goal)
+        return Hindsight(
+            *_LookBack.apply(state, vectors, graph, places, action, isinstance(head, Compass))  # type: ignore[no-untyped-call]
+        )
+    links, log_pi = likelihoods(head, vectors, graph, places)
+    entropy = torch.zeros(len(action), device=log_pi.device)
+    entropy = entropy.scatter_add(0, links.owner, -log_pi.exp() * log_pi)
+    return Hindsight(taken(log_pi, links, action), entropy)
+
+
+class _LookBack(torch.autograd.Function):
+    """One kernel for both figures and their gradients: all need the same rows of the table."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        state: Tensor,
+        vectors: Tensor,
+        graph: DeviceGraph,
+        places: Places,
+        action: Tensor,
+        cosine: bool,
+    ) -> tuple[Tensor, Tensor]:
+        assert kernels is not None
+        state = state.contiguous()
+        log_pi, entropy = (state.new_empty(len(state)) for _ in range(2))
+        gradients = [torch.empty_like(state) for _ in range(2)]
+        pages = places.path.shape[1]
+        kernels.look_back[(len(state),)](
+            state,
+            vectors,
+            *graph,
+            places.current,
+            places.path,
+            places.steps,
+            action,
+            log_pi,
+            entropy,
+            *gradients,
+            PAGES=pages,
+            PATH=power_of_two(pages),
+            COSINE=cosine,
+            num_warps=_WARPS,
+            **sizes_of(vectors.shape[1]),
+        )
+        ctx.save_for_backward(*gradients)
+        return log_pi, entropy
+
+    @staticmethod
+    def backward(ctx: Any, *outputs: Tensor) -> tuple[Tensor | None, ...]:
+        of_log_pi, of_entropy = ctx.saved_tensors
+        gradient = torch.addcmul(outputs[0][:, None] * of_log_pi, outputs[1][:, None], of_entropy)
+        return (gradient, None, None, None, None, None)
+
+
 class Actors:
     """Episodes of an environment that begins no episode by itself (``autoreset`` off)."""
 
     def __init__(self, environment: "NavigationOnDevice", vectors: Tensor) -> None:
         self.environment, self.vectors = environment, vectors
 
+    def at_once(self, head: nn.Module) -> bool:
+        """Whether an unroll is one kernel: it then takes its episodes from the environment's stock."""
+        return sees_at_once(head, self.vectors.device) and fits_shares(self.vectors)
+
     @torch.no_grad()
     def act(self, head: nn.Module, length: int) -> Unroll:
         """Go on for ``length`` steps; chance is torch's."""
         core = self.environment
         unroll = Unroll.blank(length, core.count, core.path.shape[1], core.device)
-        at_once = kernels is not None and runs_kernels(core.device) and length <= core.store
-        if at_once and (shares := shares_of_states(head, self.vectors)) is not None:
-            return self._act_at_once(head, shares, unroll)
+        if length <= core.store and self.at_once(head):
+            return self._act_at_once(head, unroll)
         for t in range(length):
             unroll.current[t], unroll.goal[t] = core.current, core.goal
             unroll.path[t], unroll.steps[t] = core.path, core.steps
@@ -140,14 +222,14 @@ class Actors:
             core.renew()
         return unroll
 
-    def _act_at_once(self, head: nn.Module, shares: tuple[Tensor, Tensor], unroll: Unroll) -> Unroll:
+    def _act_at_once(self, head: nn.Module, unroll: Unroll) -> Unroll:
         """The same in one kernel, by other draws of the same chances."""
         assert kernels is not None
-        core, width = self.environment, self.vectors.shape[1]
+        core = self.environment
         seed = torch.randint(1 << 62, (1,), device=core.device)
         flags = (x.view(torch.uint8) for x in (unroll.terminated, unroll.truncated))
         kernels.act[(core.count,)](
-            *shares,
+            *shares_of_states(head, self.vectors),
             self.vectors,
             *core.graph,
             core.stock(len(unroll.current)),
@@ -159,14 +241,10 @@ class Actors:
             len(unroll.current),
             BUDGET=core.rules.budget,
             STORE=core.store,
-            D=width,
-            WIDTH=power_of_two(width),
-            KINDS=len(TYPES),
-            SLOTS=power_of_two(len(TYPES) + 1),
             PATH=power_of_two(core.rules.budget + 1),
-            TILE=_TILE,
             COSINE=isinstance(head, Compass),
             num_warps=_WARPS,
+            **sizes_of(self.vectors.shape[1]),
         )
         return unroll
 

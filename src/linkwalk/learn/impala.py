@@ -7,6 +7,7 @@ The policy that acts is the learner's own as it was at most ``refresh`` - 1 upda
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Unpack
@@ -18,10 +19,12 @@ from torch import Tensor, nn
 
 from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig
-from linkwalk.learn.actors import Actors, Places, Unroll, likelihoods, taken
+from linkwalk.learn.actors import Actors, Hindsight, Unroll, look_back, sees_at_once
 from linkwalk.learn.limits import at_least, shares
 from linkwalk.learn.loop import Kept, LoopConfig, Training, seeded, train
 from linkwalk.learn.optimise import RmsProp
+from linkwalk.learn.ranks import ranks
+from linkwalk.learn.recording import Recorded
 from linkwalk.learn.vtrace import Steps, Targets, vtrace
 from linkwalk.policy.heads import HeadConfig, Table, build_head, trajectory_of
 from linkwalk.policy.value import Value
@@ -117,6 +120,24 @@ class Impala(Training):
         environment.reset()
         self.actors = Actors(environment, vectors)
         self.told = _Tally(device)
+        self._recorded: Recorded | None = None
+
+    def improve(self, update: int, optimiser: torch.optim.Optimizer) -> Tensor:
+        """An update as any other's; on a GPU one that is recorded, where it is the same one every time."""
+        if not self._repeats:
+            return super().improve(update, optimiser)
+        if self._recorded is None:
+            self._recorded = Recorded(lambda: super(Impala, self).improve(update, optimiser))
+        self.actors.environment.stock(self.settings.unroll)
+        with _quick_products():
+            return self._recorded()
+
+    @property
+    def _repeats(self) -> bool:
+        """Whether nothing but tensors changes from one update to the next."""
+        config = self.settings
+        own = self.actor is self.head and config.schedule == "constant" and not config.warmup
+        return own and ranks().count == 1 and self.vectors.is_cuda and self.actors.at_once(self.head)
 
     def pieces(self, update: int) -> Iterator[Tensor]:
         """The loss of a fresh unroll, so many links at a time."""
@@ -128,7 +149,7 @@ class Impala(Training):
         yield config.baseline_cost * baseline
         entropy = torch.zeros((), device=baseline.device)
         for part in self._parts(unroll):
-            log_pi, spread = self._look_back(unroll.places(part), unroll.action.flatten()[part])
+            log_pi, spread = self._look_back(unroll, part)
             advantage = targets.advantage.flatten()[part]
             yield -(advantage * log_pi + config.entropy_cost * spread).sum() / unroll.action.numel()
             entropy += spread.detach().sum() / unroll.action.numel()
@@ -142,9 +163,7 @@ class Impala(Training):
             following = self.value(self.vectors[unroll.landed].float(), goal)
             ratio = torch.zeros_like(unroll.log_mu)
             if self.actor is not self.head:
-                parts = self._parts(unroll)
-                actions = unroll.action.flatten()
-                now = [self._look_back(unroll.places(part), actions[part])[0] for part in parts]
+                now = [self._look_back(unroll, part).log_pi for part in self._parts(unroll)]
                 ratio = torch.cat(now).view_as(unroll.log_mu) - unroll.log_mu
         steps = Steps(ratio, unroll.reward, value.detach(), following, unroll.terminated, unroll.truncated)
         config = self.settings
@@ -152,19 +171,18 @@ class Impala(Training):
         return targets, 0.5 * (targets.value - value).square().mean()
 
     def _parts(self, unroll: Unroll) -> list[slice]:
-        """Steps that are looked at together, none with too many links."""
+        """Steps that are looked at together: all, or where their links' embeddings are in memory not too many."""
+        if sees_at_once(self.head, self.vectors.device):
+            return [slice(0, unroll.action.numel())]
         most = _LINKS["cuda" if self.vectors.is_cuda else "cpu"]
         links = self.actors.environment.graph.bounds(unroll.current.flatten())[1]
         piece = ((links.cumsum(0) - 1) // most).cpu().numpy()
         cuts = [0, *(np.flatnonzero(np.diff(piece)) + 1).tolist(), len(piece)]
         return [slice(a, b) for a, b in pairwise(cuts)]
 
-    def _look_back(self, places: Places, action: Tensor) -> tuple[Tensor, Tensor]:
-        """How likely the policy is now to do what was done, as a logarithm [S], and its entropy there [S]."""
-        links, log_pi = likelihoods(self.head, self.vectors, self.actors.environment.graph, places)
-        entropy = torch.zeros(len(action), device=log_pi.device)
-        entropy = entropy.scatter_add(0, links.owner, -log_pi.exp() * log_pi)
-        return taken(log_pi, links, action), entropy
+    def _look_back(self, unroll: Unroll, part: slice) -> Hindsight:
+        graph, action = self.actors.environment.graph, unroll.action.flatten()[part]
+        return look_back(self.head, self.vectors, graph, unroll.places(part), action)
 
     def row(self) -> dict[str, float]:
         """What came of the episodes that ended since the last row."""
@@ -200,6 +218,17 @@ class Impala(Training):
         """Go on from there."""
         self.actors.environment.from_json(memory["episodes"])
         self.told.sums = torch.tensor(memory["told"], device=self.told.sums.device, dtype=torch.float64)
+
+
+@contextmanager
+def _quick_products() -> Iterator[None]:
+    """Matrix products by tensor cores, in which a number has ten bits of its fraction: plenty for a gradient."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 class _Tally:

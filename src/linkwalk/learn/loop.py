@@ -91,6 +91,16 @@ class Training:
         """The same in parts that add up to it, each followed back before the next is made: for less memory."""
         yield self.loss(update)
 
+    def improve(self, update: int, optimiser: torch.optim.Optimizer) -> Tensor:
+        """Follow the gradient of an update's loss, averaged over processes; the loss."""
+        weights = self.parameters()
+        optimiser.zero_grad(set_to_none=True)
+        loss = ranks().average(weights, _follow_back(self.pieces(update)))
+        if self.clip:
+            nn.utils.clip_grad_norm_(weights, self.clip)
+        optimiser.step()
+        return loss
+
     def parameters(self) -> list[nn.Parameter]:
         """What follows the gradient."""
         raise NotImplementedError
@@ -152,7 +162,7 @@ def train(training: Training, **kept: Unpack[Kept]) -> None:
 def _train(training: Training, **kept: Unpack[Kept]) -> None:
     config, folder, resume = training.config, kept.get("folder"), kept.get("resume")
     progress, save_every = kept.get("progress") or Progress(quiet=True), kept.get("checkpoint_every", 1000)
-    optimiser, weights = training.optimiser(), training.parameters()
+    optimiser = training.optimiser()
     state, team = State(training, optimiser), ranks()
     if resume is not None:
         with parsing((folder or Path()) / FILE, "remove it, and the training begins anew"):
@@ -173,11 +183,7 @@ def _train(training: Training, **kept: Unpack[Kept]) -> None:
             rate = rate_at(config, state.update)
             for group in optimiser.param_groups:
                 group["lr"] = rate * group.get("scale", 1.0)
-            optimiser.zero_grad(set_to_none=True)
-            loss = team.average(weights, _follow_back(training.pieces(state.update)))
-            if training.clip:
-                nn.utils.clip_grad_norm_(weights, training.clip)
-            optimiser.step()
+            loss = training.improve(state.update, optimiser)
             stage.advance()
 
             last, stopped = state.update == config.updates, team.any(interrupt.asked, loss.device)

@@ -1,12 +1,10 @@
 """Behavioural cloning that never leaves the GPU: a whole update is recorded once and replayed (sec. 3, app. B.2).
 
 The updates of ``linkwalk.learn.clone`` for the paper's feed-forward head: the same walks, the same dropout, the same
-loss, of the same seed. A single update is some thirty small operations, of which each costs more to start than to run;
-replayed as one CUDA graph they need the host no more. On a CPU, or without Triton, the same updates are plain torch.
+loss, of the same seed. On a CPU, or without Triton, the same updates are plain torch.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,12 +12,10 @@ import torch
 from torch import Tensor
 
 from linkwalk.errors import InputError
+from linkwalk.learn.recording import Recorded
 from linkwalk.policy.heads import FeedForward
 from linkwalk.policy.on_device import EdgeDropout, imitation, share_of_goal, states
 from linkwalk.walks.on_device import DeviceGraph, WalksOnDevice, runs_kernels
-
-_WARM_UP = 3
-"""Updates done one operation at a time before one is recorded: kernels are compiled, buffers are made."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +60,7 @@ class CloneOnDevice:
         """Loss and accuracy of every update [U, 2], on the device; zero for those not done yet."""
         self.update = 0
         """How many updates were done, as the host knows."""
-        self._recorded: torch.cuda.CUDAGraph | None = None
+        self._recorded = Recorded(self._do)
 
     def run(self, updates: int | None = None) -> None:
         """Do that many further updates, or all that are left; returns before the device is through with them."""
@@ -83,22 +79,13 @@ class CloneOnDevice:
                 yield {"update": update, "loss": loss, "accuracy": accuracy}
 
     def _next(self) -> None:
-        if self._recorded is not None:
-            self._recorded.replay()
-        elif self.device.type != "cuda" or not runs_kernels(self.device):
+        if self.device.type != "cuda" or not runs_kernels(self.device):
             self._do()  # ragged rows have no shape that could be recorded
-        elif self.update < _WARM_UP:
-            # Not on the usual stream, so that what autograd keeps for a stream is not that of another later on.
-            with _aside():
-                self._do()
         else:
-            self._recorded = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._recorded):
-                self._do()
-            self._recorded.replay()  # recording does nothing yet
+            self._recorded()
 
-    def _do(self) -> None:
-        """One update, of which only tensors change from one time to the next."""
+    def _do(self) -> Tensor:
+        """One update; its loss."""
         seeds = self._seeds[self._done][0]
         nodes, lengths = self.walks.draw(self.config.batch, seeds[:1])
         with torch.no_grad():
@@ -113,13 +100,4 @@ class CloneOnDevice:
         with torch.no_grad():
             self.metrics[self._done] = torch.stack((loss.detach(), accuracy))
             self._done += 1
-
-
-@contextmanager
-def _aside() -> Iterator[None]:
-    """A stream of its own, which waits for the usual one and which the usual one waits for."""
-    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        yield
-    torch.cuda.current_stream().wait_stream(stream)
+        return loss.detach()

@@ -47,24 +47,43 @@ def states(head: FeedForward, current: Tensor, of_goal: Tensor) -> Tensor:
 _MOST_STATES = 1 << 31
 
 
+def has_states(head: nn.Module) -> bool:
+    """Whether kernels know what a head does with a state."""
+    return isinstance(head, FeedForward | Compass)
+
+
+def states_of(head: nn.Module, current: Tensor, goal: Tensor) -> Tensor:
+    """What kernels make a head's logits of [S, W], not yet standardised, of pages and goals [S, D]."""
+    if isinstance(head, FeedForward):
+        found: Tensor = head.layer(torch.cat((current, goal), -1))
+        return found
+    assert isinstance(head, Compass), "has_states sees to it"
+    return _of_compass(head, goal)
+
+
+def fits_shares(vectors: Tensor) -> bool:
+    """Whether the graph is small enough for ``shares_of_states``."""
+    return 4 * len(vectors) * (vectors.shape[1] + len(TYPES) + 1) <= _MOST_STATES
+
+
 @torch.no_grad()
-def shares_of_states(head: nn.Module, vectors: Tensor) -> tuple[Tensor, Tensor] | None:
+def shares_of_states(head: nn.Module, vectors: Tensor) -> tuple[Tensor, Tensor]:
     """What every page adds to a state where one stands on it and where it is the goal, [N, W] each.
 
-    A compass looks at the goal alone, so that both are the same. None for other heads, and for graphs too large for it.
+    A compass looks at the goal alone, so that both are the same.
     """
-    width = vectors.shape[1] + len(TYPES) + 1
-    if 4 * len(vectors) * width > _MOST_STATES:
-        return None
+    rows = vectors.float()
     if isinstance(head, FeedForward):
-        rows = vectors.float()
         return nn.functional.linear(rows, head.layer.weight[:, : rows.shape[1]]), share_of_goal(head, rows)
-    if isinstance(head, Compass):
-        scale, *kinds = head.scales_now()
-        traits = torch.stack((*kinds, torch.zeros_like(scale))).expand(len(vectors), -1)
-        of_goal = torch.cat((scale * head.direction(vectors.float()), traits), -1)
-        return of_goal, of_goal
-    return None
+    of_goal = states_of(head, rows, rows)
+    return of_goal, of_goal
+
+
+def _of_compass(head: Compass, goal: Tensor) -> Tensor:
+    """Where to look, scaled, and how much likelier each kind of link is; nothing for the visited bit."""
+    scale, *kinds = head.scales_now()
+    traits = torch.stack((*kinds, torch.zeros_like(scale))).expand(len(goal), -1)
+    return torch.cat((scale * head.direction(goal), traits), -1)
 
 
 class EdgeDropout(NamedTuple):
@@ -129,7 +148,7 @@ class _Imitation(torch.autograd.Function):
                 STEPS=steps,
                 PATH=power_of_two(steps + 1),
                 num_warps=_WARPS,
-                **_sizes(width),
+                **sizes_of(width),
             )
         ctx.save_for_backward(gradients)
         right = right.sum()
@@ -147,7 +166,8 @@ def _check_kinds(graph: DeviceGraph) -> None:
         raise InputError("the policy sees the kinds of links: give them to DeviceGraph.of")
 
 
-def _sizes(width: int) -> dict[str, int]:
+def sizes_of(width: int) -> dict[str, int]:
+    """What kernels have to know of embeddings of that width when they are compiled."""
     return {
         "D": width,
         "WIDTH": power_of_two(width),
@@ -275,7 +295,7 @@ def click(
             COSINE=cosine,
             REVISIT=revisit,
             num_warps=_WARPS,
-            **_sizes(vectors.shape[1]),
+            **sizes_of(vectors.shape[1]),
         )
 
 

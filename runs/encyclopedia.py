@@ -62,8 +62,8 @@ def main() -> None:
         opened = open_finder(
             arguments.wiki, graph, FindConfig(candidates=arguments.candidates, rerank="none")
         )
-        meanings = opened.meanings([one.text for one in wanted])
-        shown = asked_gallery(graph, opened.finder, wanted, meanings, count=6)
+        meant = opened.meant([one.text for one in wanted])
+        shown = asked_gallery(graph, opened.finder, wanted, *meant, count=6)
         print("\n".join(asked_lines(graph, shown, "compass", arguments.candidates)))
         return
     retrieval = FindConfig(

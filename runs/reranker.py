@@ -23,7 +23,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from linkwalk.cli.train_reranker import LearntFrom, train_reranker
+from linkwalk.cli.reranker_lists import LearntFrom
+from linkwalk.cli.train_reranker import train_reranker
 from linkwalk.device import choose_device
 from linkwalk.downstream.benchmark import align, page_disjoint
 from linkwalk.downstream.dataset import plain

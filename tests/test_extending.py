@@ -265,7 +265,7 @@ def test_a_data_set(folder: Path, encyclopedia: Path, capsys: pytest.CaptureFixt
         ("quiz:Quizz", "quiz has no Quizz"),
         ("quiz:csv", "is no data set: it needs a name and read(path, damage)"),
         ("nothing_there:Quiz", "no module named 'nothing_there'"),
-        ("quiz.Quiz", "choose one of fever, nq, multihop, or your own as package.module:Name"),
+        ("quiz.Quiz", "choose one of fever, nq, multihop, links, or your own as package.module:Name"),
     ],
 )
 def test_what_is_no_data_set(

@@ -8,17 +8,22 @@ from typing import Any
 
 import pytest
 
-from linkwalk import demo
+from linkwalk import Wiki, demo
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.retrieve import index
 from linkwalk.sources.build import build
 from tests.cli.conftest import Ran
 from tests.embed.conftest import tiny_bert
 from tests.graph.conftest import Page, write_graph
+from tests.retrieve.stand_in import by_hand, older, stand_in
 
 Run = Callable[..., Ran]
 QUESTION = "How many hearts has an octopus?"
 TFIDF = ("--rerank", "tfidf")
+FIELDS = [
+    *("query", "start", "navigation", "rerank", "agent", "blocks", "evidence"),
+    *("confidence", "answered", "stage", "milliseconds"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +55,8 @@ def node(evidence: dict[str, Any]) -> int:
 def check(wiki: Path, answer: dict[str, Any]) -> None:
     """The shape of an answer, and that its paths go along links."""
     graph = Graph.open(wiki)
-    assert list(answer) == ["query", "start", "navigation", "rerank", "agent", "blocks", "evidence"]
+    assert list(answer) == FIELDS
+    assert (answer["stage"], answer["milliseconds"]) == ("final", {})
     assert answer["evidence"]
     for evidence in answer["evidence"]:
         assert list(evidence) == ["score", "sentence", "place", "start", "path"]
@@ -108,8 +114,11 @@ def test_the_reranker_that_ships(encyclopedia: Path, run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_how_many_sentences_the_cross_encoder_reads(encyclopedia: Path, run: Run) -> None:
-    asked = ("find", encyclopedia, QUESTION, "--navigation", "none", "--rerank", "cross", "--json", "-k", 60)
+def test_how_many_sentences_a_cross_encoder_of_sentences_reads(
+    encyclopedia: Path, tmp_path: Path, run: Run
+) -> None:
+    folder = older(tmp_path / "older")
+    asked = ("find", encyclopedia, QUESTION, "--navigation", "none", "--rerank", folder, "--json", "-k", 60)
     read = {}
     for top in (1, 20, 200):
         scores = [own["score"] for own in run(*asked, "--top", top).json()["evidence"]]
@@ -117,6 +126,55 @@ def test_how_many_sentences_the_cross_encoder_reads(encyclopedia: Path, run: Run
         assert len(scores) == 60
     assert read == {1: 1, 20: 20, 200: 60}
     refused(run(*asked, "--top", 0), "--top")
+
+
+def test_one_that_reads_blocks(world: Path, query: str, tmp_path: Path, run: Run) -> None:
+    folder = stand_in(tmp_path / "blocks", ranking=by_hand(nothing=0.01))
+    asked = ("find", world, query, "--rerank", folder, "--candidates", 9, "-k", 3)
+    answer = run(*asked, "--json").json()
+    check(world, answer)
+    assert (answer["blocks"], answer["answered"], answer["agent"]) == (9, True, "compass")
+    assert 0 < answer["evidence"][0]["score"] <= answer["confidence"] < 1
+    shown = run(*asked).out
+    assert shown.startswith(f"  1. {answer['evidence'][0]['sentence']}\n")
+    assert f"   {100 * answer['evidence'][0]['score']:.0f} %\n" in shown
+    assert "score" not in shown
+    explained = run(*asked, "--explain", "--read-all").out
+    assert explained.startswith(shown.split("\n\n")[0])
+    for part in ("meaning", "search", "reading", "ranking", "in all"):
+        assert f"\n  {part} " in explained
+    assert explained.count(" ms\n") >= 6
+    assert "blocks read          9\n" in explained
+    timed = run(*asked, "--explain", "--json").json()
+    assert timed.pop("milliseconds").keys() >= {"meaning", "search", "reading", "ranking"}
+    assert timed == {name: answer[name] for name in timed}
+
+
+def test_nothing_answers_this(world: Path, query: str, tmp_path: Path, run: Run) -> None:
+    folder = stand_in(tmp_path / "blocks", ranking=by_hand(nothing=1.0))
+    asked = ("find", world, query, "--rerank", folder, "-k", 2)
+    answer = run(*asked, "--json").json()
+    assert answer["answered"] is False
+    assert len(answer["evidence"]) == 2
+    first = run(*asked).out.splitlines()[0]
+    chance = f"{100 * answer['confidence']:.0f} %"
+    assert first == f"Nothing here answers this (chance {chance}). The nearest sentences:"
+    (folder / "ranking.json").write_text("{}")
+    refused(run(*asked), "ranking.json is damaged")
+
+
+def test_on_a_screen_the_search_results_come_first(
+    world: Path, query: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from linkwalk.cli import find
+
+    folder = stand_in(tmp_path / "blocks", ranking=by_hand())
+    waves = list(Wiki.open(world).find_waves(query, 2, rerank=str(folder)))
+    assert [wave.stage for wave in waves][:2] == ["search", "reading"]
+    assert find._watched(iter(waves)) is waves[-1]
+    assert "score 1.00" in find._lines(waves[0])[1]
+    empty = find._lines(next(Wiki.open(world).find_waves("???", 2, start="dense", rerank=str(folder))))
+    assert empty == [], "nothing is said of what was not looked for"
 
 
 @pytest.mark.parametrize("way", ["none", "expand", "lead"])
@@ -259,7 +317,7 @@ def test_rerankers(world: Path, query: str, tmp_path: Path, run: Run) -> None:
         (
             QUESTION,
             ["--navigation", "fly"],
-            "no navigation named 'fly': choose one of tabs, walks, expand, order",
+            "no navigation named 'fly': choose one of tabs, walks, expand, pagerank, order",
         ),
         (
             QUESTION,

@@ -16,6 +16,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.sources.build import build
 from tests.cli.conftest import Ran
 from tests.downstream.reading import read_claims
+from tests.retrieve.stand_in import by_hand, stand_in
 
 Run = Callable[..., Ran]
 FEVER = Path(__file__).parents[1] / "downstream" / "fixtures" / "fever"
@@ -207,6 +208,18 @@ def test_rows_side_by_side(tiny: Path, tmp_path: Path, run: Run) -> None:
     assert "+42.3 %" in table
 
 
+def test_with_a_reader_of_blocks(tiny: Path, tmp_path: Path, run: Run) -> None:
+    folder = stand_in(tmp_path / "blocks", ranking=by_hand())
+    file = write(tmp_path / "gold.jsonl", questions_of(tiny)[:4])
+    asked = ("score", "nq", tiny, file, "--rerank", folder, "--candidates", 4, "--json", "-q")
+    (alone,) = run(*asked).json()["results"]
+    rows = {one["way"]: one for one in run(*asked, "--rows").json()["results"]}
+    assert len(rows) == 28
+    usual = rows["hybrid + navigation + cross-encoder"]
+    assert usual["metrics"]["recall"] == alone["metrics"]["recall"]
+    assert usual["rerank"] == alone["rerank"] == str(folder)
+
+
 @pytest.mark.slow
 def test_table6_with_a_cross_encoder(tiny: Path, tmp_path: Path, run: Run) -> None:
     from linkwalk.embed.model import find_model
@@ -396,7 +409,7 @@ def test_table5(encyclopedia: Path, tmp_path: Path, run: Run) -> None:
     [
         (
             ["trivia", "{wiki}", "{claims}"],
-            "no data set named 'trivia': choose one of fever, nq, multihop, or",
+            "no data set named 'trivia': choose one of fever, nq, multihop, links, or",
         ),
         (["nq", "{wiki}", "{claims}"], "holds FEVER, not Natural Questions: `linkwalk score fever` reads it"),
         (["multihop", "{wiki}", "{claims}"], "`linkwalk score fever` reads it"),

@@ -496,9 +496,10 @@ def test_what_is_found_does_not_depend_on_the_gold(wiki: Path, graph: Graph) -> 
 
 
 def told(source: str) -> list[str]:
-    """Calls of something that searches, with gold, labels, answers, evidence or ready starts among the arguments."""
+    """Calls of something that searches, with gold, labels, answers, evidence or ready hits among the arguments."""
     searching = set(
-        "find find_many search search_many find_starts nearest nearest_many rerank tfidf run".split()
+        "find find_many find_waves hits readings search search_many find_starts find_words find_near nearest "
+        "nearest_many rerank tfidf run read_on".split()
     )
     found = []
     for call in ast.walk(ast.parse(source)):
@@ -507,7 +508,7 @@ def told(source: str) -> list[str]:
             arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
             parts = [part for argument in arguments for part in ast.walk(argument)]
             used = {getattr(part, "attr", getattr(part, "id", "")) for part in parts}
-            given = name == "find_many" and any(keyword.arg == "starts" for keyword in call.keywords)
+            given = name == "find_many" and any(keyword.arg == "hits" for keyword in call.keywords)
             if name in searching and (given or used & {"gold", "label", "answers", "evidence"}):
                 found.append(f"line {call.lineno}: {name}")
     return found
@@ -515,10 +516,11 @@ def told(source: str) -> list[str]:
 
 def test_nothing_that_retrieves_is_given_gold() -> None:
     assert set(inspect.signature(Finder.find).parameters) == {"self", "query", "count", "meaning"}
-    many = {"self", "queries", "count", "meanings", "starts"}
+    many = {"self", "queries", "count", "meanings", "sought", "hits", "clock"}
     assert set(inspect.signature(Finder.find_many).parameters) == many
+    assert set(inspect.signature(Finder.find_waves).parameters) == {"self", "query", "count", "meaning"}
     assert told("finder.find(one.text, meaning=embed(sorted(one.gold)))") == ["line 1: find"]
-    assert told("finder.find_many(texts, starts=those_that_help)") == ["line 1: find_many"]
+    assert told("finder.find_many(texts, hits=those_that_help)") == ["line 1: find_many"]
     assert told("one.recall(one.gold)\nfinder.find(one.text)") == []
     for path in Path(linkwalk.downstream.__path__[0]).glob("*.py"):
         assert told(path.read_text(encoding="utf-8")) == [], path.name

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +16,10 @@ from linkwalk.graph.store import Graph
 from linkwalk.navigate import open_baseline
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve import Bm25, Cascade, Finder, Found, index, tfidf
+from linkwalk.retrieve.judge import Judge
 from linkwalk.sources.build import BuildConfig, build
 from tests.conftest import world, write_dump
+from tests.retrieve.stand_in import by_hand, reader_of
 
 BY_NAME = {row.name: row for row in ROWS}
 
@@ -101,6 +104,43 @@ def test_side_by_side_is_each_alone(wiki: Wiki) -> None:
     reading = {row.name: [found.read for found in together[row.name]] for row in ROWS}
     assert reading["BM25 + navigation"] != reading["BM25"]
     assert reading["BM25 + walks + TF-IDF"] != reading["BM25 + one-hop + TF-IDF"]
+
+
+def test_side_by_side_with_a_judge_is_each_alone(wiki: Wiki) -> None:
+    judge = Judge(wiki.graph, reader_of(), by_hand())
+    options = {"agent": wiki.agent, "vectors": wiki.vectors}
+    ways = SideBySide(wiki.graph, wiki.search, ROWS, 6, judge=judge, **options)
+    queries, goals, sought = wiki.queries[-3:], wiki.meanings[-3:], wiki.meanings[:3]
+    for _ in range(2):  # the second time nothing of the first is left
+        together = ways.find_many(queries, 4, goals, sought)
+    for row in ROWS:
+        own = judge if row.rerank == "cross" else None
+        rerank = tfidf if row.rerank == "tfidf" else None
+        alone = Finder(wiki.graph, wiki.search, row.config(6), rerank=rerank, judge=own, **options)
+        found = alone.find_many(queries, 4, meanings=goals, sought=sought)
+        for one, other in zip(together[row.name], found, strict=True):
+            assert (one.read, one.ranked, one.start) == (other.read, other.ranked, other.start), row.name
+            assert one.sentences == other.sentences
+            assert one.scores == pytest.approx(other.scores, abs=1e-4)
+            assert (one.sure is None) == (row.rerank != "cross")
+            assert len(one.read) <= 6
+
+
+def test_no_pair_is_read_twice(wiki: Wiki, monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, seen = reader_of(), []
+    plain = reader.reader.read
+
+    def read(pairs: Any, exit: int, choose: Any) -> Any:
+        seen.extend(tuple(pair.tokens) for pair in pairs)
+        return plain(pairs, exit, choose)
+
+    monkeypatch.setattr(reader.reader, "read", read)
+    judge = Judge(wiki.graph, reader, by_hand())
+    ways = SideBySide(wiki.graph, wiki.search, ROWS, 6, judge=judge, agent=wiki.agent, vectors=wiki.vectors)
+    ways.find_many(wiki.queries[:2], 4, wiki.meanings[:2])
+    again = len(seen) - len(set(seen))  # what another way wants to the end
+    rows = sum(row.rerank == "cross" for row in ROWS)
+    assert again < len(set(seen)) < rows * 2 * 6 / 2
 
 
 def test_questions_that_follow_do_not_get_the_answers_of_those_before(wiki: Wiki) -> None:

@@ -125,7 +125,13 @@ def test_evidence_has_its_path(walked: Wiki) -> None:
             at = click.to
         assert at == one.place
     value = plain(answer)
-    assert list(value) == ["query", "start", "navigation", "rerank", "agent", "blocks", "evidence"]
+    assert list(value) == [
+        *("query", "start", "navigation", "rerank", "agent", "blocks", "evidence"),
+        *("confidence", "answered", "stage", "milliseconds"),
+    ]
+    assert (answer.confidence, answer.answered, answer.stage) == (None, True, "final")
+    assert answer.untimed == answer
+    assert answer.untimed.milliseconds == {}
     assert list(value["evidence"][0]) == ["score", "sentence", "place", "start", "path"]
     assert all(click["choices"] == [] for one in value["evidence"] for click in one["path"])
     assert json.loads(json.dumps(value)) == value
@@ -136,7 +142,7 @@ def test_the_command_line_finds_the_same(known: Wiki, capsys: pytest.CaptureFixt
         main(["find", str(known.folder), QUESTION, "--navigation", "none", "--rerank", "tfidf", "--json"])
     told = json.loads(capsys.readouterr().out)
     answer = known.find(QUESTION, **WORDS)
-    assert told == plain(answer)
+    assert told == plain(answer.untimed)
     assert "three hearts" in answer.evidence[0].sentence
     both = known.find_many([QUESTION, "Who wrote the first computer program?"], **WORDS)
     assert both[0] == answer

@@ -2,14 +2,18 @@
 
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from linkwalk.cli import retrieval
 from linkwalk.cli.agents import EmbeddingsName, EncoderName
-from linkwalk.cli.output import Json, print_json, print_missing, print_next
+from linkwalk.cli.output import Json, percent, print_json, print_missing, print_next, print_table
+
+if TYPE_CHECKING:
+    from linkwalk.wiki import Answer
 
 
 def find(
@@ -21,18 +25,24 @@ def find(
     starts: retrieval.StartCount = 5,
     steps: retrieval.StepCount = 20,
     candidates: retrieval.Candidates = 20,
+    read_all: retrieval.ReadAll = False,
     rerank: retrieval.Rerank = None,
     top: retrieval.Top = 20,
     agent: retrieval.AgentName = None,
     embeddings: EmbeddingsName = None,
     encoder: EncoderName = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Say what each part of the work took, and how many blocks were read."),
+    ] = False,
     json: Json = False,
 ) -> None:
     """Find the sentences that answer a question or bear on a claim, each with the click path that led to it.
 
     Search gives a page of results, and the agent reads on from there: always the most promising link of all blocks it
-    has read, or the next result. The sentences of what it has read are ranked. Where BM25 knows none of the words, the
-    nearest embeddings are begun at.
+    has read, or the next result. The sentences of what it has read are ranked. A reranker that has learned to tell
+    gives each the chance that it settles the matter, says where nothing seems to, and stops when more is not worth it.
+    Where BM25 knows none of the words, the nearest embeddings are begun at.
 
     Example: linkwalk find encyclopedia "Who wrote the first computer program?"
     """
@@ -40,35 +50,74 @@ def find(
     from linkwalk.wiki.plain import plain
 
     opened = Wiki.open(wiki, embeddings=embeddings)
-    answer = opened.find(
-        query,
-        count,
-        navigation=navigation,
-        start=start,
-        starts=starts,
-        steps=steps,
-        candidates=candidates,
-        rerank=rerank,
-        top=top,
-        agent=agent,
-    )
+    options = {
+        "navigation": navigation,
+        "start": start,
+        "starts": starts,
+        "steps": steps,
+        "candidates": candidates,
+        "read_all": read_all,
+        "rerank": rerank,
+        "top": top,
+        "agent": agent,
+    }
+    if json or not sys.stdout.isatty():
+        answer = opened.find(query, count, **options)
+    else:
+        answer = _watched(opened.find_waves(query, count, **options))
     if answer.start == "dense" and start != "dense":
         print("BM25 knows none of these words: begun at the nearest embeddings", file=sys.stderr)
     missing = None if agent or navigation == "none" else opened.without_shipped
     if json:
-        print_json(plain(answer))
+        print_json(plain(answer if explain else answer.untimed))
         print_missing(missing, json=True)
         return
+    print("\n".join(_lines(answer)))
+    if explain:
+        _explain(answer)
     if not answer.evidence:
-        print("no block has any of these words: try others")
         return
-    for number, one in enumerate(answer.evidence, 1):
-        print(f"{number:>3}. {one.sentence}")
-        print(f"       {one.place.name}   score {one.score:.2f}")
-        path = [one.start.name, *(click.to.name for click in one.path)]
-        print(f"       {' > '.join(path) if one.path else 'among the search results'}")
     print_missing(missing, json=False)
     walked = next((one for one in answer.evidence if one.path), None)
     if walked is not None:
         ends = f"--from {shlex.quote(walked.start.name)} --to {shlex.quote(walked.place.name)}"
         print_next(f"linkwalk walk {wiki} {ends}")
+
+
+def _watched(waves: "Iterator[Answer]") -> "Answer":
+    """The last of what is found, while what there is so far stands on the screen."""
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(auto_refresh=False, transient=True) as screen:
+        for answer in waves:
+            screen.update(Text("\n".join(_lines(answer)), style="dim"), refresh=True)
+    return answer
+
+
+def _lines(answer: "Answer") -> list[str]:
+    """Sentences, each with where it stands and how it was reached."""
+    if not answer.evidence:
+        return [] if answer.stage == "search" else ["no block has any of these words: try others"]
+    lines = []
+    if not answer.answered and answer.confidence is not None:
+        lines += [f"Nothing here answers this (chance {percent(answer.confidence)}). The nearest sentences:"]
+    for number, one in enumerate(answer.evidence, 1):
+        said = f"score {one.score:.2f}" if answer.confidence is None else percent(one.score)
+        path = [one.start.name, *(click.to.name for click in one.path)]
+        lines += [
+            f"{number:>3}. {one.sentence}",
+            f"       {one.place.name}   {said}",
+            f"       {' > '.join(path) if one.path else 'among the search results'}",
+        ]
+    return lines
+
+
+def _explain(answer: "Answer") -> None:
+    """What each part of the work took, and how much was read."""
+    print()
+    rows = [(part, f"{spent:.1f} ms") for part, spent in answer.milliseconds.items()]
+    rows += [("in all", f"{sum(answer.milliseconds.values()):.1f} ms"), ("blocks read", str(answer.blocks))]
+    if answer.confidence is not None:
+        rows += [("chance of an answer", percent(answer.confidence))]
+    print_table(rows)

@@ -19,6 +19,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
 
 
+def percent(share: float) -> str:
+    """A chance as people say it."""
+    return f"{100 * share:.0f} %" if share >= 0.005 or share == 0 else "under 1 %"
+
+
 def print_table(rows: list[tuple[str, str]]) -> None:
     """Print two aligned columns: what, and how much."""
     width = max((len(name) for name, _ in rows), default=0)

@@ -94,8 +94,8 @@ def asked_traces(
     if not judged:
         raise InputError(f"{file} names no evidence that this wiki has: traces need some to lead to")
     opened = open_finder(wiki, graph, asked)
-    meanings = opened.meanings([one.text for one in judged])
-    shown = asked_gallery(graph, opened.finder, judged, meanings, count=count)
+    meant = opened.meant([one.text for one in judged])
+    shown = asked_gallery(graph, opened.finder, judged, *meant, count=count)
     if not json:
         print("\n".join(asked_lines(graph, shown, opened.asked.who, asked.candidates)))
         return

@@ -38,15 +38,22 @@ Candidates = Annotated[
         "--candidates", min=0, max=100_000, metavar="N", help="Blocks to read. [0 with walks, expand: all]"
     ),
 ]
+ReadAll = Annotated[
+    bool,
+    typer.Option(
+        "--read-all",
+        help="Read all of --candidates, though what is left is hardly worth it. [with the reranker that ships]",
+    ),
+]
 Rerank = Annotated[
     str | None,
     typer.Option(
         "--rerank",
         metavar="HOW",
-        help="Who ranks the sentences: cross (TF-IDF, then the cross-encoder that ships on the best 20), tfidf, none "
-        "(as they were read), the folder of a reranker (one that `linkwalk train-reranker` made, or any sequence "
-        "classifier in Hugging Face's form), or one of your own, as package.module:Name. [default: cross with MiniLM's "
-        "embeddings, or else tfidf]",
+        help="Who ranks the sentences: cross (the cross-encoder that ships, which reads whole blocks and says what to "
+        "read next), tfidf, none (as they were read), the folder of a reranker (one that `linkwalk train-reranker` "
+        "made, or any sequence classifier in Hugging Face's form), or one of your own, as package.module:Name. "
+        "[default: cross with MiniLM's embeddings, or else tfidf]",
     ),
 ]
 Top = Annotated[
@@ -56,8 +63,9 @@ Top = Annotated[
         min=1,
         max=100_000,
         metavar="N",
-        help="Sentences that the cross-encoder reads, of those in the blocks read. 200, which is nearly all of them, "
-        "finds more for claims, and takes some three times as long.",
+        help="Sentences that a cross-encoder of single sentences reads (one that `linkwalk train-reranker` made, or a "
+        "sequence classifier), of those in the blocks read. 200, which is nearly all of them, finds more for claims, "
+        "and takes some three times as long. The one that ships reads all of them.",
     ),
 ]
 AgentName = Annotated[

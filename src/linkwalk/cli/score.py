@@ -50,7 +50,7 @@ def score(
         str,
         typer.Argument(
             metavar="BENCHMARK",
-            help="fever, nq or multihop; or a data set of your own, as package.module:Name.",
+            help="fever, nq, multihop or links; or a data set of your own, as package.module:Name.",
         ),
     ],
     wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace, indexed and embedded.")],
@@ -59,7 +59,7 @@ def score(
         typer.Argument(
             metavar="FILE",
             help="FEVER's claims; Natural Questions with passages (DPR's files) or answers alone (NQ-open); questions "
-            "of HotpotQA, 2WikiMultihopQA or MuSiQue.",
+            "of HotpotQA, 2WikiMultihopQA or MuSiQue; questions made from the wiki's own links.",
         ),
     ],
     wiki_pages: WikiPagesOption = None,
@@ -97,6 +97,7 @@ def score(
     starts: retrieval.StartCount = 5,
     steps: retrieval.StepCount = 20,
     candidates: retrieval.Candidates = 20,
+    read_all: retrieval.ReadAll = False,
     rerank: retrieval.Rerank = None,
     top: retrieval.Top = 20,
     agent: retrieval.AgentName = None,
@@ -149,6 +150,7 @@ def score(
         starts=starts,
         steps=steps,
         candidates=candidates,
+        read_all=read_all,
         rerank=rerank,
         top=top,
         agent=agent,
@@ -180,6 +182,8 @@ def score(
     )
     if plots is not None and not any(one.gold for one in questions.judged):
         raise InputError("--plots needs questions whose gold blocks are known: NQ-open has answers alone")
+    if plots is not None and questions.hidden(graph) is not None:
+        raise InputError("--plots counts links in the whole wiki, and these questions hide blocks of it")
     tell_damage(questions, progress)
     chosen = choose_rows(wiki, graph, asked, progress) if rows else []
     asked = settle(wiki, graph, asked, chosen)
@@ -257,14 +261,23 @@ def run(
     from linkwalk.downstream.asking import ask
     from linkwalk.downstream.fever_submission import SENTENCES
     from linkwalk.downstream.shared import Find
+    from linkwalk.downstream.unanswerable import lacking, prune
 
     find: Find
+    gone = questions.hidden(graph)
+    if gone is not None:
+        graph = prune(graph, gone)  # for who walks, too
     if rows:
         compared = open_rows(wiki, graph, asked, rows)
+        if gone is not None:
+            finders = compared.ways.finders
+            compared.ways.finders = {name: lacking(finder, gone) for name, finder in finders.items()}
         find = compared.find
         names = {row.name: compared.reranker if row.rerank == "cross" else row.rerank for row in rows}
     else:
         opened = open_finder(wiki, graph, asked)
+        if gone is not None:
+            opened.finder = lacking(opened.finder, gone)
         way = {"none": "", "tabs": " + navigation"}.get(asked.navigation, f" + {asked.navigation}")
         name = f"{asked.begin}{way} + {opened.reranker}"
 

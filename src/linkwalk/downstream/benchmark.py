@@ -7,6 +7,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from linkwalk.downstream.dataset import (
     Aligned,
     Asked,
@@ -18,6 +21,7 @@ from linkwalk.downstream.dataset import (
 )
 from linkwalk.downstream.fever import Fever
 from linkwalk.downstream.lines import BadLine
+from linkwalk.downstream.link_questions import FromLinks
 from linkwalk.downstream.multihop import MultiHop
 from linkwalk.downstream.nq import NaturalQuestions
 from linkwalk.downstream.passages import align_answers, align_paragraphs, align_passages
@@ -30,6 +34,7 @@ DATA_SETS: dict[str, Callable[[], DataSet]] = {
     "fever": Fever,
     "nq": NaturalQuestions,
     "multihop": MultiHop,
+    "links": FromLinks,
 }
 PARTS = ("all", "tuned", "kept")
 _T = TypeVar("_T", Asked, Question)
@@ -70,6 +75,11 @@ class Questions:
     def weaker(self) -> bool:
         """Whether a block with the answer string will do (NQ-open)."""
         return any(one.answers and not one.gold for one in self.judged)
+
+    def hidden(self, graph: Graph) -> NDArray[np.bool_] | None:
+        """The blocks [N] that must neither be found nor read, where there are some."""
+        hidden = getattr(self.data, "hidden", None)
+        return None if hidden is None else hidden(graph)
 
     @property
     def paper_distance(self) -> float | None:
@@ -112,7 +122,7 @@ def align(
 
     ``scan=False`` leaves out the look into all blocks that tells which questions with answers alone have one here.
     """
-    return _align(data, path, graph, threshold, level, scan)[0]
+    return _align(data, path, graph, threshold, getattr(data, "level", level), scan)[0]
 
 
 def _align(
@@ -183,6 +193,7 @@ def read_benchmark(
     With ``wiki_pages`` every claim of FEVER's is asked, as the official scores want it; else those that are judged.
     """
     data = open_data(given, wiki_pages=wiki_pages)
+    level = getattr(data, "level", level)
     if part not in PARTS:
         raise InputError(f"no part named {part!r}: choose one of {', '.join(PARTS)}")
     if wiki_pages is not None and level == "page":

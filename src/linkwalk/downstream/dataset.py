@@ -74,8 +74,9 @@ class Question:
 class DataSet(Protocol):
     """A reader of one format.
 
-    Two more are looked for, and need not be there: ``tell(report)`` adds to the report what this data set alone knows,
-    and ``distance`` is the paper's mean of links from search to evidence.
+    Four more are looked for, and need not be there: ``tell(report)`` adds to the report what this data set alone knows,
+    ``distance`` is the paper's mean of links from search to evidence, ``level`` what is found in any case (``page``),
+    and ``hidden(graph)`` gives the blocks [N] of the wiki that must neither be found nor read.
     """
 
     name: str

@@ -23,7 +23,12 @@ _HEAD, _CHUNK = 1 << 12, 1 << 20
 _UNREADABLE = OSError, EOFError, lzma.LZMAError, zlib.error
 _TAIL = 32
 """No unfinished JSON but a string is noticed more than this many characters before its end."""
-NAMES = {"fever": "FEVER", "nq": "Natural Questions", "multihop": "multi-hop questions"}
+NAMES = {
+    "fever": "FEVER",
+    "nq": "Natural Questions",
+    "multihop": "multi-hop questions",
+    "links": "questions from links",
+}
 _MARKS = {
     "claim": "fever",
     "supporting_facts": "multihop",

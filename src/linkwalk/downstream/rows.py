@@ -29,6 +29,7 @@ class Row:
             starts=max(1, candidates // 4),
             steps=_STEPS,
             candidates=candidates,
+            read_all=True,
         )
 
 

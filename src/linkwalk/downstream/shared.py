@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwalk.downstream.remembered import RememberedSections, remembering
 from linkwalk.downstream.rows import Row
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s
@@ -18,7 +19,8 @@ from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.policy.direction import Guide
 from linkwalk.retrieve import FindConfig, Finder, Found, Reranker, tfidf
-from linkwalk.retrieve.finder import Reading
+from linkwalk.retrieve.found import Reading
+from linkwalk.retrieve.judge import Judge
 from linkwalk.retrieve.rerank import Blocks, score_many
 from linkwalk.retrieve.starts import Near, Search, Starts, nearest_many
 
@@ -119,13 +121,13 @@ class _Neared:
 class _Reader(Finder):
     """A finder that reads what another one of the same ways has read already."""
 
-    readings: dict[FindConfig, list[Reading]]
+    known: dict[FindConfig, list[Reading]]
 
     def read(self, starts: list[Starts], meanings: Float32s | None) -> list[Reading]:
         """What is read for the questions at hand."""
-        if self.config not in self.readings:
-            self.readings[self.config] = super().read(starts, meanings)
-        return self.readings[self.config]
+        if self.config not in self.known:
+            self.known[self.config] = super().read(starts, meanings)
+        return self.known[self.config]
 
 
 class _Listed:
@@ -167,13 +169,14 @@ class SideBySide:
         candidates: int,
         *,
         cross: Callable[[Reranker], Reranker | None] | None = None,
+        judge: Judge | None = None,
         agent: Agent | None = None,
         guide: Guide | None = None,
         vectors: Units | None = None,
         near: Near | None = None,
         workers: int = 1,
     ) -> None:
-        """``cross`` makes who ranks for the rows that say so, given TF-IDF with a memory."""
+        """``cross`` makes who ranks for the rows that say so, given TF-IDF with a memory; or else a ``judge`` does."""
         if not candidates:
             raise InputError("ways are compared at one number of blocks: choose 1 or more candidates")
         self.graph, self.rows = graph, tuple(rows)
@@ -186,10 +189,15 @@ class SideBySide:
         rerankers: dict[str, Reranker | None] = {"none": None, "tfidf": self._tfidf}
         if cross is not None:
             rerankers["cross"] = cross(self._tfidf)
+        self._judge: Judge | None = None
+        self._memory: RememberedSections | None = None
+        if judge is not None:
+            self._judge, self._memory = remembering(judge)
         self._readings: dict[FindConfig, list[Reading]] = {}
         self.finders: dict[str, Finder] = {}
         for row in rows:
-            if row.rerank != "none" and rerankers.get(row.rerank) is None:
+            own = self._judge if row.rerank == "cross" else None
+            if row.rerank != "none" and own is None and rerankers.get(row.rerank) is None:
                 raise InputError(f"{row.name} needs a cross-encoder: rerank with cross, or with a folder")
             finder = _Reader(
                 graph,
@@ -197,27 +205,35 @@ class SideBySide:
                 configs[row.name],
                 agent=agent,
                 guide=guide,
-                rerank=rerankers[row.rerank],
+                rerank=rerankers.get(row.rerank),
                 vectors=vectors,
                 near=self._near,
+                judge=own,
                 workers=workers,
             )
-            finder.readings = self._readings
+            finder.known = self._readings
             if self.finders:
                 finder.sentences = next(iter(self.finders.values())).sentences
             self.finders[row.name] = finder
 
     def find_many(
-        self, queries: Sequence[str], count: int, meanings: Float32s | None
+        self,
+        queries: Sequence[str],
+        count: int,
+        meanings: Float32s | None,
+        sought: Float32s | None = None,
     ) -> dict[str, list[Found]]:
         """What each row finds for the same queries: up to 1,024, a finder's own piece."""
+        if self._memory is not None:
+            self._memory.clear()
         self._search.clear()
         self._tfidf.clear()
         self._readings.clear()
         if self._near is not None:
             self._near.clear()
         return {
-            name: finder.find_many(queries, count, meanings=meanings) for name, finder in self.finders.items()
+            name: finder.find_many(queries, count, meanings=meanings, sought=sought)
+            for name, finder in self.finders.items()
         }
 
 

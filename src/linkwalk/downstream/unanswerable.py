@@ -31,10 +31,16 @@ def gold_articles(graph: Graph, asked: Asked) -> frozenset[int]:
 
 def without(finder: Finder, articles: Collection[int]) -> Finder:
     """The same finder on a wiki that lacks some articles."""
-    graph = finder.graph
-    gone = np.isin(graph.node_article, np.fromiter(articles, np.int32, len(articles)))
+    return lacking(finder, np.isin(finder.graph.node_article, np.fromiter(articles, np.int32, len(articles))))
+
+
+def lacking(finder: Finder, gone: NDArray[np.bool_]) -> Finder:
+    """The same finder on a wiki that lacks some blocks, ``gone`` [N]: none of them is found or read.
+
+    But for the first block of an article with others left, where ``lead`` blocks are what is read.
+    """
     other = copy(finder)
-    other.graph, other.search = prune(graph, gone), _SearchWithout(finder.search, gone)
+    other.graph, other.search = prune(finder.graph, gone), _SearchWithout(finder.search, gone)
     table = finder.near or finder.vectors
     other.near = None if table is None else _NearWithout(table, gone)
     return other

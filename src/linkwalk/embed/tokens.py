@@ -44,6 +44,18 @@ class Tokens:
         found = self._encode(list(zip(queries, passages, strict=True)), max_tokens)
         return [pair.ids for pair in found], [pair.type_ids for pair in found]
 
+    def bare(self, texts: Sequence[str]) -> Rows:
+        """Token ids of whole texts, without special tokens."""
+        with self._lock:
+            self.tokenizer.no_truncation()
+            found = self.tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        return [one.ids for one in found]
+
+    def frame(self) -> tuple[int, int]:
+        """The tokens that stand before a pair, and behind each of its parts."""
+        first, last, _ = self.of_pairs([""], [""], 8)[0][0]
+        return first, last
+
     def _encode(self, what: list[Any], max_tokens: int) -> list[Any]:
         with self._lock:
             self.tokenizer.enable_truncation(max_tokens, strategy="longest_first")

@@ -15,7 +15,8 @@ from linkwalk.downstream.dataset import Asked
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import KINDS, Graph
 from linkwalk.navigate.journeys import BACK, Float32s
-from linkwalk.retrieve.finder import Finder, Reading
+from linkwalk.retrieve.finder import Finder
+from linkwalk.retrieve.found import Reading
 from linkwalk.retrieve.starts import Starts
 
 _EXCERPT = 240
@@ -68,11 +69,16 @@ class AskedGallery:
 
 
 def asked_gallery(
-    graph: Graph, finder: Finder, asked: Sequence[Asked], meanings: Float32s | None, *, count: int = 4
+    graph: Graph,
+    finder: Finder,
+    asked: Sequence[Asked],
+    meanings: Float32s | None,
+    sought: Float32s | None = None,
+    *,
+    count: int = 4,
 ) -> AskedGallery:
     """Read for each query as ``find`` does, and keep what shows most."""
-    starts = finder.starts([one.text for one in asked], meanings)
-    readings = finder.read(starts, meanings)
+    starts, readings = finder.readings([one.text for one in asked], meanings, sought)
     search = ShortestPaths(graph.forward, graph.reverse)
     found: list[AskedTrace] = []
     missed: list[AskedTrace] = []

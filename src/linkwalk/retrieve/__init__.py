@@ -2,7 +2,8 @@
 
 from linkwalk.retrieve.bm25 import Bm25, index
 from linkwalk.retrieve.config import FindConfig
-from linkwalk.retrieve.finder import Finder, Found, Trail
+from linkwalk.retrieve.finder import Finder
+from linkwalk.retrieve.found import Found, Trail
 from linkwalk.retrieve.rerank import Cascade, Reranker
 from linkwalk.retrieve.tfidf import tfidf
 

@@ -41,8 +41,11 @@ class FindConfig:
     rerank: str | Reranker | None = None
     """Who ranks the sentences: cross, tfidf, none, a folder, ``package.module:Name``, or an object; None: the best
     there is."""
+    read_all: bool = False
+    """Whether ``candidates`` blocks are read though what is left is hardly worth it, where a judge says so."""
     top: int = 20
-    """Sentences that the cross-encoder reads: with all of them evidence is found better, and more slowly."""
+    """Sentences that a cross-encoder of single sentences reads: with all of them evidence is found better, and more
+    slowly. One that reads blocks reads all of them."""
     embeddings: str | None = None
     """What agents look at; None: the embeddings that one has by default."""
     tabs: TabsConfig = field(default_factory=TabsConfig)

@@ -14,7 +14,7 @@ Shapes: P pairs, L tokens padded, D width.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from linkwalk.errors import ArtifactError, InputError
 from linkwalk.navigate import unit_rows
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.policy.checkpoint import NO_NUMBERS, command_for, look_at_some
+from linkwalk.retrieve.block_reader import HEADS, BlockReader
 
 if TYPE_CHECKING:
     from linkwalk.retrieve.classifier import Classifier
@@ -52,6 +53,15 @@ class CrossConfig:
     rank: int = 16
     """Of the adapter."""
     max_tokens: int = MAX_TOKENS
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockConfig(CrossConfig):
+    """The same of one that reads whole blocks (``linkwalk.retrieve.block_reader``)."""
+
+    max_tokens: int = 224
+    exit: int = 0
+    """Layers up to the first head; 0: a reader of single sentences."""
 
 
 def passage(title: str, sentence: str) -> str:
@@ -110,24 +120,33 @@ def read_cross(folder: Path) -> tuple[dict[str, Any], CrossConfig, Weights]:
     """The manifest of our cross-encoder in a folder, what it is made of, and its weights."""
     from safetensors.numpy import load_file
 
-    remedy = f"run `{_command(folder)}`"
-    manifest = read_manifest(folder, KIND, _command(folder), _FIELDS, name=MANIFEST)
+    remedy = f"run `{command_of(folder)}`"
+    manifest = read_manifest(folder, KIND, command_of(folder), _FIELDS, name=MANIFEST)
     look_at_some(folder, manifest, remedy, WEIGHTS, name=MANIFEST)
     with parsing(folder / MANIFEST, remedy):
-        config = CrossConfig(**manifest["config"])
-        if [type(part) for part in (config.encoder, config.rank, config.max_tokens)] != [str, int, int]:
-            raise ValueError("its configuration is of other types")
+        config = _config(manifest["config"])
     with parsing(folder / WEIGHTS, remedy):
         found = load_file(folder / WEIGHTS)
-        scales = found.pop(SCALES).astype(np.float32)
-        weights = unpacked(found) | {SCALES: scales}
+        last = HEADS if isinstance(config, BlockConfig) else SCALES
+        own = found.pop(last).astype(np.float32)
+        weights = unpacked(found) | {last: own}
         if not all(np.isfinite(value).all() for value in weights.values()):
             raise ValueError(NO_NUMBERS)
     return manifest, config, weights
 
 
-def load_cross(folder: Path, *, device: str = "cpu") -> "CrossEncoder | Classifier":
-    """The reranker in a folder: ours, or a sequence classifier."""
+def _config(found: dict[str, Any]) -> CrossConfig:
+    """What a manifest says; one that reads blocks says after how many layers the first head looks."""
+    own = {name: value for name, value in found.items() if name != "exit" or value}
+    config = BlockConfig(**own) if "exit" in own else CrossConfig(**own)
+    kinds = {"encoder": str, "rank": int, "max_tokens": int, "exit": int}
+    if any(type(value) is not kinds[name] for name, value in asdict(config).items()):
+        raise ValueError("its configuration is of other types")
+    return config
+
+
+def load_cross(folder: Path, *, device: str = "cpu") -> "CrossEncoder | BlockReader | Classifier":
+    """The reranker in a folder: ours, of sentences or of whole blocks, or a sequence classifier."""
     if not (folder / MANIFEST).exists():
         if (folder / _HUB).is_file():
             choose_device(device)  # before anything that needs torch: without it, this says what to install
@@ -143,9 +162,16 @@ def load_cross(folder: Path, *, device: str = "cpu") -> "CrossEncoder | Classifi
         raise ArtifactError(
             f"the reranker in {folder} adapts other weights than those of {config.encoder!r} here: choose another"
         )
-    with parsing(folder / WEIGHTS, f"run `{_command(folder)}`"):
+    remedy = f"run `{command_of(folder)}`"
+    if isinstance(config, BlockConfig):
+        from linkwalk.retrieve.block_folder import open_blocks
+
+        with parsing(folder / WEIGHTS, remedy):
+            return open_blocks(plain, weights, config)
+    with parsing(folder / WEIGHTS, remedy):
         return CrossEncoder(plain, weights, config)
 
 
-def _command(folder: Path) -> str:
+def command_of(folder: Path) -> str:
+    """What makes such a folder."""
     return command_for(folder, "train-reranker", "FILE", "--name", folder.name)

@@ -5,8 +5,8 @@ that was read is a candidate, and the reranker picks. What is read, and from whe
 function for each way of reading below, and all are held to the same number of blocks.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,49 +21,56 @@ from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.tabs import Hits, read_tabs
 from linkwalk.policy.direction import Guide
 from linkwalk.retrieve.config import FindConfig
-from linkwalk.retrieve.pagerank import spread
+from linkwalk.retrieve.desk import Desk, Library, Meanings
+from linkwalk.retrieve.found import (
+    FINAL,
+    READING,
+    Clock,
+    Found,
+    Reading,
+    Trail,
+    at_desk,
+    judged,
+    ranked,
+    searched,
+)
+from linkwalk.retrieve.judge import HEARD_OF, Judge
+from linkwalk.retrieve.pagerank import rest_of, spread
 from linkwalk.retrieve.rerank import Reranker, score_many
-from linkwalk.retrieve.starts import Near, Search, Starts, find_starts
+from linkwalk.retrieve.starts import (
+    DEPTH,
+    Near,
+    Search,
+    SearchHits,
+    Starts,
+    begin_at,
+    find_near,
+    find_words,
+)
 from linkwalk.retrieve.tfidf import tfidf
 
 _NO_GOAL = -1  # no page has that number, so the agent walks all its steps
 _QUERIES = 1024  # at a time
+_DESKS = 64  # where whole blocks are read: 0.2 GB of token vectors
 _CACHED = 1 << 16
 
 
-class Trail(NamedTuple):
-    """How a block was reached."""
+class Meant(NamedTuple):
+    """What queries mean, as vectors of unit length; None where no embeddings are looked at."""
 
-    pages: tuple[int, ...]
-    """From the start to the block itself."""
-    links: tuple[int, ...]
-    """What was clicked between them: numbers in each page's row, or BACK; none if the block is the start."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Found:
-    """What came of a query."""
-
-    sentences: tuple[str, ...]
-    """The best first."""
-    scores: tuple[float, ...]
-    trails: tuple[Trail, ...]
-    """How the block that each stands in was reached."""
-    start: str
-    """How the starts were found in the end: ``dense`` if BM25 was asked and knows none of the words."""
-    read: tuple[int, ...]
-    """The blocks read, in that order."""
-    ranked: tuple[int, ...]
-    """The same blocks by their best sentence."""
+    goals: Float32s | None = None
+    """[Q, D]: what is walked towards."""
+    sought: Float32s | None = None
+    """[Q, D]: what is searched for; None: the goals."""
 
 
-class Reading(NamedTuple):
-    """Which blocks are read for a query, and how each was reached."""
+class Desks(NamedTuple):
+    """What lies before a judge: for each query a desk, and blocks that are read in any case."""
 
-    nodes: list[int]
-    """In the order they were seen."""
-    trail: Callable[[int], Trail]
-    """To the block at a place in that order."""
+    desks: list[Desk]
+    starts: list[Starts]
+    readings: list[Reading] | None
+    """None where the judge decides what is read."""
 
 
 class Finder:
@@ -80,15 +87,19 @@ class Finder:
         rerank: Reranker | None = tfidf,
         vectors: Units | None = None,
         near: Near | None = None,
+        judge: Judge | None = None,
         workers: int = 1,
     ) -> None:
         """``agent`` is for ``walks``; ``vectors`` [N, D] of unit length for ``tabs`` and dense starts.
 
         ``guide`` turns what a query means into the direction that ``tabs`` look in; without one it is the direction.
         ``near`` finds dense starts where looking at all vectors takes too long. ``rerank`` None: sentences as seen.
+        With a ``judge`` it is he who ranks, and with ``tabs`` and ``order`` he also says what is read.
         """
         self.graph, self.search, self.config, self.agent, self.guide = graph, search, config, agent, guide
         self.rerank, self.vectors, self.near, self.workers = rerank, vectors, near, workers
+        self.judge = judge
+        self._library: Library | None = None
         if config.navigation == "walks" and agent is None:
             raise InputError("nobody walks: give an agent, or another way of navigation")
         if config.navigation in ("tabs", "order") and vectors is None:
@@ -105,36 +116,195 @@ class Finder:
         count: int = 5,
         *,
         meanings: Float32s | None = None,
-        starts: Sequence[Starts] | None = None,
+        sought: Float32s | None = None,
+        hits: Sequence[SearchHits] | None = None,
+        clock: Clock | None = None,
     ) -> list[Found]:
-        """The same for many queries; ``meanings`` [Q, D]; ``starts`` where they are known already."""
-        found = []
-        for at in range(0, len(queries), _QUERIES):
-            some = (
-                None if meanings is None else np.ascontiguousarray(meanings[at : at + _QUERIES], np.float32)
-            )
-            known = None if starts is None else list(starts[at : at + _QUERIES])
-            found += self._find(queries[at : at + _QUERIES], count, some, known)
-        return found
+        """The same for many queries; ``meanings`` [Q, D]; ``sought`` [Q, D] where search has other ones.
 
-    def starts(self, queries: Sequence[str], meanings: Float32s | None = None) -> list[Starts]:
-        """Where to begin for each query."""
-        return find_starts(
-            self.config.begin, self.config.hits, self.search, queries, self.near or self.vectors, meanings
-        )
+        ``hits`` are search results where they are known already.
+        """
+        clock = clock or Clock()
+        found: list[Found] = []
+        size = _QUERIES if self.judge is None else _DESKS
+        for at in range(0, len(queries), size):
+            part = slice(at, at + size)
+            some = [
+                None if x is None else np.ascontiguousarray(x[part], np.float32) for x in (meanings, sought)
+            ]
+            known = None if hits is None else list(hits[part])
+            found += self._find(queries[part], count, Meant(*some), known, clock)
+        spent = clock.milliseconds(len(queries))
+        return [replace(one, milliseconds=spent) for one in found]
+
+    def find_waves(self, query: str, count: int = 5, meaning: Callable[[], Meant] = Meant) -> Iterator[Found]:
+        """What is found for a query, as soon as anything is: first BM25's list, then after every wave of reading.
+
+        The first is empty where BM25 is not asked, or knows none of the words. The last is what ``find_many`` gives.
+        ``meaning`` is asked for once the first has been handed over.
+        """
+        clock = Clock()
+        with clock("search"):
+            words = self._words([query])
+            first = searched(query, words[0], "bm25", count, self.sentences)
+        yield replace(first, milliseconds=clock.milliseconds(1))
+        with clock("meaning"):
+            meant = meaning()
+        with clock("search"):
+            hits = self._near(words, meant)
+        if self.judge is None:
+            found = self._rank([query], count, self._starts(hits), meant.goals, clock)[0]
+        else:
+            desks = self._sit_down([query], hits, meant, clock)
+            for _ in self._read_on(desks, clock):
+                yield replace(
+                    self._judged(desks, count, clock, READING)[0], milliseconds=clock.milliseconds(1)
+                )
+            found = self._judged(desks, count, clock)[0]
+        yield replace(found, milliseconds=clock.milliseconds(1))
+
+    def hits(
+        self, queries: Sequence[str], meanings: Float32s | None = None, sought: Float32s | None = None
+    ) -> list[SearchHits]:
+        """What search says of each query: blocks with its words, and those nearest to it, as the starts want them."""
+        return self._near(self._words(queries), Meant(meanings, sought))
+
+    def readings(
+        self, queries: Sequence[str], meanings: Float32s | None = None, sought: Float32s | None = None
+    ) -> tuple[list[Starts], list[Reading]]:
+        """Where reading begins for each query, and what is read."""
+        hits = self.hits(queries, meanings, sought)
+        if self.judge is None:
+            starts = self._starts(hits)
+            return starts, self.read(starts, meanings)
+        starts, found = [], []
+        for at in range(0, len(queries), _DESKS):
+            part = slice(at, at + _DESKS)
+            some = (None if x is None else x[part] for x in (meanings, sought))
+            desks = self._sit_down(queries[part], hits[part], Meant(*some), Clock())
+            for _ in self._read_on(desks, Clock()):
+                pass
+            starts += desks.starts
+            found += self._read_at(desks)
+        return starts, found
+
+    @property
+    def _depth(self) -> int:
+        """How far down the lists are read."""
+        short = self.judge is None and self.config.begin != "hybrid"
+        return self.config.hits if short else max(DEPTH, self.config.hits)
+
+    def _words(self, queries: Sequence[str]) -> list[SearchHits]:
+        return find_words(self.config.begin, self._depth, self.search, queries)
+
+    def _near(self, hits: list[SearchHits], meant: Meant) -> list[SearchHits]:
+        vectors = meant.goals if meant.sought is None else meant.sought
+        return find_near(self.config.begin, self._depth, hits, self.near or self.vectors, vectors)
+
+    def _starts(self, hits: Sequence[SearchHits]) -> list[Starts]:
+        return [begin_at(self.config.begin, self.config.hits, own) for own in hits]
 
     def _find(
-        self, queries: Sequence[str], count: int, meanings: Float32s | None, starts: list[Starts] | None
+        self,
+        queries: Sequence[str],
+        count: int,
+        meant: Meant,
+        hits: list[SearchHits] | None,
+        clock: Clock,
     ) -> list[Found]:
-        starts = self.starts(queries, meanings) if starts is None else starts
-        readings = self.read(starts, meanings)
-        nodes = [[n for n in r.nodes for _ in self.sentences(n)] for r in readings]
-        sentences = [[s for n in r.nodes for s in self.sentences(n)] for r in readings]
-        named = {n: self.graph.title(n) for r in readings for n in r.nodes}
-        titles = [[named[n] for n in own] for own in nodes]
-        scores = self._scores(queries, titles, sentences, nodes)
-        each = zip(starts, readings, nodes, sentences, scores, strict=True)
-        return [self._found(*own, count) for own in each]
+        with clock("search"):
+            hits = self._near(self._words(queries), meant) if hits is None else hits
+        if self.judge is None:
+            return self._rank(queries, count, self._starts(hits), meant.goals, clock)
+        desks = self._sit_down(queries, hits, meant, clock)
+        for _ in self._read_on(desks, clock):
+            pass
+        return self._judged(desks, count, clock)
+
+    def _rank(
+        self,
+        queries: Sequence[str],
+        count: int,
+        starts: list[Starts],
+        meanings: Float32s | None,
+        clock: Clock,
+    ) -> list[Found]:
+        """Read, and let the reranker rank what was read."""
+        with clock("reading"):
+            readings = self.read(starts, meanings)
+        with clock("ranking"):
+            nodes = [[n for n in r.nodes for _ in self.sentences(n)] for r in readings]
+            sentences = [[s for n in r.nodes for s in self.sentences(n)] for r in readings]
+            named = {n: self.graph.title(n) for r in readings for n in r.nodes}
+            titles = [[named[n] for n in own] for own in nodes]
+            scores = self._scores(queries, titles, sentences, nodes)
+            each = zip(starts, readings, nodes, sentences, scores, strict=True)
+            return [ranked(*own, count) for own in each]
+
+    def _sit_down(self, queries: Sequence[str], hits: list[SearchHits], meant: Meant, clock: Clock) -> Desks:
+        """A desk for each query, with all on it that is heard of before anything is read."""
+        goals, way = meant.goals, self.config.navigation
+        with clock("links"):
+            weights = rest_of(self.graph, hits, self.workers)
+        with clock("desk"):
+            meanings: list[Meanings | None] = [None] * len(queries)
+            if goals is not None:
+                three = goals, self._directions(goals), goals if meant.sought is None else meant.sought
+                meanings = [Meanings(*own) for own in zip(*three, strict=True)]
+            desks = [
+                Desk(self.library, *own, links=way == "tabs")
+                for own in zip(queries, hits, meanings, weights, strict=True)
+            ]
+        starts, readings = self._starts(hits), None
+        if way not in ("tabs", "order"):
+            with clock("links"):
+                readings = self.read(starts, goals)
+        with clock("desk"):
+            for i, desk in enumerate(desks):
+                heard = hits[i].heard(max(HEARD_OF, self.config.candidates))
+                desk.hear(heard if readings is None else readings[i].nodes)
+        return Desks(desks, starts, readings)
+
+    def _read_on(self, desks: Desks, clock: Clock) -> Iterator[None]:
+        """Read, and hand over after every wave."""
+        assert self.judge is not None
+        if desks.readings is not None:
+            rows = [[d.row[n] for n in r.nodes] for d, r in zip(desks.desks, desks.readings, strict=True)]
+            some = [i for i, own in enumerate(rows) if own]
+            with clock("reading"):
+                self.judge.open([desks.desks[i] for i in some], [rows[i] for i in some])
+            yield
+            return
+        enough = 0.0 if self.config.read_all else None
+        waves = self.judge.read_on(desks.desks, self.config.candidates, enough=enough)
+        while True:
+            with clock("reading"):
+                done = next(waves, True)
+            if done:
+                return
+            yield
+
+    def _judged(self, desks: Desks, count: int, clock: Clock, stage: str = FINAL) -> list[Found]:
+        assert self.judge is not None
+        with clock("ranking"):
+            each = zip(desks.desks, self._read_at(desks), desks.starts, strict=True)
+            return [judged(self.judge, desk, reading, own.how, count, stage) for desk, reading, own in each]
+
+    def _read_at(self, desks: Desks) -> list[Reading]:
+        return desks.readings or [at_desk(desk) for desk in desks.desks]
+
+    @property
+    def library(self) -> Library:
+        """What all desks have in common."""
+        if self._library is None or self._library.graph is not self.graph:
+            self._library = Library.of(self.graph, self.vectors)
+        return self._library
+
+    def _directions(self, meanings: Float32s) -> Float32s:
+        """Where the agent looks [Q, D], of unit length."""
+        directions = meanings if self.guide is None else self.guide.directions(meanings)
+        lengths = np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-12)
+        return np.asarray(directions / lengths, np.float32)
 
     def read(self, starts: list[Starts], meanings: Float32s | None) -> list[Reading]:
         """What is read for each query, its starts given."""
@@ -160,13 +330,11 @@ class Finder:
     def _tabs(self, starts: list[Starts], meanings: Float32s) -> list[Reading]:
         """The best link of all pages read, or the next hit."""
         assert self.vectors is not None, "the constructor sees to it"
-        directions = meanings if self.guide is None else self.guide.directions(meanings)
-        directions = directions / np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-12)
         tabs = read_tabs(
             self.graph.forward,
             self.graph.out_kinds,
             self.vectors,
-            directions.astype(np.float32),
+            self._directions(meanings),
             Hits.of([(own.nodes, own.scores) for own in starts]),
             self.config.candidates,
             replace(self.config.tabs, links=self.config.navigation == "tabs"),
@@ -246,24 +414,3 @@ class Finder:
         if self.rerank is None:
             return [-np.arange(len(own), dtype=np.float32) for own in sentences]
         return score_many(self.rerank, queries, titles, sentences, nodes)
-
-    def _found(
-        self,
-        starts: Starts,
-        reading: Reading,
-        nodes: list[int],
-        sentences: list[str],
-        scores: Float32s,
-        count: int,
-    ) -> Found:
-        order = np.argsort(-scores, kind="stable").tolist()
-        places = {node: place for place, node in enumerate(reading.nodes)}
-        best = order[:count]
-        return Found(
-            sentences=tuple(sentences[i] for i in best),
-            scores=tuple(scores[best].tolist()),
-            trails=tuple(reading.trail(places[nodes[i]]) for i in best),
-            start=starts.how,
-            read=tuple(reading.nodes),
-            ranked=tuple(dict.fromkeys(nodes[i] for i in order)),
-        )

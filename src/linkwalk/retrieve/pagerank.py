@@ -20,12 +20,16 @@ from numpy.typing import NDArray
 from linkwalk.compiled import kernel, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.store import Graph
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.mapping import EMPTY, slot_of
 from linkwalk.navigate.walker import in_pieces
+from linkwalk.retrieve.starts import SearchHits, fuse
 
 HITS = 20
 """Search results that the weight starts at."""
+RESTED = 200
+"""Blocks whose weight a judge hears of."""
 _HIT = -1  # the parent of a search result
 
 Float64s = NDArray[np.float64]
@@ -138,6 +142,13 @@ def spread(
 
     in_pieces(len(hits), workers, work)
     return [one for one in found if one is not None]
+
+
+def rest_of(graph: Graph, hits: Sequence[SearchHits], workers: int = 1) -> list[dict[int, float]]:
+    """Tenths of the weight that blocks get from the first of each query's search results, both lists fused."""
+    starts = [fuse(own.words, own.near, count=HITS) for own in hits]
+    found = spread(graph.forward, starts, RESTED, workers=workers)
+    return [dict(zip(one.nodes.tolist(), (10 * one.weights).tolist(), strict=True)) for one in found]
 
 
 def _shares(scores: Float32s) -> Float64s:

@@ -137,6 +137,21 @@ def fuse(*lists: Int32s, count: int) -> tuple[Int32s, Float32s]:
     return np.array(order, np.int32), np.array([totals[node] for node in order], np.float32)
 
 
+class SearchHits(NamedTuple):
+    """What search says of a query: two lists, the best first; either may be empty."""
+
+    words: Int32s
+    scores: Float32s
+    """BM25's, of ``words``."""
+    near: Int32s
+
+    def heard(self, count: int) -> list[int]:
+        """The first blocks of both lists, in turns, each once."""
+        words, near = self.words[:count].tolist(), self.near[:count].tolist()
+        turns = [node for pair in zip(words, near, strict=False) for node in pair]
+        return list(dict.fromkeys((*turns, *words, *near)))
+
+
 class Starts(NamedTuple):
     """Where to begin for one query."""
 
@@ -160,31 +175,56 @@ def find_starts(
 
     ``vectors`` are rows [N, D] of unit length, looked at one and all, or an index of them; ``meanings`` [Q, D].
     """
-    none = np.zeros(0, np.int32), np.zeros(0, np.float32)
+    depth = max(DEPTH, count) if how == "hybrid" else count
+    words = find_words(how, depth, search, queries)
+    hits = find_near(how, depth, words, vectors, meanings)
+    return [begin_at(how, count, own) for own in hits]
+
+
+def find_words(how: str, depth: int, search: Search, queries: Sequence[str]) -> list[SearchHits]:
+    """Blocks that have words of each query, where these are asked for."""
+    none = np.zeros(0, np.int32)
+    if how == "dense":
+        return [SearchHits(none, np.zeros(0, np.float32), none)] * len(queries)
+    found = search.search_many(queries, depth)
+    return [SearchHits(nodes, np.asarray(scores, np.float32), none) for nodes, scores in found]
+
+
+def find_near(
+    how: str,
+    depth: int,
+    hits: list[SearchHits],
+    vectors: Units | Near | None,
+    meanings: Float32s | None,
+) -> list[SearchHits]:
+    """The same with the nearest blocks, where these are asked for, or where no block has any of the words."""
     blind = vectors is None or meanings is None
     if blind and how != "bm25":
         raise InputError(f"{how} starts need embeddings: run `linkwalk embed WIKI`, or begin by bm25")
-    depth = max(DEPTH, count) if how == "hybrid" else count
-    words: list[tuple[Int32s, Float32s]] = [none] * len(queries)
-    if how != "dense":
-        found = search.search_many(queries, depth)
-        words = [(nodes, np.asarray(scores, np.float32)) for nodes, scores in found]
-    starts = [Starts(nodes, _shares(scores), "bm25") for nodes, scores in words]
-    far = [i for i, (nodes, _) in enumerate(words) if how != "bm25" or not len(nodes)]
+    far = [i for i, own in enumerate(hits) if how != "bm25" or not len(own.words)]
     if blind or not far:
-        return starts
+        return hits
     assert vectors is not None
     assert meanings is not None
     near = vectors.nearest_many if isinstance(vectors, Near) else partial(nearest_many, vectors)
+    found = list(hits)
     for i, nodes in zip(far, near(meanings[far], depth), strict=True):
-        if how == "hybrid" and len(words[i][0]):
-            both, scores = fuse(words[i][0], nodes, count=count)
-            starts[i] = Starts(both, _shares(scores), "hybrid")
-        else:
-            # Ranks again: how close the nearest are to one another says little about which is right.
-            ranked, scores = fuse(nodes, count=count)
-            starts[i] = Starts(ranked, _shares(scores), "dense")
-    return starts
+        found[i] = hits[i]._replace(near=nodes)
+    return found
+
+
+def begin_at(how: str, count: int, hits: SearchHits) -> Starts:
+    """The blocks of one query's lists to begin at."""
+    if len(hits.words) and (how == "bm25" or not len(hits.near)):
+        return Starts(hits.words[:count], _shares(hits.scores[:count]), "bm25")
+    if len(hits.words):
+        both, scores = fuse(hits.words, hits.near, count=count)
+        return Starts(both, _shares(scores), "hybrid")
+    if not len(hits.near):
+        return Starts(hits.near, np.zeros(0, np.float32), "bm25" if how == "bm25" else "dense")
+    # Ranks again: how close the nearest are to one another says little about which is right.
+    ranked, scores = fuse(hits.near, count=count)
+    return Starts(ranked, _shares(scores), "dense")
 
 
 def _shares(scores: Float32s) -> Float32s:

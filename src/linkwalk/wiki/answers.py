@@ -1,6 +1,6 @@
 """What was found for a query: sentences, where they stand, and the clicks that led there (sec. 4.3)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from linkwalk.wiki.clicks import clicks_along
@@ -17,6 +17,8 @@ class Evidence:
     """A sentence with its provenance."""
 
     score: float
+    """The chance that the sentence settles the query, from 0 to 1; with a reranker that gives other scores, its own,
+    and at the stage ``search`` the share of the best search result's score."""
     sentence: str
     place: Place
     start: Place
@@ -39,6 +41,19 @@ class Answer:
     blocks: int
     """How many blocks were read."""
     evidence: tuple[Evidence, ...]
+    confidence: float | None = None
+    """The chance that anything that was read settles the query; None where nobody has learned to tell."""
+    answered: bool = True
+    """Whether that is enough to say so; if not, the evidence is what comes nearest."""
+    stage: str = "final"
+    """``search`` (what the search engine gives, not read yet), ``reading`` (so far) or ``final``."""
+    milliseconds: dict[str, float] = field(default_factory=dict, compare=False)
+    """What each part of the work took, where that is asked for: meaning, search, links, desk, reading, ranking."""
+
+    @property
+    def untimed(self) -> "Answer":
+        """The same without: the same question has the same answer."""
+        return replace(self, milliseconds={})
 
     @classmethod
     def of(cls, graph: "Graph", query: str, found: "Found", asked: "FindConfig", reranker: str) -> "Answer":
@@ -60,4 +75,8 @@ class Answer:
                 )
                 for score, sentence, trail in zip(found.scores, found.sentences, found.trails, strict=True)
             ),
+            confidence=found.sure,
+            answered=found.answered,
+            stage=found.stage,
+            milliseconds=dict(found.milliseconds),
         )

@@ -1,6 +1,6 @@
 """A wiki, opened: what the command line, the server and the adapters stand on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from linkwalk.navigate import Agent, Episodes, Explains, Ways, unit_rows
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.traps import trapped_at
-from linkwalk.retrieve import Bm25, FindConfig, Reranker
+from linkwalk.retrieve import Bm25, FindConfig, Found, Reranker
 from linkwalk.wiki.agents import (
     check_agents,
     open_agent,
@@ -336,12 +336,36 @@ class Wiki(Workspace):
         Options are the fields of ``FindConfig``: ``navigation`` (tabs, walks, expand, pagerank, order, lead or none),
         ``start`` (bm25, dense or hybrid), ``candidates`` (blocks to read), ``rerank`` (cross, tfidf, none, a folder,
         ``package.module:Name``, or any ``Reranker`` of your own), ``top`` (sentences that the cross-encoder reads),
-        ``agent`` (a name or an object), ``starts``, ``steps``, ``embeddings``.
+        ``agent`` (a name or an object), ``read_all`` (though what is left is hardly worth it), ``starts``, ``steps``,
+        ``embeddings``.
         """
         return self.find_many([query], count, **options)[0]
 
     def find_many(self, queries: Sequence[str], count: int = 5, **options: Any) -> list[Answer]:
         """The same for many queries at once."""
+        opened = self._asked(queries, count, options)
+        with self._reading if opened.alone else nullcontext():
+            found = opened.find(queries, count)
+        return [
+            Answer.of(self.graph, query, own, opened.asked, opened.reranker)
+            for query, own in zip(queries, found, strict=True)
+        ]
+
+    def find_waves(self, query: str, count: int = 5, **options: Any) -> Iterator[Answer]:
+        """What is found for a query, as soon as anything is: at once the search engine's list, then wave by wave.
+
+        The last is what ``find`` gives; each says its ``stage``.
+        """
+        opened = self._asked([query], count, options)
+        waves = opened.find_waves(query, count)
+        found: Found | None = next(waves)  # no network has read anything yet, so nobody is waited for
+        while found is not None:
+            yield Answer.of(self.graph, query, found, opened.asked, opened.reranker)
+            with self._reading if opened.alone else nullcontext():
+                found = next(waves, None)
+
+    def _asked(self, queries: Sequence[str], count: int, options: dict[str, Any]) -> Opened:
+        """The way of looking for evidence that was asked for, opened."""
         if count < 1:
             raise InputError(f"count={count}: ask for 1 or more sentences")
         wanted = {"embeddings": self.embeddings, "rerank": self.rerank}
@@ -352,13 +376,7 @@ class Wiki(Workspace):
                 raise InputError("the query is empty: give a claim or a question")
             if asked.begin != "dense" and not any(sign.isalnum() for sign in query):
                 raise InputError("the query has no words: give a claim or a question")
-        opened = self.finder(asked)
-        with self._reading if opened.alone else nullcontext():
-            found = opened.find(queries, count)
-        return [
-            Answer.of(self.graph, query, own, opened.asked, opened.reranker)
-            for query, own in zip(queries, found, strict=True)
-        ]
+        return self.finder(asked)
 
     # The graph
 

@@ -22,7 +22,7 @@ from linkwalk.wiki.agents import (
 from linkwalk.wiki.shelf import Shelf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from linkwalk.downstream.rows import Row
     from linkwalk.downstream.shared import SideBySide
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from linkwalk.navigate.journeys import Float32s
     from linkwalk.policy.direction import Guide
     from linkwalk.retrieve import Bm25, FindConfig, Finder, Found, Reranker
+    from linkwalk.retrieve.finder import Meant
+    from linkwalk.retrieve.judge import Judge
 
 
 QUICK = ("tfidf", "none")
@@ -42,17 +44,36 @@ QUICK = ("tfidf", "none")
 class Opened:
     """A finder with what it takes to read queries; ``asked`` says all that was left open in what was asked."""
 
-    def __init__(self, finder: "Finder", encoder: "Encoder | None", asked: "FindConfig") -> None:
-        self.finder, self.encoder, self.asked = finder, encoder, asked
+    def __init__(
+        self,
+        finder: "Finder",
+        encoder: "Encoder | None",
+        asked: "FindConfig",
+        searcher: "Encoder | None" = None,
+    ) -> None:
+        self.finder, self.encoder, self.asked, self.searcher = finder, encoder, asked, searcher
         self.reranker = reranker_name(asked.rerank)
 
     def meanings(self, queries: "Sequence[str]") -> "Float32s | None":
         """What the queries mean to the agent [Q, D]; None where nobody wants to know."""
         return _meanings(self.encoder, queries)
 
+    def meant(self, queries: "Sequence[str]") -> "Meant":
+        """The same, and what they mean to search."""
+        return _meant(self.encoder, self.searcher, queries)
+
     def find(self, queries: "Sequence[str]", count: int) -> "list[Found]":
         """What is found for each query."""
-        return self.finder.find_many(queries, count, meanings=self.meanings(queries))
+        from linkwalk.retrieve.found import Clock
+
+        clock = Clock()
+        with clock("meaning"):
+            meanings, sought = self.meant(queries)
+        return self.finder.find_many(queries, count, meanings=meanings, sought=sought, clock=clock)
+
+    def find_waves(self, query: str, count: int) -> "Iterator[Found]":
+        """What is found for a query, as soon as anything is."""
+        return self.finder.find_waves(query, count, lambda: self.meant([query]))
 
     @property
     def alone(self) -> bool:
@@ -66,15 +87,29 @@ def _meanings(encoder: "Encoder | None", queries: "Sequence[str]") -> "Float32s 
     return None if encoder is None else unit_rows(encoder.encode(list(queries)))
 
 
+def _meant(encoder: "Encoder | None", searcher: "Encoder | None", queries: "Sequence[str]") -> "Meant":
+    """What queries mean to the agent and to search."""
+    from linkwalk.retrieve.finder import Meant
+
+    # One after the other: two threads with short products each wait for each other's Python on a busy machine.
+    return Meant(_meanings(encoder, queries), _meanings(searcher, queries))
+
+
 class Compared:
     """Several ways of retrieval at once."""
 
-    def __init__(self, ways: "SideBySide", encoder: "Encoder | None", reranker: str) -> None:
-        self.ways, self.encoder, self.reranker = ways, encoder, reranker
+    def __init__(
+        self,
+        ways: "SideBySide",
+        encoder: "Encoder | None",
+        reranker: str,
+        searcher: "Encoder | None" = None,
+    ) -> None:
+        self.ways, self.encoder, self.reranker, self.searcher = ways, encoder, reranker, searcher
 
     def find(self, queries: "Sequence[str]", count: int) -> "dict[str, list[Found]]":
         """What each way finds for each query."""
-        return self.ways.find_many(queries, count, _meanings(self.encoder, queries))
+        return self.ways.find_many(queries, count, *_meant(self.encoder, self.searcher, queries))
 
 
 class _Parts(NamedTuple):
@@ -86,6 +121,7 @@ class _Parts(NamedTuple):
     vectors: "Units | None" = None
     near: Any = None
     encoder: "Encoder | None" = None
+    table: "Embeddings | None" = None
 
 
 def open_finder(
@@ -107,19 +143,22 @@ def open_finder(
     shelf = shelf or Shelf()
     asked = settled(wiki, graph, asked, {asked.navigation}, {asked.begin}, shelf)
     parts = _open_parts(wiki, graph, asked, {asked.navigation}, {asked.begin}, shelf, device, mapped)
+    judge = _open_judge(graph, asked, parts.table, shelf, device)
     finder = Finder(
         graph,
         parts.search,
         asked,
         agent=parts.walker,
         guide=parts.guide,
-        rerank=open_reranker(asked.rerank, asked.top, shelf, device),
+        rerank=None if judge else open_reranker(asked.rerank, asked.top, shelf, device),
         vectors=parts.vectors,
         near=parts.near,
+        judge=judge,
         workers=threads(),
     )
     finder.sentences = shelf.get("sentences", lambda: finder.sentences)
-    return Opened(finder, parts.encoder, asked)
+    searcher = _open_searcher(asked, parts.table, shelf, device) if judge else None
+    return Opened(finder, parts.encoder, asked, searcher)
 
 
 def settled(
@@ -170,6 +209,7 @@ def open_rows(wiki: Path, graph: "Graph", asked: "FindConfig", rows: "Sequence[R
     asked = settled(wiki, graph, asked, navigation, starts, shelf)
     parts = _open_parts(wiki, graph, asked, navigation, starts, shelf, "auto")
     ranked = any(row.rerank == "cross" for row in rows)
+    judge = _open_judge(graph, asked, parts.table, shelf, "auto") if ranked else None
 
     def cross(quick: "Reranker") -> "Reranker | None":
         return open_reranker(asked.rerank, asked.top, shelf, "auto", quick, Remembered)
@@ -179,14 +219,16 @@ def open_rows(wiki: Path, graph: "Graph", asked: "FindConfig", rows: "Sequence[R
         parts.search,
         rows,
         asked.candidates,
-        cross=cross if ranked else None,
+        cross=cross if ranked and judge is None else None,
+        judge=judge,
         agent=parts.walker,
         guide=parts.guide,
         vectors=parts.vectors,
         near=parts.near,
         workers=threads(),
     )
-    return Compared(ways, parts.encoder, reranker_name(asked.rerank) if ranked else "none")
+    searcher = _open_searcher(asked, parts.table, shelf, "auto") if judge else None
+    return Compared(ways, parts.encoder, reranker_name(asked.rerank) if ranked else "none", searcher)
 
 
 def _open_parts(
@@ -230,7 +272,7 @@ def _open_parts(
     if navigation & {"tabs", "order"}:
         guide = _guide(asked, wiki, graph, vectors, table, shelf)
     near = shelf.get(("near", name), lambda: _near(wiki, graph, table))
-    return _Parts(bm25, walker, guide, vectors, near, encoder)
+    return _Parts(bm25, walker, guide, vectors, near, encoder, table)
 
 
 def usual_reranker(table: "Embeddings | None") -> str:
@@ -238,14 +280,53 @@ def usual_reranker(table: "Embeddings | None") -> str:
 
     A wiki that MiniLM has embedded is one that it reads, whichever table is looked at.
     """
-    from linkwalk.embed.model import MINILM, MINILM_WALKS, has_minilm
+    from linkwalk.embed.model import has_minilm
 
-    fits = (
+    return "cross" if _minilm_reads(table) and has_minilm() else "tfidf"
+
+
+def _minilm_reads(table: "Embeddings | None") -> bool:
+    from linkwalk.embed.model import MINILM, MINILM_WALKS
+
+    return (
         table is None
         or table.manifest["encoder"] in (MINILM_WALKS, MINILM)
         or ("trained" in table.manifest and any(map(table.has_beside, (MINILM_WALKS, MINILM))))
     )
-    return "cross" if fits and has_minilm() else "tfidf"
+
+
+def _open_judge(
+    graph: "Graph", asked: "FindConfig", table: "Embeddings | None", shelf: Shelf, device: str
+) -> "Judge | None":
+    """Who reads, weighs and ranks: where the reranker named has learned to, and knows embeddings such as these."""
+    from linkwalk.retrieve.block_folder import read_ranking
+    from linkwalk.retrieve.block_reader import BlockReader
+    from linkwalk.retrieve.cross import MANIFEST
+    from linkwalk.retrieve.judge import Judge
+
+    name = asked.rerank
+    if not isinstance(name, str) or name in QUICK or not _minilm_reads(table):
+        return None
+    folder = _folder(name)
+    if not (folder / MANIFEST).exists():
+        return None
+    reader = shelf.get(("reranker", name), lambda: _load_cross(folder, device))
+    weights = shelf.get(("ranking", name), lambda: read_ranking(folder))
+    if weights is None or not isinstance(reader, BlockReader):
+        return None
+    return shelf.get(("judge", name), lambda: Judge(graph, reader, weights))
+
+
+def _open_searcher(
+    asked: "FindConfig", table: "Embeddings | None", shelf: Shelf, device: str
+) -> "Encoder | None":
+    """What reads queries for dense search, where the folder of the reranker has one for these embeddings."""
+    from linkwalk.retrieve.block_folder import load_search
+
+    if table is None or not isinstance(asked.rerank, str):
+        return None
+    folder = _folder(asked.rerank)
+    return shelf.get(("searcher", table.name, folder), lambda: load_search(folder, table, device=device))
 
 
 def reranker_name(asked: "str | Reranker | None") -> str:
@@ -267,9 +348,11 @@ def open_reranker(
 ) -> "Reranker | None":
     """Who ranks: an object as it is, one by name, or a cross-encoder that reads ``top`` sentences of TF-IDF's choice.
 
-    ``quick`` takes the place of TF-IDF there, and ``memory`` is put before the cross-encoder.
+    One that reads blocks reads all of them. ``quick`` takes the place of TF-IDF, and ``memory`` is put before the
+    cross-encoder.
     """
     from linkwalk.retrieve import Cascade, tfidf
+    from linkwalk.retrieve.block_reader import BlockReader
 
     if not isinstance(asked, str | None):
         return _checked(asked, reranker_name(asked))
@@ -281,6 +364,8 @@ def open_reranker(
     if not folder.is_dir():
         return shelf.get(("reranker", name), lambda: _own_reranker(name))
     slow: Reranker = shelf.get(("reranker", name), lambda: _load_cross(folder, device))
+    if isinstance(slow, BlockReader):
+        return slow
     return Cascade(memory(slow) if memory else slow, quick or tfidf, top=top)
 
 

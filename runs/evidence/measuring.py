@@ -1,0 +1,159 @@
+"""Measures every way on the parts that were kept from all of it."""
+
+import argparse
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fitting import auc, calibration
+from reading import CANDIDATES, PIECE, desks_for, in_processes, read_set
+from world import LISTED, Question, World, asked_of, recalls
+
+from linkwalk.graph.store import Graph
+from linkwalk.retrieve.judge import HEARD_OF, RANK, Judge, JudgeWeights
+from linkwalk.retrieve.pagerank import HITS, spread
+from linkwalk.retrieve.starts import SearchHits, fuse
+
+DELETED = ("fever", "hotpot", "encyclopedia")
+"""Sets that are asked once more without the articles that answer them."""
+WAYS = ("default", "stops", "no links", "bm25", "dense", "hybrid", "pagerank")
+PLAIN = ("bm25", "dense", "hybrid", "pagerank")
+
+
+def measure_set(
+    world: World, name: str, questions: Sequence[Question], weights: JudgeWeights, deleted: bool
+) -> dict[str, Any]:
+    """Recall of every way: ranked by the last ranking, by the reader alone, and as it was found."""
+    graph = world.graph_of(name)
+    judge = Judge(graph, world.block_reader, weights)
+    rows: dict[str, list[Any]] = defaultdict(list)
+    for at in range(0, len(questions), PIECE):
+        some = questions[at : at + PIECE]
+        for way in WAYS if not deleted else ("default",):
+            desks, hits = desks_for(world, name, some, deleted, links=way in ("default", "stops"))
+            if way in ("default", "no links", "stops"):
+                for desk, own in zip(desks, hits, strict=True):
+                    desk.hear(own.heard(HEARD_OF))
+                for _ in judge.read_on(desks, CANDIDATES, enough=weights.enough if way == "stops" else 0.0):
+                    pass
+                found = [[desk.nodes[r] for r in desk.opened] for desk in desks]
+            else:
+                found = [listed(graph, way, own) for own in hits]
+                for desk, nodes in zip(desks, found, strict=True):
+                    desk.hear(nodes)
+                judge.open(
+                    desks, [[desk.row[n] for n in nodes] for desk, nodes in zip(desks, found, strict=True)]
+                )
+            for one, desk, nodes in zip(some, desks, found, strict=True):
+                verdict = judge.verdict(desk)
+                figures = judge.judged(desk) if desk.opened else np.zeros((0, len(RANK)), np.float32)
+                ranked = [nodes[i] for i in verdict.order]
+                rows[way].append(
+                    (
+                        *recalls(world, name, one, ranked),
+                        len(nodes),
+                        verdict.sure,
+                        float(verdict.chances.max(initial=0)),
+                    )
+                )
+                alone = np.argsort(-figures[:, RANK.index("best")], kind="stable") if len(figures) else []
+                rows[f"{way}, reader alone"].append(recalls(world, name, one, [nodes[i] for i in alone]))
+                if way in PLAIN:
+                    rows[f"{way}, as found"].append(recalls(world, name, one, nodes))
+        world.block_reader.reader.clear()
+    return {name: np.array(values, np.float32) for name, values in rows.items()} | {
+        "group": np.array([one.group for one in questions])
+    }
+
+
+def listed(graph: Graph, way: str, hits: SearchHits) -> list[int]:
+    """What a way without a desk reads."""
+    if way == "bm25":
+        return hits.words[:CANDIDATES].tolist()
+    if way == "dense":
+        return hits.near[:CANDIDATES].tolist()
+    both, scores = fuse(hits.words, hits.near, count=LISTED)
+    if way == "hybrid":
+        return both[:CANDIDATES].tolist()
+    if way == "pagerank":
+        return spread(graph.forward, [(both[:HITS], scores[:HITS])], CANDIDATES)[0].nodes.tolist()
+    starts = both[: CANDIDATES // 4].tolist()
+    return list(dict.fromkeys((*starts, *(int(t) for s in starts for t in graph.forward.row(s)))))[
+        :CANDIDATES
+    ]
+
+
+def shard(
+    world: World, asked: argparse.Namespace, weights: JudgeWeights, jobs: list[tuple[str, str, bool]]
+) -> None:
+    """One process's share of the reading."""
+    folder = world.out / asked.to
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, part, deleted in jobs:
+        questions = asked_of(world, name, part)
+        if asked.limit:
+            questions = questions[: asked.limit]
+        if not questions:
+            continue
+        began = time.monotonic()
+        path = (
+            folder
+            / f"{name}-{part}{'-deleted' if deleted else ''}{'' if world.fold < 0 else f'-f{world.fold}'}.npz"
+        )
+        if asked.ways:
+            np.savez_compressed(path, **measure_set(world, name, questions, weights, deleted))
+        else:
+            np.savez(path, **read_set(world, name, questions, weights, deleted))
+        print(f"{path.name}: {len(questions)} in {time.monotonic() - began:.0f} s", flush=True)
+
+
+def measure(world: World, asked: argparse.Namespace) -> None:
+    """Every way on the kept parts."""
+    jobs = [
+        (n, "kept", False)
+        for n in world.questions
+        if n != "fever-pages" and any(one.part == "kept" for one in world.questions[n])
+    ]
+    jobs += [(n, "kept", True) for n in DELETED if n in world.questions]
+    if asked.only:
+        jobs = [job for job in jobs if job[0] in asked.only]
+    in_processes(asked, f"kept{world.seed}", jobs, True, f"weights{world.seed}.json")
+    table(world.out / f"kept{world.seed}")
+
+
+def table(folder: Path) -> None:
+    """What was measured, in %."""
+    found = {path.stem: dict(np.load(path)) for path in sorted(folder.glob("*.npz"))}
+    names = [n for n in found if not n.endswith("-deleted")]
+    ways = [key for key in found[names[0]] if key != "group"]
+    print("set".ljust(24), *(way[:14].rjust(14) for way in ways if "reader" not in way))
+    for name in names:
+        own = found[name]
+        print(
+            f"{name} {len(own['group'])}".ljust(24),
+            *(
+                f"{100 * own[w][:, 0].mean():5.1f} {100 * own[w][:, 1].mean():5.1f}".rjust(14)
+                for w in ways
+                if "reader" not in w
+            ),
+        )
+    for name in names:
+        own = found[name]
+        print(
+            f"{name}".ljust(24),
+            *(f"{w}: {100 * own[w][:, 1].mean():.1f}" for w in ways if "reader" in w),
+            f"seen {100 * own['default'][:, 2].mean():.1f}",
+            f"blocks {own['stops'][:, 3].mean():.1f}",
+        )
+    for name in names:
+        gone = found.get(f"{name}-deleted")
+        if gone is not None:
+            sure = np.concatenate((found[name]["default"][:, 4], gone["default"][:, 4]))
+            label = np.concatenate(
+                (np.ones(len(found[name]["default"]), bool), np.zeros(len(gone["default"]), bool))
+            )
+            real = np.concatenate((found[name]["default"][:, 1] > 0, np.zeros(len(gone["default"]), bool)))
+            print(f"sure, {name}: AUC {auc(sure, label):.3f}, calibration {calibration(sure, real):.3f}")

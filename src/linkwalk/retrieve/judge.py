@@ -1,0 +1,173 @@
+"""Reads for queries, weighs what to open next, ranks what was read, and says how sure one may be (sec. 4.3, ours).
+
+Blocks are opened in waves. A small network says of every block heard of how likely it is evidence, given all that was
+read so far (``worth``); the best are read, sentence by sentence, by the reader of blocks; their links are heard of,
+each with what the sentence around it is worth; and so on, until ``candidates`` blocks are read, or what is left is not
+worth opening (``enough``). A second network ranks what was read (``rank``), a third says how likely anything of it
+settles the query (``sure``). A block's share of that is its share of the ranking's softmax, a sentence's goes by the
+reader's scores within the block.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from linkwalk.embed.text import MIN_WORDS
+from linkwalk.graph.store import Graph
+from linkwalk.navigate.journeys import Float32s
+from linkwalk.retrieve.block_reader import BlockReader
+from linkwalk.retrieve.desk import ASKED, HEARD, READ, Desk
+from linkwalk.retrieve.scorer import Scorer
+from linkwalk.scripts import words_in
+
+HEARD_OF = 50
+"""Search results of either list that are heard of before anything is read."""
+WAVES = (8, 4)
+"""Blocks that are opened together: the first time, and from then on."""
+WORTH = (*HEARD, *ASKED)
+RANK = (*HEARD, *READ, *ASKED)
+MARGINS = ("ahead", "ahead_of_five", "share")
+"""How far the best block is ahead of the second and of the mean of the next four, and its share of all."""
+SURE = (*RANK, *MARGINS)
+_CACHED = 1 << 16
+_LIKELY = 4  # unread blocks that are looked at to decide whether to go on
+
+
+class BlockSentences(NamedTuple):
+    """What can be shown of a block, and of each of its own sentences which one of these it is, or -1."""
+
+    texts: tuple[str, ...]
+    numbers: NDArray[np.int64]
+
+
+def sentences_of(graph: Graph, node: int) -> BlockSentences:
+    """Those of at least four words; a block that has none is shown whole."""
+    block = graph.block(node)
+    kept = np.array([words_in(text) >= MIN_WORDS for text in block.sentences], np.bool_)
+    if not kept.any():
+        return BlockSentences((block.text,), np.zeros(len(block.sentences), np.int64))
+    texts = tuple(text for text, keep in zip(block.sentences, kept, strict=True) if keep)
+    return BlockSentences(texts, np.where(kept, np.cumsum(kept) - 1, -1))
+
+
+class Verdict(NamedTuple):
+    """What is thought of the blocks read."""
+
+    order: list[int]
+    """Places in the order of reading, the best first."""
+    chances: Float32s
+    """That each block is what settles the query, in the order of reading."""
+    sure: float
+    """That anything of it does."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeWeights:
+    """What was learned."""
+
+    worth: Scorer
+    rank: Scorer
+    sure: Scorer
+    enough: float = 0.0
+    """Reading ends where the next blocks together are less likely to be evidence."""
+    nothing: float = 0.0
+    """Below this chance of having an answer there is said to be none."""
+
+    def to_json(self) -> dict[str, Any]:
+        """For a file."""
+        networks = {name: getattr(self, name).to_json() for name in ("worth", "rank", "sure")}
+        return {**networks, "enough": self.enough, "nothing": self.nothing}
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> "JudgeWeights":
+        """Of a file."""
+        names = {"worth": WORTH, "rank": RANK, "sure": SURE}
+        networks = {name: Scorer.from_json(found[name], inputs) for name, inputs in names.items()}
+        enough, nothing = float(found["enough"]), float(found["nothing"])
+        if not np.isfinite([enough, nothing]).all():
+            raise ValueError("it holds what is not a number")
+        return cls(**networks, enough=enough, nothing=nothing)
+
+
+class Judge:
+    """Reads and ranks, for one wiki."""
+
+    def __init__(self, graph: Graph, reader: BlockReader, weights: JudgeWeights) -> None:
+        self.graph, self.reader, self.weights = graph, reader, weights
+        self.sentences = lru_cache(_CACHED)(lambda node: sentences_of(graph, node))
+
+    def read_on(
+        self, desks: Sequence[Desk], candidates: int, *, enough: float | None = None
+    ) -> Iterator[None]:
+        """Open blocks for all desks, up to so many each; hands over after every wave."""
+        enough = self.weights.enough if enough is None else enough
+        going = list(desks)
+        while going:
+            chosen = []
+            for desk in going:
+                size = min(WAVES[bool(desk.opened)], candidates - len(desk.opened))
+                chosen.append(self.next(desk, size, enough))
+            going = [desk for desk, rows in zip(going, chosen, strict=True) if rows]
+            if not going:
+                return
+            self.open(going, [rows for rows in chosen if rows])
+            yield
+
+    def next(self, desk: Desk, size: int, enough: float) -> list[int]:
+        """The rows to open next; none where nothing is left, or nothing that is worth it."""
+        rows = desk.unread()
+        if size <= 0 or not len(rows):
+            return []
+        worth = self.weights.worth(desk.heard_of(rows))
+        order = np.argsort(-worth, kind="stable")
+        if desk.opened and float(_chance(worth[order[:_LIKELY]]).sum()) < enough:
+            return []
+        found: list[int] = rows[order[:size]].tolist()
+        return found
+
+    def open(self, desks: Sequence[Desk], chosen: Sequence[Sequence[int]]) -> None:
+        """Read some rows of each desk."""
+        passages = []
+        for desk, rows in zip(desks, chosen, strict=True):
+            passages.append([desk.passage(row, self.sentences) for row in rows])
+        read = self.reader.read([desk.query for desk in desks], passages)
+        for desk, rows, blocks in zip(desks, chosen, read, strict=True):
+            desk.open(rows, blocks, [self.sentences(desk.nodes[row]).numbers for row in rows])
+
+    def judged(self, desk: Desk) -> Float32s:
+        """The figures of ``RANK`` for all blocks read."""
+        return desk.judged(lambda node: self.sentences(node).texts)
+
+    def verdict(self, desk: Desk) -> Verdict:
+        """What is thought of what was read so far."""
+        if not desk.opened:
+            return Verdict([], np.zeros(0, np.float32), 0.0)
+        figures = self.judged(desk)
+        scores = self.weights.rank(figures)
+        share = _shares(scores)
+        sure = float(_chance(self.weights.sure(sure_of(figures, scores)[None]))[0])
+        return Verdict(np.argsort(-scores, kind="stable").tolist(), sure * share, sure)
+
+
+def sure_of(figures: Float32s, scores: Float32s) -> Float32s:
+    """The figures of ``SURE``: those of the best block, and how far it is ahead."""
+    order = np.argsort(-scores, kind="stable")
+    best, rest = scores[order[0]], scores[order[1:5]]
+    ahead = (best - rest[0], best - rest.mean()) if len(rest) else (0.0, 0.0)
+    margins = np.array([*ahead, _shares(scores)[order[0]]], np.float32)
+    return np.concatenate((figures[order[0]], margins))
+
+
+def _chance(logit: Float32s) -> Float32s:
+    found: Float32s = np.asarray(1 / (1 + np.exp(-np.clip(logit, -30, 30))), np.float32)
+    return found
+
+
+def _shares(scores: Float32s) -> Float32s:
+    likely = np.exp(scores - scores.max(initial=-np.inf))
+    found: Float32s = likely / likely.sum()
+    return found

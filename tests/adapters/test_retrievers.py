@@ -17,6 +17,7 @@ from linkwalk.adapters import langchain, llamaindex
 from linkwalk.adapters.passages import Passages
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.wiki.plain import plain
+from tests.retrieve.stand_in import by_hand, stand_in
 from tests.wiki.conftest import hostile, known, walked, world
 
 __all__ = ["hostile", "known", "walked", "world"]  # fixtures
@@ -47,7 +48,7 @@ def test_sentences(ask: Any, known: Wiki) -> None:
     answer = known.find(QUESTION, 4, **WORDS)
     assert [text for _, text, _ in found] == [one.sentence for one in answer.evidence]
     for (_, _, metadata), one in zip(found, answer.evidence, strict=True):
-        assert json.loads(json.dumps(metadata)) == plain(one)
+        assert json.loads(json.dumps(metadata)) == plain(one) | {"confidence": None, "answered": True}
         assert (metadata["place"]["title"], metadata["path"]) == (one.place.title, [])
     assert len({one[0] for one in found}) == 4
     assert ask(str(known.folder), QUESTION, count=4, **WORDS) == found
@@ -74,6 +75,21 @@ def test_a_reranker_of_ones_own(ask: Any, known: Wiki) -> None:
     found: Got = ask(known, QUESTION, count=4, navigation="none", rerank=longest)
     assert [metadata["score"] for _, _, metadata in found] == [len(text) for _, text, _ in found]
     assert len(found) == 4
+
+
+@BOTH
+@pytest.mark.parametrize("paragraph", [False, True])
+def test_what_nothing_answers_is_said_to_be_so(
+    ask: Any, known: Wiki, tmp_path: Path, paragraph: bool
+) -> None:
+    judge = str(stand_in(tmp_path / "judge", ranking=by_hand(nothing=1.0)))
+    found: Got = ask(known, QUESTION, count=2, navigation="none", rerank=judge, paragraph=paragraph)
+    answer = known.find(QUESTION, 2, navigation="none", rerank=judge)
+    assert not answer.answered
+    assert answer.confidence is not None
+    assert len(found) == 2
+    for _, _, metadata in found:
+        assert (metadata["confidence"], metadata["answered"]) == (answer.confidence, False)
 
 
 @pytest.mark.slow

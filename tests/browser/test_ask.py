@@ -1,13 +1,14 @@
 """Ask: evidence in its order, where it stands, and the clicks that led to it."""
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.conftest import NO_PLAYWRIGHT, Shoot, Site, Visit, search
+from tests.browser.conftest import NO_PLAYWRIGHT, Shoot, Site, Visit, Watch, search
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 expect = pytest.importorskip("playwright.sync_api", reason=NO_PLAYWRIGHT).expect
 
@@ -60,7 +61,7 @@ def test_the_paragraph_around_a_sentence_is_shown_on_demand(visit: Visit, answer
     page = visit(f"?view=ask&q={answer['query']}")
     first = items(page).first
     around = first.locator(".around")
-    expect(first).to_be_visible()
+    expect(page.locator(".summary")).to_contain_text("blocks read in")
     expect(around).to_be_hidden()
     page.get_by_role("button", name="Find evidence").focus()
     page.keyboard.press("Tab")
@@ -98,3 +99,117 @@ def test_nothing_asked_is_said(visit: Visit) -> None:
     expect(page.get_by_role("alert")).to_have_text("Write a claim or a question first.")
     field = page.get_by_label("A claim or a question")
     expect(field).to_be_focused()
+
+
+HOLD = """() => {
+  const Real = EventSource, held = [];
+  window.go = () => held.splice(0).forEach((send) => send());
+  window.arrived = () => held.length;
+  window.EventSource = class extends Real {
+    addEventListener(name, act) {
+      super.addEventListener(name, (event) => {
+        const send = () => act(event);
+        if (name === "answer") held.push(send);
+        else send();
+      });
+    }
+  };
+}"""
+
+
+def ask(page: "Page", query: str) -> None:
+    page.get_by_label("A claim or a question").fill(query)
+    page.keyboard.press("Enter")
+
+
+def test_search_results_are_shown_until_they_are_read(
+    visit: Visit, answer: dict[str, Any], shoot: Shoot
+) -> None:
+    page = visit("?view=ask", motion="no-preference")
+    page.evaluate(HOLD)
+    ask(page, answer["query"])
+    summary, found = page.locator(".summary"), page.locator(".found")
+    expect(summary).to_contain_text("Search results, still being read")
+    expect(page.locator("#live")).to_contain_text("still being read")
+    expect(found).to_have_attribute("aria-busy", "true")
+    expect(items(page).first.locator(".score")).to_have_text("not read yet")
+    expect(items(page).first.locator(".path")).to_contain_text("among the search results")
+    shown = items(page).first.locator("blockquote").inner_text()
+    more = items(page).first.get_by_role("button", name="Show the paragraph")
+    more.press("Enter")
+    expect(items(page).first.locator(".around mark").first).to_be_visible()
+    shoot(page, "ask-hits")
+    page.wait_for_function("() => arrived() > 0")
+    top = page.locator(".evidence").evaluate("e => e.offsetTop")
+    page.evaluate("go()")
+    expect(summary).to_contain_text(f"{answer['blocks']} blocks read in")
+    expect(page.locator("#live")).to_contain_text("found. First: ")
+    assert found.get_attribute("aria-busy") is None
+    expect(items(page)).to_have_count(len(answer["evidence"]))
+    sentences = [one["sentence"] for one in answer["evidence"]]
+    assert page.locator(".evidence blockquote").all_inner_texts() == sentences
+    assert page.locator(".evidence").evaluate("e => e.offsetTop") == top, "nothing jumps"
+    expect(page.locator(".confidence")).to_have_count(int(answer["confidence"] is not None))
+    if shown in sentences:  # what was opened stays open, with the focus
+        kept = items(page).nth(sentences.index(shown)).get_by_role("button", name="Hide the paragraph")
+        expect(kept).to_be_focused()
+
+
+def judged(route: "Route", answer: dict[str, Any], **said: object) -> None:
+    """A server whose reader says how sure it is."""
+    told = [
+        ("hits", answer | {"stage": "search", "blocks": 0}),
+        ("reading", answer | {"stage": "reading", "blocks": 4, "confidence": 0.1}),
+        ("answer", answer | said),
+    ]
+    body = "".join(f"event: {name}\ndata: {json.dumps(data)}\n\n" for name, data in told)
+    route.fulfill(body=body, content_type="text/event-stream")
+
+
+def test_how_sure_it_is(visit: Visit, answer: dict[str, Any], shoot: Shoot) -> None:
+    page = visit("?view=ask")
+    page.route("**/api/v1/find/events*", lambda route: judged(route, answer, confidence=0.934))
+    ask(page, answer["query"])
+    meter = page.get_by_role("meter")
+    expect(meter).to_have_text("93% sure")
+    expect(meter).to_have_attribute("aria-valuetext", "93%")
+    assert "settles this" in str(meter.get_attribute("title"))
+    expect(page.locator(".unanswered")).to_have_count(0)
+    shoot(page, "ask-sure")
+
+
+def test_what_nothing_answers_is_said_to_be_so(visit: Visit, answer: dict[str, Any], shoot: Shoot) -> None:
+    page = visit("?view=ask")
+    said = {"confidence": 0.031, "answered": False}
+    page.route("**/api/v1/find/events*", lambda route: judged(route, answer, **said))
+    ask(page, answer["query"])
+    expect(page.locator(".unanswered")).to_have_text(
+        "Nothing here answers this. These sentences come nearest."
+    )
+    expect(page.locator("#live")).to_contain_text("Nothing here answers this. Nearest: ")
+    expect(page.get_by_role("meter")).to_have_text("3% sure")
+    expect(items(page)).to_have_count(len(answer["evidence"]))
+    shoot(page, "ask-unanswered")
+
+
+def test_without_events_it_is_asked_as_a_whole(visit: Visit, watch: Watch, answer: dict[str, Any]) -> None:
+    watch.expected += ["ERR_CONNECTION_REFUSED"]
+    page = visit("?view=ask")
+    page.route("**/api/v1/find/events*", lambda route: route.abort("connectionrefused"))
+    ask(page, answer["query"])
+    expect(page.locator(".summary")).to_contain_text(f"{answer['blocks']} blocks read in")
+    expect(items(page)).to_have_count(len(answer["evidence"]))
+
+
+def test_a_failure_is_said(visit: Visit, answer: dict[str, Any]) -> None:
+    page = visit("?view=ask")
+    error = json.dumps({"error": {"type": "timeout", "message": "this took longer than 30 seconds"}})
+    body = f"event: failure\ndata: {error}\n\n"
+    page.route(
+        "**/api/v1/find/events*", lambda route: route.fulfill(body=body, content_type="text/event-stream")
+    )
+    ask(page, answer["query"])
+    expect(page.get_by_role("alert")).to_contain_text("This took longer than 30 seconds")
+    page.unroute_all()
+    page.get_by_role("button", name="Try again").click()
+    expect(items(page)).to_have_count(len(answer["evidence"]))

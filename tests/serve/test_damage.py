@@ -65,6 +65,7 @@ def ask_all(client: httpx.Client) -> Iterator[httpx.Response]:
     yield client.post("/api/v1/walk", json={"start": 0, "sentence": "water"})
     yield client.post("/api/v1/compare", json={"start": 0, "goal": 5, "agents": ["random", "greedy-dfs"]})
     yield client.post("/api/v1/find", json={"query": "water and stars", "rerank": "tfidf"})
+    yield client.get("/api/v1/find/events", params={"query": "water and stars", "rerank": "tfidf"})
     yield client.post("/api/v1/runs", json=game)
 
 

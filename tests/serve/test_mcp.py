@@ -25,6 +25,7 @@ from linkwalk.wiki import Wiki
 from linkwalk.wiki.pages import read_page
 from linkwalk.wiki.plain import plain
 from tests.graph.conftest import Page, write_graph
+from tests.retrieve.stand_in import by_hand, stand_in
 from tests.serve.conftest import RIGHT_TO_LEFT, SCRIPT
 
 NAMES = ["search", "open", "links", "navigate", "find_evidence"]
@@ -190,6 +191,23 @@ def test_find_evidence(call: Spoken) -> None:
             beside = [place["node"] for place in (page["previous"], page["next"]) if place]
             assert at["node"] in [*(link["node"] for link in page["links"]), *beside]
         assert at == one["place"]
+
+
+def test_what_nothing_answers_is_said_first(small: Path, tmp_path: Path) -> None:
+    question = "What is next to the coral reef?"
+    plain_text = told(tools.Tools(Wiki.open(small, rerank="tfidf")).find_evidence(question, 2))
+    assert plain_text.startswith("1. ")
+    for nothing in (0.0, 1.0):
+        judge = stand_in(tmp_path / f"judge-{nothing}", ranking=by_hand(nothing=nothing))
+        called = tools.Tools(Wiki.open(small, rerank=str(judge))).find_evidence(question, 2)
+        assert called.structured_content is not None
+        answer = called.structured_content["answer"]
+        assert answer["answered"] is (nothing == 0)
+        assert 0 <= answer["confidence"] <= 1
+        assert len(answer["evidence"]) == 2
+        first = "1. " if nothing == 0 else "Nothing here answers this (the chance that it does is "
+        assert told(called).startswith(first)
+        assert "\n1. " in "\n" + told(called)
 
 
 @pytest.mark.parametrize(

@@ -24,4 +24,4 @@ def test_the_description_holds(server: Served, tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "No issues found" in done.stdout
-    assert "13 selected / 13 total" in done.stdout
+    assert "14 selected / 14 total" in done.stdout

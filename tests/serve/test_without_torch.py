@@ -20,8 +20,10 @@ from linkwalk.embed import Embeddings
 from linkwalk.embed.model import find_model
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.policy.target import TargetEncoder, read_target
-from linkwalk.retrieve import Cascade
-from linkwalk.retrieve.cross import CrossEncoder, read_cross
+from linkwalk.retrieve import Cascade, FindConfig
+from linkwalk.retrieve.block_folder import open_blocks, read_ranking
+from linkwalk.retrieve.cross import BlockConfig, CrossEncoder, read_cross
+from linkwalk.retrieve.judge import Judge
 from linkwalk.wiki import Wiki
 from tests.serve.conftest import process
 
@@ -59,9 +61,16 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def by_torch(small: Path) -> list[tuple[str, float]]:
     """The sentences that are to be found, and their scores, with the cross-encoder read by torch."""
     _, config, weights = read_cross(reranker_path())
-    plain = open_transformer("minilm", device="cpu")
-    answer = Wiki.open(small).find(QUERY, 5, rerank=Cascade(CrossEncoder(plain, weights, config)))
-    return [(evidence.sentence, evidence.score) for evidence in answer.evidence]
+    plain, wiki = open_transformer("minilm", device="cpu"), Wiki.open(small)
+    opened = wiki.finder(FindConfig())
+    if isinstance(config, BlockConfig):
+        ranking = read_ranking(reranker_path())
+        assert ranking is not None
+        opened.finder.judge = Judge(wiki.graph, open_blocks(plain, weights, config), ranking)
+    else:
+        opened.finder.rerank = Cascade(CrossEncoder(plain, weights, config))
+    (found,) = opened.find([QUERY], 5)
+    return list(zip(found.sentences, found.scores, strict=True))
 
 
 def is_right(answer: dict[str, Any], by_torch: list[tuple[str, float]]) -> None:

@@ -16,7 +16,7 @@ try:
 except ImportError as error:
     raise ImportError(f"{error.name} is not installed: pip install 'linkwalk[llamaindex]'") from None
 
-_NOT_FOR_MODELS = ["score", "sentence", "start", "path"]
+_NOT_FOR_MODELS = ["score", "sentence", "start", "path", "confidence"]
 """Metadata that a language model need not read."""
 
 

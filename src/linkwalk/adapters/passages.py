@@ -8,7 +8,7 @@ from typing import Any
 from linkwalk.errors import InputError
 from linkwalk.navigate import Agent
 from linkwalk.retrieve import Reranker
-from linkwalk.wiki import Evidence, Wiki
+from linkwalk.wiki import Answer, Evidence, Wiki
 from linkwalk.wiki.plain import plain
 
 _MORE = 10
@@ -16,7 +16,8 @@ _MORE = 10
 
 
 Document = tuple[str, str, dict[str, Any]]
-"""An id, the same for the same text of the same wiki; the text; and as metadata the evidence, as plain values."""
+"""An id, the same for the same text of the same wiki; the text; and as metadata the evidence, as plain values, with
+``confidence`` and ``answered`` of the answer that it is part of."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,16 +54,17 @@ class Passages:
             agent=self.agent,
         )
         if not self.paragraph:
-            return [self._document(one, one.sentence) for one in answer.evidence]
+            return [self._document(answer, one, one.sentence) for one in answer.evidence]
         best: dict[int, Evidence] = {}
         for one in answer.evidence:
             best.setdefault(one.place.node, one)
         texts = self.wiki.graph.texts
-        return [self._document(one, texts[node]) for node, one in list(best.items())[: self.count]]
+        return [self._document(answer, one, texts[node]) for node, one in list(best.items())[: self.count]]
 
-    def _document(self, one: Evidence, text: str) -> Document:
+    def _document(self, answer: Answer, one: Evidence, text: str) -> Document:
         what = f"{self.wiki.graph.fingerprint}\n{one.place.node}\n{text}"
-        return blake2b(what.encode(), digest_size=16).hexdigest(), text, plain(one)
+        sure = {"confidence": answer.confidence, "answered": answer.answered}
+        return blake2b(what.encode(), digest_size=16).hexdigest(), text, plain(one) | sure
 
 
 def opened(wiki: Wiki | Path | str) -> Wiki:

@@ -12,12 +12,13 @@ from linkwalk import __version__
 from linkwalk.serve.api import Api
 from linkwalk.serve.errors import Caught, add_handlers, only_known
 from linkwalk.serve.examples import add_examples
+from linkwalk.serve.finding import add_finding
 from linkwalk.serve.limits import BodyLimit, Limits, OwnNames, Utf8Only
 from linkwalk.serve.metrics import Counted
 from linkwalk.serve.pages import Headers, add_pages
 from linkwalk.serve.reading import add_metrics, add_reading
 from linkwalk.serve.stopping import Stopped
-from linkwalk.serve.walking import add_finding, add_walking
+from linkwalk.serve.walking import add_walking
 from linkwalk.serve.warm import warm_up
 from linkwalk.wiki import Wiki
 
@@ -97,11 +98,12 @@ def _bound(description: dict[str, Any], limits: Limits) -> None:
         _set(schemas[name]["properties"]["budget"], "integer", "maximum", limits.budget)
     _set(schemas["WalkRequest"]["properties"]["sentence"], "string", "maxLength", limits.query)
     _set(schemas["FindRequest"]["properties"]["query"], "string", "maxLength", limits.query)
-    for parameter in description["paths"]["/api/v1/walk/events"]["get"]["parameters"]:
-        if parameter["name"] == "budget":
-            _set(parameter["schema"], "integer", "maximum", limits.budget)
-        if parameter["name"] == "sentence":
-            _set(parameter["schema"], "string", "maxLength", limits.query)
+    for path in ("walk", "find"):
+        for parameter in description["paths"][f"/api/v1/{path}/events"]["get"]["parameters"]:
+            if parameter["name"] == "budget":
+                _set(parameter["schema"], "integer", "maximum", limits.budget)
+            if parameter["name"] in ("sentence", "query"):
+                _set(parameter["schema"], "string", "maxLength", limits.query)
 
 
 def _set(schema: dict[str, Any], kind: str, name: str, value: int) -> None:

@@ -49,13 +49,19 @@ def errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return said
 
 
-EVENT = {
-    "type": "object",
-    "properties": {
-        "event": {"type": "string", "enum": ["start", "click", "end", "failure"]},
-        "data": {"type": "string", "contentMediaType": "application/json"},
-    },
-    "required": ["event", "data"],
-}
+def events(about: str, names: list[str], example: str) -> dict[int | str, dict[str, Any]]:
+    """A stream of events, and what may come in its place."""
+    shape = {
+        "type": "object",
+        "properties": {
+            "event": {"type": "string", "enum": names},
+            "data": {"type": "string", "contentMediaType": "application/json"},
+        },
+        "required": ["event", "data"],
+    }
+    content = {"text/event-stream": {"schema": shape, "example": example}}
+    return {200: {"description": about, "content": content}, **errors(503)}
+
+
 READ = errors(404, 503, 504)
 POST = errors(404, 408, 503, 504)

@@ -1,7 +1,8 @@
-"""A walk as server-sent events: ``start``, then ``click`` by ``click``, then ``end``; or ``failure``."""
+"""Server-sent events: a walk click by click, and what is found for a question as soon as anything is."""
 
 import asyncio
 import logging
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from starlette.responses import StreamingResponse
 
 from linkwalk.serve.errors import as_api_error
-from linkwalk.serve.work import Lane
+from linkwalk.serve.work import Lane, in_loop
 from linkwalk.serve.written import written
 
 Events = Iterator[tuple[str, Any]]
@@ -40,10 +41,65 @@ def stream(lane: Lane, begin: Callable[[], Events]) -> StreamingResponse:
                 yield event(name, data)
                 await asyncio.sleep(0)  # where a client that has left is noticed
         except Exception as error:
-            failed = as_api_error(error)
-            if failed.kind == "internal":
-                _LOG.exception("events")
-            # Not `error`: that is what a browser calls a connection that broke.
-            yield event("failure", failed.to_json())
+            yield _failure(error)
 
-    return StreamingResponse(events(), media_type="text/event-stream", headers=_HEADERS)
+    return _response(events())
+
+
+def stream_waves(first: Lane, others: Lane, begin: Callable[[], Events]) -> StreamingResponse:
+    """The events that ``begin()`` gives, each sent when it is made: the first in one lane, all others in another.
+
+    So the first does not wait for those whose work is long. Of a client that has left no more than the event that is
+    being made is made to its end.
+    """
+    first.admit()
+    others.admit()
+    left = threading.Event()
+
+    async def events() -> AsyncIterator[bytes]:
+        loop, began = asyncio.get_running_loop(), time.perf_counter()
+        made: asyncio.Queue[bytes | None] = asyncio.Queue()
+        working: asyncio.Task[None] | None = None
+
+        def ended(task: asyncio.Task[None]) -> None:
+            task.cancelled() or task.exception()  # heard of, though the client may have left
+            made.put_nowait(None)
+
+        def start() -> tuple[bytes, Events]:
+            told = begin()
+            return event(*next(told)), told
+
+        def go_on(told: Events) -> None:
+            while not left.is_set() and (one := next(told, None)) is not None:
+                in_loop(loop, made.put_nowait, event(*one))
+
+        try:
+            head, told = await first.run(start)
+            spent = time.perf_counter() - began
+            yield f": app;dur={spent * 1e3:.1f}\n\n".encode() + head
+            seconds = max(0.0, others.limits.seconds - spent)
+            working = asyncio.create_task(others.run(lambda: go_on(told), seconds))
+            working.add_done_callback(ended)
+            while (one := await made.get()) is not None:
+                yield one
+            await working
+        except Exception as error:
+            yield _failure(error)
+        finally:
+            left.set()
+            if working is not None:
+                working.cancel()
+
+    return _response(events())
+
+
+def _failure(error: Exception) -> bytes:
+    """What went wrong, as an event; not `error`, which is what a browser calls a connection that broke."""
+    failed = as_api_error(error)
+    if failed.kind == "internal":
+        _LOG.error("events", exc_info=error)
+    return event("failure", failed.to_json())
+
+
+def _response(events: AsyncIterator[bytes]) -> StreamingResponse:
+    return StreamingResponse(events, media_type="text/event-stream", headers=_HEADERS)

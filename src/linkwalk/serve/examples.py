@@ -27,6 +27,7 @@ def add_examples(description: dict[str, Any], wiki: Wiki, health: schema.Health)
         agent=wiki.agents[0],
         blocks=20,
         evidence=(Evidence(score=0.93, sentence=sentence, place=goal, start=start, path=optimum),),
+        confidence=0.97,
     )
     page = wiki.block(start.node)
     pair: dict[str, Any] = {"start": start.name, "goal": goal.name}
@@ -66,7 +67,7 @@ def add_examples(description: dict[str, Any], wiki: Wiki, health: schema.Health)
         operation["responses"]["200"]["content"]["application/json"]["example"] = to_jsonable_python(said)
         if asked is not None:
             operation["requestBody"]["content"]["application/json"]["example"] = asked
-    named = pair | {"name": start.name, "q": start.title[:3], "node": start.node}
+    named = pair | {"name": start.name, "q": start.title[:3], "node": start.node, "query": sentence}
     for operations in description["paths"].values():
         for parameter in operations.get("get", {}).get("parameters", ()):
             if parameter["name"] in named:

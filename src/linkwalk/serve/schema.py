@@ -188,7 +188,7 @@ class StoredRun(Said):
     """Whether the server keeps games (`linkwalk serve --runs FILE`)."""
 
 
-_HAS_WORDS: dict[str, Any] = {"pattern": r"[^\W_]"}
+HAS_WORDS: dict[str, Any] = {"pattern": r"[^\W_]"}
 _TO: dict[str, Any] = {
     "properties": {"goal": {"not": {"type": "null"}}, "sentence": {"type": "null"}},
     "required": ["goal"],
@@ -212,7 +212,7 @@ class WalkRequest(_Request):
     start: Target
     goal: Target | None = None
     sentence: str | None = Field(
-        default=None, description="What to find, in words of your own.", json_schema_extra=_HAS_WORDS
+        default=None, description="What to find, in words of your own.", json_schema_extra=HAS_WORDS
     )
     agent: str | None = Field(
         default=None, max_length=100, description="Who walks: /api/v1/health lists them, the usual one first."
@@ -245,12 +245,15 @@ class FindRequest(_Request):
         json_schema_extra={"examples": [{"query": "Who wrote the first computer program?", "limit": 3}]}
     )
 
-    query: str = Field(min_length=1, description="In words.", json_schema_extra=_HAS_WORDS)
+    query: str = Field(min_length=1, description="In words.", json_schema_extra=HAS_WORDS)
     limit: int = Field(default=5, ge=1, le=20, description="Sentences to answer with.")
     offset: int = Field(default=0, ge=0, le=100, description="Better ones to leave out.")
     candidates: int = Field(default=20, ge=1, le=100, description="Blocks to read.")
     navigation: Navigation = Field(default="tabs", description="How to go on from the search results.")
     rerank: Rerank | None = Field(default=None, description="Who ranks the sentences. [the best there is]")
+    agent: str | None = Field(
+        default=None, max_length=100, description="Who navigates. [whoever fits the embeddings]"
+    )
 
 
 class RunRequest(_Request):

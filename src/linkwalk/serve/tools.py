@@ -22,6 +22,7 @@ TEXT, EXCERPT, PARAGRAPH, AROUND = 2000, 240, 1200, 120
 LINKS, CLICKS = 12, 20
 """Links of a block opened, and clicks of a walk, that are listed."""
 _NOTHING = "Nothing was found: try other words."
+_UNANSWERED = "Nothing here answers this"
 
 Name = Annotated[str, Field(max_length=1000, description='A block: "Title", or "Title (3)" for its block 3.')]
 Words = Annotated[str, Field(max_length=1000, description="A title or its beginning, or words of the text.")]
@@ -226,13 +227,14 @@ class Tools:
         """Find the sentences that answer a question or bear on a claim, each with its paragraph and its provenance.
 
         A search gives places to begin; an agent follows the most promising links from there. The path says how each
-        sentence was reached.
+        sentence was reached. Where nothing that was read settles it, that is said first (`answered` is false), and the
+        sentences are only the nearest.
         """
         navigation = "none" if {"navigate", "read"} & self.wiki.missing().keys() else "tabs"
         answer = self.wiki.find(query, limit, navigation=navigation)
         proof = Proof(
             answer=replace(
-                answer,
+                answer.untimed,
                 evidence=tuple(
                     replace(one, sentence=_cut(one.sentence, PARAGRAPH), path=tuple(map(_short, one.path)))
                     for one in answer.evidence
@@ -240,7 +242,7 @@ class Tools:
             ),
             paragraphs=tuple(self._around(one.place.node, one.sentence) for one in answer.evidence),
         )
-        lines: list[str] = []
+        lines = [] if answer.answered else [_unanswered(answer)]
         for number, (one, text) in enumerate(zip(proof.answer.evidence, proof.paragraphs, strict=True), 1):
             way = f"reached from {one.start.name}:" if one.path else "a search result"
             lines += [
@@ -294,6 +296,13 @@ def _verdict(walked: Walked) -> str:
     seen = ", after which all that can be reached has been seen" if walk.trapped else ""
     from_to = f"{found} {walk.goal.name} from {walk.start.name} in {count}{seen}"
     return f"{from_to}; the shortest path has {walk.distance}."
+
+
+def _unanswered(answer: Answer) -> str:
+    said = _UNANSWERED
+    if answer.confidence is not None:
+        said += f" (the chance that it does is {answer.confidence:.0%})"
+    return f"{said}; the nearest sentences:" if answer.evidence else f"{said}: try other words."
 
 
 def _where(place: Place) -> str:

@@ -1,4 +1,4 @@
-"""The endpoints for what is done: walks, whole and click by click, agents side by side, games, evidence."""
+"""The endpoints for walks: whole and click by click, agents side by side, and games."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -7,11 +7,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from linkwalk.serve import events, runs, schema
+from linkwalk.serve import described, events, runs, schema
 from linkwalk.serve.api import Api, as_json, timed
-from linkwalk.serve.described import EVENT, POST, errors
-from linkwalk.serve.errors import not_found
-from linkwalk.wiki import Answer, Walk
+from linkwalk.serve.described import POST
+from linkwalk.wiki import Walk
 
 
 def add_walking(router: APIRouter, api: Api) -> None:
@@ -27,18 +26,11 @@ def add_walking(router: APIRouter, api: Api) -> None:
         "/walk/events",
         summary="A walk, click by click",
         response_class=Response,
-        responses={
-            200: {
-                "description": "Events: `start`, `click` by `click`, `end`; or `failure`, with what every error has.",
-                "content": {
-                    "text/event-stream": {
-                        "schema": EVENT,
-                        "example": 'event: start\ndata: {"agent":"compass"}\n\nevent: click\ndata: {"number":1}\n\n',
-                    }
-                },
-            },
-            **errors(503),
-        },
+        responses=described.events(
+            "Events: `start`, `click` by `click`, `end`; or `failure`, with what every error has.",
+            ["start", "click", "end", "failure"],
+            'event: start\ndata: {"agent":"compass"}\n\nevent: click\ndata: {"number":1}\n\n',
+        ),
         tags=["walk"],
     )
     async def walk_events(
@@ -131,35 +123,3 @@ def _told(walk: Walk) -> Iterator[tuple[str, Any]]:
     for click in walk.steps:
         yield "click", click
     yield "end", replace(walk, steps=())
-
-
-def add_finding(router: APIRouter, api: Api) -> None:
-    """Questions."""
-
-    @router.post("/find", summary="Evidence", response_model=Answer, responses=POST, tags=["find"])
-    async def find(asked: schema.FindRequest) -> Response:
-        """Find the sentences that answer a question or bear on a claim, each with the clicks that led to it."""
-        api.words("query", asked.query)
-        if not api.health.find:
-            raise not_found(api.health.missing["find"])
-
-        def found() -> Answer:
-            answer = api.wiki.find(
-                asked.query,
-                asked.offset + asked.limit,
-                candidates=asked.candidates,
-                rerank=asked.rerank,
-                navigation=asked.navigation,
-            )
-            api.metrics.evidence.inc(len(answer.evidence))
-            # A reranker of the server's own may be a folder, whose path is nobody's business.
-            own = asked.rerank or api.health.rerank
-            return replace(answer, rerank=own, evidence=answer.evidence[asked.offset :])
-
-        # Search results alone, ranked by TF-IDF, need no torch and need not wait for those that do.
-        light = asked.navigation in ("none", "lead", "expand", "pagerank") and asked.rerank in (
-            "tfidf",
-            "none",
-        )
-        lane = api.lanes.walks if light else api.lanes.torch
-        return await lane.run(timed(found))

@@ -43,16 +43,16 @@ class Lane:
         if self.taken >= self.most:
             raise busy(f"{self.taken} requests are at work or waiting: come again in a second")
 
-    async def run(self, work: Callable[[], T]) -> T:
-        """Do it in a thread; too many at once or too slow are errors."""
+    async def run(self, work: Callable[[], T], seconds: float | None = None) -> T:
+        """Do it in a thread; too many at once or too slow are errors. ``seconds`` are what is left of the time."""
         self.admit()
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         self.taken += 1
         # One message to the loop says that the place is free and what came of it: each wakes the loop up.
         done = self._pool.submit(self._explained, work)
-        done.add_done_callback(lambda done: _in_loop(loop, self._finish, done, answer))
-        late = loop.call_later(self.limits.seconds, self._give_up, answer)
+        done.add_done_callback(lambda done: in_loop(loop, self._finish, done, answer))
+        late = loop.call_later(self.limits.seconds if seconds is None else seconds, self._give_up, answer)
         try:
             return await answer
         finally:
@@ -88,7 +88,8 @@ class Lane:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _in_loop(loop: asyncio.AbstractEventLoop, work: Callable[..., None], *arguments: object) -> None:
+def in_loop(loop: asyncio.AbstractEventLoop, work: Callable[..., None], *arguments: object) -> None:
+    """Let the event loop do something, from a thread."""
     with contextlib.suppress(RuntimeError):  # the loop has ended, and with it all counting
         loop.call_soon_threadsafe(work, *arguments)
 
@@ -107,6 +108,8 @@ class Lanes:
             limits.waiting // 4
         )  # a question takes half a second: who would be last in a long queue hears so at once
         self.torch = Lane("torch", 1, limits, few, damage)
+        self.search = Lane("search", 1, limits, few, damage)
+        """For what a question has at once, while others are being read."""
         self.whole = Lane("whole", 1, limits, few, damage)
         """For what looks at all of a wiki."""
 
@@ -115,4 +118,5 @@ class Lanes:
         self.reads.close()
         self.walks.close()
         self.torch.close()
+        self.search.close()
         self.whole.close()

@@ -118,3 +118,41 @@ export function follow(asked, on) {
   });
   return stop;
 }
+
+/**
+ * What is found for a question, as soon as anything is: `on.hits`, then `on.reading` (after every wave of reading),
+ * then `on.answer`; or `on.error`. Where no events come, the question is asked as a whole. Returns a function that
+ * stops it.
+ */
+export function ask(asked, on) {
+  const began = performance.now();
+  const source = new EventSource(`api/v1/find/events?${query(asked)}`);
+  const asking = new AbortController();
+  const stop = () => {
+    asking.abort();
+    source.close();
+  };
+  for (const name of ["hits", "reading", "answer"]) {
+    source.addEventListener(name, (event) => {
+      const answer = JSON.parse(event.data);
+      if (name === "answer") stop();
+      Object.defineProperty(answer, "took", { value: performance.now() - began });
+      on[name](answer);
+    });
+  }
+  source.addEventListener("failure", (event) => {
+    stop();
+    const { type, message } = JSON.parse(event.data).error;
+    on.error(new ApiError(type, message));
+  });
+  source.addEventListener("error", async () => {
+    if (asking.signal.aborted) return;
+    source.close(); // an EventSource would ask again for ever
+    try {
+      on.answer(await find(asked, asking.signal));
+    } catch (error) {
+      if (!asking.signal.aborted) on.error(error);
+    }
+  });
+  return stop;
+}

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { map, WAYS } from "./art.js";
 import { paragraphs, whereabouts } from "./card.js";
-import { address, bdi, count, h, isolate, label, named, notice, once, waiting } from "./dom.js";
+import { address, bdi, count, h, isolate, label, named, notice, once, percent, waiting } from "./dom.js";
 import { clicks, crumbs } from "./trail.js";
 
 // What the encyclopedia that ships with linkwalk can answer; other wikis are asked about articles they have.
@@ -17,6 +17,8 @@ const QUESTIONS = [
 ];
 const SEEDS = [5, 6, 7];
 const LIMIT = 6; // sentences
+const UNANSWERED = "Nothing here answers this.";
+const SURE = "How likely it is that anything that was read settles this, in the judgement of who read it";
 const answers = new Map(); // so that going back does not ask again
 
 export function enter(root, { server, go, say, title }) {
@@ -100,32 +102,61 @@ export function enter(root, { server, go, say, title }) {
     offer(q);
     if (q === asked && q) return;
     asked = q;
-    asking?.abort();
+    stop();
     if (q) find(q);
     else found.replaceChildren();
   }
 
-  async function find(q) {
-    const mine = (asking = new AbortController());
-    found.replaceChildren(waiting("Searching, reading, following links …", cancel));
-    try {
-      const answer = answers.get(q) ?? (await api.find({ query: q, limit: LIMIT }, mine.signal));
-      if (mine.signal.aborted) return;
-      answers.set(q, answer);
-      found.replaceChildren(...show(answer));
-      say(
-        answer.evidence.length
-          ? `${count(answer.evidence.length, "sentence")} found. First: ${answer.evidence[0].sentence}`
-          : "Nothing found.",
-      );
-    } catch (error) {
-      if (error.name === "AbortError" || mine.signal.aborted) return;
-      asked = "";
-      found.replaceChildren(notice(error.message, error.passing && (() => update({ q }))));
+  function find(q) {
+    if (answers.has(q)) {
+      end(q, answers.get(q));
+      return;
     }
+    found.setAttribute("aria-busy", "true");
+    found.replaceChildren(waiting("Searching, reading, following links …", cancel));
+    asking = api.ask(
+      { query: q, limit: LIMIT },
+      {
+        hits(answer) {
+          if (!answer.evidence.length) return; // nothing to show yet: go on waiting
+          put(answer);
+          say(`${count(answer.evidence.length, "search result")}, still being read.`);
+        },
+        reading: put,
+        answer(answer) {
+          answers.set(q, answer);
+          end(q, answer);
+        },
+        error(error) {
+          stop();
+          asked = "";
+          found.replaceChildren(notice(error.message, error.passing && (() => update({ q }))));
+        },
+      },
+    );
+  }
+  function end(q, answer) {
+    stop();
+    put(answer);
+    const [first] = answer.evidence;
+    if (!first) say("Nothing found.");
+    else if (!answer.answered) say(`${UNANSWERED} Nearest: ${first.sentence}`);
+    else say(`${count(answer.evidence.length, "sentence")} found. First: ${first.sentence}`);
+  }
+  /** Show an answer in place of the one before; what was opened stays open, and the focus where it was. */
+  function put(answer) {
+    const focused = found.contains(document.activeElement) ? document.activeElement : null;
+    const opened = new Map([...found.querySelectorAll(".evidence > li")].map((li) => [li.dataset.key, li]));
+    found.replaceChildren(...show(answer, opened, cancel));
+    if (focused) (focused.isConnected ? focused : found.firstChild).focus({ preventScroll: true });
+  }
+  function stop() {
+    asking?.();
+    asking = null;
+    found.removeAttribute("aria-busy");
   }
   function cancel() {
-    asking.abort();
+    stop();
     asked = "";
     found.replaceChildren();
     say("Cancelled.");
@@ -157,41 +188,96 @@ export function enter(root, { server, go, say, title }) {
 
   return {
     update,
-    leave() {
-      asking?.abort();
-    },
+    leave: stop,
   };
 }
 
-function show(answer) {
-  const took =
-    answer.took < 1000 ? `${Math.round(answer.took)} ms` : `${(answer.took / 1000).toFixed(1)} s`;
-  const walked = answer.evidence.filter((evidence) => evidence.path.length).length;
-  const summary = h(
-    "p",
-    { class: "summary" },
-    `${count(answer.blocks, "block")} read in ${took}`,
-    answer.agent ? [", led by ", bdi(answer.agent)] : "",
-    walked ? ` · ${count(walked, "sentence")} reached by clicking` : "",
+/** An answer; `before` are the items shown so far, by what they say. */
+function show(answer, before, cancel) {
+  const final = answer.stage === "final";
+  const head = h(
+    "div",
+    { class: "summary", tabindex: "-1" },
+    h("div", null, final ? summary(answer) : underWay(answer, cancel)),
+    answer.confidence === null ? null : confidence(answer.confidence),
   );
-  if (!answer.evidence.length) return [notice("No block has any of these words: try others."), summary];
-  const first = answer.evidence.find((evidence) => evidence.path.length); // one path to see what they are
+  if (!answer.evidence.length) return [notice("No block has any of these words: try others."), head];
+  const first = final && answer.evidence.find((evidence) => evidence.path.length); // one path to see what they are
   const most = Math.max(...answer.evidence.map((evidence) => evidence.score), 1e-9);
+  const unread = answer.stage === "search";
   return [
-    summary,
+    head,
     h(
       "ol",
-      { class: "evidence" },
-      answer.evidence.map((evidence) => item(evidence, most, evidence === first)),
+      { class: final ? "evidence" : "evidence unsettled" },
+      answer.evidence.map((evidence) =>
+        item(evidence, unread ? null : evidence.score / most, evidence === first, before),
+      ),
     ),
   ];
 }
 
-function item({ sentence, score, place, start, path }, most, open) {
+function summary(answer) {
+  const took =
+    answer.took < 1000 ? `${Math.round(answer.took)} ms` : `${(answer.took / 1000).toFixed(1)} s`;
+  const walked = answer.evidence.filter((evidence) => evidence.path.length).length;
+  return [
+    answer.answered || !answer.evidence.length
+      ? null
+      : h("p", { class: "unanswered" }, h("strong", null, UNANSWERED), " These sentences come nearest."),
+    h(
+      "p",
+      null,
+      `${count(answer.blocks, "block")} read in ${took}`,
+      answer.agent ? [", led by ", bdi(answer.agent)] : "",
+      walked ? ` · ${count(walked, "sentence")} reached by clicking` : "",
+    ),
+  ];
+}
+
+/** What stands there while it is being read: nothing of it is said to be the answer yet. */
+function underWay(answer, cancel) {
+  return [
+    h("span", { class: "dots", "aria-hidden": "true" }, h("i"), h("i"), h("i")),
+    h(
+      "p",
+      null,
+      answer.stage === "search"
+        ? "Search results, still being read …"
+        : `${count(answer.blocks, "block")} read so far, reading on …`,
+    ),
+    h("button", { type: "button", class: "quiet", onclick: cancel }, "Cancel"),
+  ];
+}
+
+function confidence(chance) {
   const fill = h("span", { class: "fill" });
-  fill.style.setProperty("--share", Math.max(0, score / most));
-  const around = h("div", { class: "around", hidden: true });
-  const more = h(
+  fill.style.setProperty("--share", chance);
+  return h(
+    "span",
+    {
+      class: "score confidence",
+      title: SURE,
+      role: "meter",
+      "aria-label": SURE,
+      "aria-valuemin": "0",
+      "aria-valuemax": "1",
+      "aria-valuenow": chance.toFixed(2),
+      "aria-valuetext": percent(chance),
+    },
+    h("span", { class: "track", "aria-hidden": "true" }, fill),
+    `${percent(chance)} sure`,
+  );
+}
+
+/** A sentence; its share of the best score, or null where nobody has read it yet. */
+function item({ sentence, score, place, start, path }, share, open, before) {
+  const key = `${place.node} ${sentence}`;
+  const fill = h("span", { class: "fill" });
+  fill.style.setProperty("--share", Math.max(0, share ?? 0));
+  const known = before.get(key);
+  const around = known?.querySelector(".around") ?? h("div", { class: "around", hidden: true });
+  const more = known?.querySelector(".origin > button") ?? h(
     "button",
     { type: "button", class: "quiet", "aria-expanded": "false", onclick: () => unfold() },
     "Show the paragraph",
@@ -242,7 +328,7 @@ function item({ sentence, score, place, start, path }, most, open) {
     : h("p", { class: "path" }, h("span", { class: "tag" }, "search"), "among the search results");
   return h(
     "li",
-    { class: "panel" },
+    { class: "panel", dataset: { key } },
     h("blockquote", { dir: "auto" }, sentence),
     h(
       "div",
@@ -256,8 +342,8 @@ function item({ sentence, score, place, start, path }, most, open) {
       h(
         "span",
         { class: "score" },
-        h("span", { class: "track", "aria-hidden": "true" }, fill),
-        `score ${score.toFixed(2)}`,
+        h("span", { class: "track", "aria-hidden": "true" }, share === null ? null : fill),
+        share === null ? "not read yet" : `score ${score.toFixed(2)}`,
       ),
     ),
     h("div", { class: "origin" }, source, more),

@@ -45,7 +45,6 @@ def judged(small: Path, once: Once) -> Wiki:
         {},
         {"rerank": "tfidf", "limit": 2, "offset": 1, "candidates": 6},
         LIGHT,
-        {"agent": "compass", "rerank": "none"},
     ],
 )
 def test_hits_come_first_and_the_answer_last(client: httpx.Client, options: dict[str, Any]) -> None:
@@ -113,15 +112,7 @@ def failure(answer: httpx.Response) -> dict[str, str]:
     return error
 
 
-def test_what_is_not_here_is_a_failure(client: httpx.Client, bare: Path) -> None:
-    for who in ("nobody", "/etc", "os:path"):
-        asked = {"query": "sun", "agent": who}
-        said = failure(client.get(EVENTS, params=asked))
-        assert said["type"] == "not_found"
-        assert f"no agent named '{who}'" in said["message"]
-        assert bad(client.post("/api/v1/find", json=asked), 404, "not_found") == said["message"]
-    said = failure(client.get(EVENTS, params={"query": "sun", "agent": "random"}))
-    assert (said["type"], "does not say where to look" in said["message"]) == ("bad_input", True)
+def test_what_is_not_here_is_a_failure(bare: Path) -> None:
     with serving(create_app(Wiki.open(bare))) as other:
         said = failure(other.get(EVENTS, params={"query": "sun"}))
         assert (said["type"], "linkwalk index" in said["message"]) == ("not_found", True)

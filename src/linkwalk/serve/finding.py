@@ -59,7 +59,6 @@ def add_finding(router: APIRouter, api: Api) -> None:
         candidates: Annotated[int, Query(ge=1, le=100, description=_OF["candidates"].description)] = 20,
         navigation: Annotated[schema.Navigation, Query(description=_OF["navigation"].description)] = "tabs",
         rerank: Annotated[schema.Rerank | None, Query(description=_OF["rerank"].description)] = None,
-        agent: Annotated[str | None, Query(max_length=100, description=_OF["agent"].description)] = None,
     ) -> Response:
         """The same as server-sent events: search results at once, then what reading makes of them."""
         api.words("query", query)  # no event, but an error like any other value that is not valid
@@ -70,7 +69,6 @@ def add_finding(router: APIRouter, api: Api) -> None:
             candidates=candidates,
             navigation=navigation,
             rerank=rerank,
-            agent=agent,
         )
 
         def begin() -> Iterator[tuple[str, Any]]:
@@ -85,8 +83,6 @@ def _check(api: Api, asked: schema.FindRequest) -> None:
     """What is not here."""
     if not api.health.find:
         raise not_found(api.health.missing["find"])
-    if asked.agent is not None:
-        api.check([asked.agent], None)
 
 
 def _options(asked: schema.FindRequest) -> dict[str, Any]:
@@ -95,7 +91,6 @@ def _options(asked: schema.FindRequest) -> dict[str, Any]:
         "candidates": asked.candidates,
         "rerank": asked.rerank,
         "navigation": asked.navigation,
-        "agent": asked.agent,
     }
 
 

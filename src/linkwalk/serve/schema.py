@@ -251,9 +251,6 @@ class FindRequest(_Request):
     candidates: int = Field(default=20, ge=1, le=100, description="Blocks to read.")
     navigation: Navigation = Field(default="tabs", description="How to go on from the search results.")
     rerank: Rerank | None = Field(default=None, description="Who ranks the sentences. [the best there is]")
-    agent: str | None = Field(
-        default=None, max_length=100, description="Who navigates. [whoever fits the embeddings]"
-    )
 
 
 class RunRequest(_Request):

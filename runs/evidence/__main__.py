@@ -1,5 +1,7 @@
 """Trains what `linkwalk find` reads and ranks with, chooses it on some data sets and measures it on others (sec. 4.3).
 
+    bash runs/evidence/wikis.sh DATA WIKIS               the workspaces
+    python runs/evidence sets WIKIS SETS --out DATA      the questions, of the files in DATA
     python runs/evidence lists WIKIS SETS --out DIR      lists of blocks to learn from: DIR/lists.jsonl (a CPU)
     python runs/evidence train WIKIS SETS --out DIR      a GPU: tables, the reader of queries, the reader of blocks
     python runs/evidence fit WIKIS SETS --out DIR        reads for the tuned parts; the small networks; leave one out
@@ -7,7 +9,8 @@
 
 WIKIS is a folder of workspaces with graph and index, SETS one of JSON lines, a question each: set, wiki, id, text,
 group, gold (alternatives, each a list of blocks), level (block, or page), part (tuned, kept), and where it was made of
-a link: gone_source and removed_edge. Nothing of a kept part is looked at by the first three.
+a link: gone_source, the block with the link. Nothing of a kept part is
+looked at by lists, train and fit.
 """
 
 import argparse
@@ -18,6 +21,7 @@ from pathlib import Path
 from fitting import fit
 from lists import make_lists
 from measuring import measure, shard, table
+from sets import Sets
 from train import train
 from world import World
 
@@ -29,7 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("verb", choices=("lists", "train", "fit", "measure", "shard", "table"))
+    parser.add_argument("verb", choices=("lists", "train", "fit", "measure", "shard", "table", "sets"))
     parser.add_argument("wikis", type=Path)
     parser.add_argument("sets", type=Path)
     parser.add_argument("--out", type=Path, required=True)
@@ -51,6 +55,9 @@ def main() -> None:
     parser.add_argument("--jobs", default="[]")
     parser.add_argument("--ways", action="store_true")
     asked = parser.parse_args()
+    if asked.verb == "sets":
+        Sets(asked.out, asked.wikis, asked.sets).all()
+        return
     asked.out.mkdir(parents=True, exist_ok=True)
     world = World(asked.wikis, asked.sets, asked.out, asked.device, asked.seed, asked.fold)
     if asked.verb == "lists":

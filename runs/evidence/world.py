@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 
 from linkwalk.downstream.remembered import RememberedSections
-from linkwalk.graph.csr import Csr, transpose
+from linkwalk.downstream.unanswerable import prune
 from linkwalk.graph.store import Graph
 from linkwalk.navigate.cosine import unit_rows
 from linkwalk.retrieve.block_reader import BlockReader
@@ -60,7 +60,7 @@ class World:
     def questions(self) -> dict[str, list[Question]]:
         """Of every set."""
         found: dict[str, list[Question]] = {}
-        self.without: dict[str, tuple[list[int], list[int]]] = {}
+        self.without: dict[str, list[int]] = {}
         for path in sorted(self.sets_folder.glob("*.jsonl")):
             rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
             found[path.stem] = [
@@ -71,9 +71,8 @@ class World:
                 )
                 for row in rows
             ]
-            gone = [row for row in rows if row.get("gone_source") is not None]
-            if gone:
-                self.without[path.stem] = [r["gone_source"] for r in gone], [r["removed_edge"] for r in gone]
+            if gone := [row["gone_source"] for row in rows if row.get("gone_source") is not None]:
+                self.without[path.stem] = gone
         return found
 
     @cache  # noqa: B019 (one world a process)
@@ -82,22 +81,9 @@ class World:
         graph = Graph.open(self.wikis / wiki)
         if not without:
             return graph
-        sources, edges = self.without[without]
         gone = np.zeros(graph.nodes, np.bool_)
-        gone[sources] = True
-        keep = ~gone[graph.out_targets] & ~np.repeat(gone, graph.forward.degrees())
-        keep[edges] = False
-        before = np.concatenate((np.zeros(1, np.int64), np.cumsum(keep, dtype=np.int64)))
-        forward = Csr(before[graph.out_indptr], graph.out_targets[keep])
-        reverse = transpose(forward)
-        return graph.changed(
-            out_indptr=forward.indptr,
-            out_targets=forward.indices,
-            out_kinds=graph.out_kinds[keep],
-            out_spans=graph.out_spans[keep],
-            in_indptr=reverse.indptr,
-            in_sources=reverse.indices,
-        )
+        gone[self.without[without]] = True
+        return prune(graph, gone)
 
     def graph_of(self, name: str) -> Graph:
         """The wiki that a set is asked of."""
@@ -106,7 +92,7 @@ class World:
     def gone(self, name: str) -> frozenset[int]:
         """Blocks that search does not find for a set."""
         _ = self.questions
-        return frozenset(self.without.get(name, ((), ()))[0])
+        return frozenset(self.without.get(name, ()))
 
     @cache  # noqa: B019
     def bm25(self, wiki: str) -> Any:

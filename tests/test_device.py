@@ -5,7 +5,8 @@ import sys
 import pytest
 import torch
 
-from linkwalk.device import choose_device, compute_dtype
+from linkwalk import device
+from linkwalk.device import choose_device, compute_dtype, half_products
 from linkwalk.errors import InputError
 
 
@@ -48,3 +49,15 @@ def test_without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(InputError, match=r"pip install 'linkwalk\[train\]'"):
         choose_device()
+
+
+@pytest.mark.parametrize(
+    ("flags", "half"),
+    [({"avx512_bf16"}, True), ({"avx512_bf16", "amx_bf16"}, False), ({"avx2"}, False), (set(), False)],
+)
+def test_products_are_halved_where_the_processor_can(
+    flags: set[str], half: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "_cpu_flags", lambda: frozenset(flags))
+    with half_products(torch.device("cpu")):
+        assert torch.is_autocast_enabled("cpu") == half

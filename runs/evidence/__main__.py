@@ -3,7 +3,8 @@
     bash runs/evidence/wikis.sh DATA WIKIS               the workspaces
     python runs/evidence sets WIKIS SETS --out DATA      the questions, of the files in DATA
     python runs/evidence lists WIKIS SETS --out DIR      lists of blocks to learn from: DIR/lists.jsonl (a CPU)
-    python runs/evidence train WIKIS SETS --out DIR      a GPU: tables, the reader of queries, the reader of blocks
+    python runs/evidence embed WIKIS SETS --out DIR      tables; --only takes some wikis
+    python runs/evidence train WIKIS SETS --out DIR      the reader of queries, the reader of blocks
     python runs/evidence fit WIKIS SETS --out DIR        reads for the tuned parts; the small networks; leave one out
     python runs/evidence measure WIKIS SETS --out DIR    reads for the kept parts, every way: DIR/rows.npz, a table
 
@@ -20,9 +21,10 @@ from pathlib import Path
 
 from fitting import fit
 from lists import make_lists
-from measuring import measure, shard, table
+from measuring import measure, shard
 from sets import Sets
-from train import train
+from telling import table
+from train import embed_all, train
 from world import World
 
 from linkwalk.retrieve.judge import JudgeWeights
@@ -33,7 +35,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("verb", choices=("lists", "train", "fit", "measure", "shard", "table", "sets"))
+    parser.add_argument(
+        "verb", choices=("lists", "embed", "train", "fit", "measure", "shard", "table", "sets")
+    )
     parser.add_argument("wikis", type=Path)
     parser.add_argument("sets", type=Path)
     parser.add_argument("--out", type=Path, required=True)
@@ -43,6 +47,9 @@ def main() -> None:
     parser.add_argument("--what", default="search,blocks")
     parser.add_argument("--search", action="append", default=[], help="a setting of the reader of queries")
     parser.add_argument("--blocks", action="append", default=[], help="a setting of the reader of blocks")
+    parser.add_argument(
+        "--begin", help="cross.safetensors of a cross-encoder that the reader of blocks goes on from"
+    )
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--limit", type=int)
     parser.add_argument("--device", default="cpu")
@@ -64,6 +71,8 @@ def main() -> None:
         with lzma.open(asked.out / "lists.jsonl.xz", "wt", encoding="utf-8") as file:
             for one in make_lists(world, asked.claims):
                 file.write(json.dumps(one) + "\n")
+    elif asked.verb == "embed":
+        embed_all(world, asked.only or sorted({one.wiki for own in world.questions.values() for one in own}))
     elif asked.verb == "train":
         train(world, asked)
     elif asked.verb == "fit":
@@ -71,7 +80,7 @@ def main() -> None:
     elif asked.verb == "measure":
         measure(world, asked)
     elif asked.verb == "table":
-        table(world.out / f"kept{world.seed}")
+        table(world.out / f"kept{world.seed}", world)
     else:
         weights = JudgeWeights.from_json(json.loads((asked.out / asked.weights).read_text()))
         shard(world, asked, weights, [tuple(job) for job in json.loads(asked.jobs)])

@@ -36,8 +36,9 @@ def fit_scorer(
     import torch
 
     torch.manual_seed(seed)
-    mean, spread_ = x.mean(0).astype(np.float32), x.std(0).astype(np.float32) + 1e-3
-    z = torch.from_numpy(np.clip((x.astype(np.float32) - mean) / spread_, -8, 8)).to(device)
+    x = x.astype(np.float32)
+    mean, spread_ = np.nanmean(x, 0).astype(np.float32), np.nanstd(x, 0).astype(np.float32) + 1e-3
+    z = torch.from_numpy(np.nan_to_num(np.clip((x - mean) / spread_, -8, 8))).to(device)
     y_t, w_t = (
         torch.from_numpy(y.astype(np.float32)).to(device),
         torch.from_numpy(weight.astype(np.float32)).to(device),

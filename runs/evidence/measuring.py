@@ -4,23 +4,23 @@ import argparse
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fitting import auc, calibration
-from reading import CANDIDATES, PIECE, desks_for, in_processes, read_set
+from reading import CANDIDATES, PIECE, desks_for, in_processes, prepare, read_set
+from telling import table
 from world import LISTED, Question, World, asked_of, recalls
 
 from linkwalk.graph.store import Graph
-from linkwalk.retrieve.judge import HEARD_OF, RANK, Judge, JudgeWeights
+from linkwalk.retrieve.judge import HEARD_OF, Judge, JudgeWeights
 from linkwalk.retrieve.pagerank import HITS, spread
 from linkwalk.retrieve.starts import SearchHits, fuse
 
 DELETED = ("fever", "hotpot", "encyclopedia")
 """Sets that are asked once more without the articles that answer them."""
-WAYS = ("default", "stops", "no links", "bm25", "dense", "hybrid", "pagerank")
-PLAIN = ("bm25", "dense", "hybrid", "pagerank")
+WAYS = ("default", "stops", "no links", "bm25", "dense", "hybrid", "pagerank", "expand")
+PLAIN = ("bm25", "dense", "hybrid", "pagerank", "expand")
+"""Ways that choose what is read without looking at what was read before."""
 
 
 def measure_set(
@@ -30,37 +30,30 @@ def measure_set(
     graph = world.graph_of(name)
     judge = Judge(graph, world.block_reader, weights)
     rows: dict[str, list[Any]] = defaultdict(list)
+    unanswerable = deleted or name.startswith("foreign")
     for at in range(0, len(questions), PIECE):
-        some = questions[at : at + PIECE]
-        for way in WAYS if not deleted else ("default",):
-            desks, hits = desks_for(world, name, some, deleted, links=way in ("default", "stops"))
-            if way in ("default", "no links", "stops"):
-                for desk, own in zip(desks, hits, strict=True):
-                    desk.hear(own.heard(HEARD_OF))
+        known = prepare(world, name, questions[at : at + PIECE], deleted)
+        for way in WAYS[:1] if unanswerable else WAYS:
+            desks = desks_for(world, name, known, way in WAYS[:2], way if way in ("bm25", "dense") else "")
+            if way not in PLAIN:
+                for desk in desks:
+                    desk.hear(desk.hits.heard(HEARD_OF))
                 for _ in judge.read_on(desks, CANDIDATES, enough=weights.enough if way == "stops" else 0.0):
                     pass
                 found = [[desk.nodes[r] for r in desk.opened] for desk in desks]
             else:
-                found = [listed(graph, way, own) for own in hits]
+                found = [listed(graph, way, own) for own in known.hits]
                 for desk, nodes in zip(desks, found, strict=True):
                     desk.hear(nodes)
                 judge.open(
                     desks, [[desk.row[n] for n in nodes] for desk, nodes in zip(desks, found, strict=True)]
                 )
-            for one, desk, nodes in zip(some, desks, found, strict=True):
+            for one, desk, nodes in zip(known.questions, desks, found, strict=True):
                 verdict = judge.verdict(desk)
-                figures = judge.judged(desk) if desk.opened else np.zeros((0, len(RANK)), np.float32)
                 ranked = [nodes[i] for i in verdict.order]
-                rows[way].append(
-                    (
-                        *recalls(world, name, one, ranked),
-                        len(nodes),
-                        verdict.sure,
-                        float(verdict.chances.max(initial=0)),
-                    )
-                )
-                alone = np.argsort(-figures[:, RANK.index("best")], kind="stable") if len(figures) else []
-                rows[f"{way}, reader alone"].append(recalls(world, name, one, [nodes[i] for i in alone]))
+                rows[way].append((*recalls(world, name, one, ranked), len(nodes), verdict.sure))
+                alone = np.argsort([-block.scores.max(initial=-99) for block in desk.read], kind="stable")
+                rows[f"{way}, reader"].append(recalls(world, name, one, [nodes[i] for i in alone]))
                 if way in PLAIN:
                     rows[f"{way}, as found"].append(recalls(world, name, one, nodes))
         world.block_reader.reader.clear()
@@ -121,39 +114,4 @@ def measure(world: World, asked: argparse.Namespace) -> None:
     if asked.only:
         jobs = [job for job in jobs if job[0] in asked.only]
     in_processes(asked, f"kept{world.seed}", jobs, True, f"weights{world.seed}.json")
-    table(world.out / f"kept{world.seed}")
-
-
-def table(folder: Path) -> None:
-    """What was measured, in %."""
-    found = {path.stem: dict(np.load(path)) for path in sorted(folder.glob("*.npz"))}
-    names = [n for n in found if not n.endswith("-deleted")]
-    ways = [key for key in found[names[0]] if key != "group"]
-    print("set".ljust(24), *(way[:14].rjust(14) for way in ways if "reader" not in way))
-    for name in names:
-        own = found[name]
-        print(
-            f"{name} {len(own['group'])}".ljust(24),
-            *(
-                f"{100 * own[w][:, 0].mean():5.1f} {100 * own[w][:, 1].mean():5.1f}".rjust(14)
-                for w in ways
-                if "reader" not in w
-            ),
-        )
-    for name in names:
-        own = found[name]
-        print(
-            f"{name}".ljust(24),
-            *(f"{w}: {100 * own[w][:, 1].mean():.1f}" for w in ways if "reader" in w),
-            f"seen {100 * own['default'][:, 2].mean():.1f}",
-            f"blocks {own['stops'][:, 3].mean():.1f}",
-        )
-    for name in names:
-        gone = found.get(f"{name}-deleted")
-        if gone is not None:
-            sure = np.concatenate((found[name]["default"][:, 4], gone["default"][:, 4]))
-            label = np.concatenate(
-                (np.ones(len(found[name]["default"]), bool), np.zeros(len(gone["default"]), bool))
-            )
-            real = np.concatenate((found[name]["default"][:, 1] > 0, np.zeros(len(gone["default"]), bool)))
-            print(f"sure, {name}: AUC {auc(sure, label):.3f}, calibration {calibration(sure, real):.3f}")
+    table(world.out / f"kept{world.seed}", world)

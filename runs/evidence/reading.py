@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from world import Question, World, asked_of
@@ -16,7 +16,7 @@ from world import Question, World, asked_of
 from linkwalk.downstream.dataset import holds, plain
 from linkwalk.downstream.lists import _STOP as STOP
 from linkwalk.downstream.lists import sought_answers
-from linkwalk.retrieve.desk import Desk, Library
+from linkwalk.retrieve.desk import Desk, Library, Meanings
 from linkwalk.retrieve.judge import HEARD_OF, RANK, SURE, WORTH, Judge, JudgeWeights, sentences_of
 from linkwalk.retrieve.pagerank import rest_of
 from linkwalk.retrieve.scorer import Scorer
@@ -53,12 +53,20 @@ def by_hand() -> JudgeWeights:
     return JudgeWeights(worth=worth, rank=scorer(RANK, best=10, search=3, words=1), sure=scorer(SURE, best=1))
 
 
-def desks_for(
-    world: World, name: str, some: Sequence[Question], deleted: bool, links: bool = True
-) -> tuple[list[Desk], list[SearchHits]]:
-    """A desk for each of some questions, and what search says of them."""
+class Prepared(NamedTuple):
+    """What search says of some questions, and what they mean."""
+
+    questions: Sequence[Question]
+    gone: list[frozenset[int]]
+    """Articles that each of them has to do without."""
+    meanings: list[Meanings]
+    hits: list[SearchHits]
+    ranks: list[dict[int, float]]
+
+
+def prepare(world: World, name: str, some: Sequence[Question], deleted: bool) -> Prepared:
+    """All that is known of some questions before anything is read."""
     graph = world.graph_of(name)
-    library = library_of(world, name)
     texts = [one.text for one in some]
     gone = [
         frozenset(graph.node_article[[n for g in one.gold for n in g]].tolist()) if deleted else frozenset()
@@ -66,13 +74,25 @@ def desks_for(
     ]
     meanings = world.meanings(texts)
     hits = world.hits(name, texts, meanings, gone)
-    ranks = rest_of(graph, hits, 2)
-    desks = []
-    for one, own, meaning, weights, lost in zip(some, hits, meanings, ranks, gone, strict=True):
-        desk = WithoutArticles(library, one.text, own, meaning, weights, links=links)
+    return Prepared(some, gone, meanings, hits, rest_of(graph, hits, 2))
+
+
+def desks_for(world: World, name: str, known: Prepared, links: bool = True, only: str = "") -> list[Desk]:
+    """A desk for each of some questions; ``only`` bm25 or dense knows one list, and without dense no meanings."""
+    library, desks = library_of(world, name), []
+    none = np.zeros(0, np.int32)
+    for one, lost, meaning, hits, weights in zip(*known, strict=True):
+        own: Meanings | None = meaning
+        if only == "bm25":
+            hits, own = hits._replace(near=none), None
+        elif only == "dense":
+            hits = hits._replace(words=none, scores=np.zeros(0, np.float32))
+        if only:
+            weights = rest_of(library.graph, [hits], 1)[0]
+        desk = WithoutArticles(library, one.text, hits, own, weights, links=links)
         desk.gone = lost
         desks.append(desk)
-    return desks, hits
+    return desks
 
 
 @cache
@@ -125,7 +145,7 @@ def read_set(
     whose: list[int] = []
     for at in range(0, len(questions), PIECE):
         some = questions[at : at + PIECE]
-        desks, _ = desks_for(world, name, some, deleted)
+        desks = desks_for(world, name, prepare(world, name, some, deleted))
         for desk, own in zip(desks, (d.hits for d in desks), strict=True):
             desk.hear(own.heard(HEARD_OF))
         good = [to_learn(world, name, one) for one in some]

@@ -17,7 +17,10 @@ from linkwalk.graph.store import Graph
 from linkwalk.retrieve.block_reader import Passage
 from linkwalk.retrieve.judge import sentences_of
 
-SHARES = {"fever": 5.0, "nq-schools": 2.0, "nq-simple": 2.0, "sentences": 0.7, "hotpot": 8.0, "musique": 8.0}
+SHARES = {
+    **{"fever": 5.0, "nq-schools": 2.0, "nq-simple": 2.0, "hotpot": 8.0, "musique": 8.0},
+    **{"sentences": 0.7, "more": 0.5},
+}
 """How often a list of a set is drawn; 1 for those not named."""
 
 
@@ -89,8 +92,12 @@ def search_lists(world: World, lists: Sequence[dict[str, Any]], own: int) -> tup
 
 
 def embed_all(world: World, wikis: Sequence[str]) -> None:
-    """Tables of all wikis."""
+    """Tables of all wikis; products are in half precision where there are such, which turns no vector by a degree."""
+    from linkwalk.device import half_products
+    from linkwalk.embed.transformer import open_transformer
+
     (world.out / "tables").mkdir(parents=True, exist_ok=True)
+    encoder = open_transformer(TABLE, device=world.device)
     for wiki in wikis:
         if not world.table_path(wiki).exists():
             graph, began = world.graph(wiki), time.monotonic()
@@ -99,24 +106,26 @@ def embed_all(world: World, wikis: Sequence[str]) -> None:
                 for at in range(0, graph.nodes, 8192)
                 for t in node_texts(graph, at, min(at + 8192, graph.nodes))
             ]
-            np.save(world.table_path(wiki), world.encoder.encode(texts).astype(np.float16))
+            with half_products(encoder.device):
+                np.save(world.table_path(wiki), encoder.encode(texts).astype(np.float16))
             print(f"embedded {wiki}: {graph.nodes:,} blocks in {time.monotonic() - began:.1f} s", flush=True)
 
 
 def train(world: World, asked: argparse.Namespace) -> None:
     """Both readers."""
+    from safetensors.numpy import load_file
     from safetensors.torch import save_file
 
     from linkwalk.downstream.train_blocks import BlockTraining, train_blocks
     from linkwalk.downstream.train_search import SearchTraining, train_search
+    from linkwalk.embed.change import balanced, unpacked
     from linkwalk.embed.model import find_model
     from linkwalk.embed.tokens import Tokens
     from linkwalk.embed.transformer import open_transformer
+    from linkwalk.learn.state import read_state
     from linkwalk.recipes import with_settings
+    from linkwalk.retrieve.cross import SCALES
 
-    wikis = sorted({one.wiki for own in world.questions.values() for one in own})
-    if asked.what != "blocks":
-        embed_all(world, wikis)
     lists = read_lists(world)
     # What the small networks learn from, readers have not seen.
     lists = [one for one in lists if one["set"] in ("more", "sentences") or fold_of(one["query"])]
@@ -156,7 +165,11 @@ def train(world: World, asked: argparse.Namespace) -> None:
         began = time.monotonic()
         texts = block_lists(world, lists)
         folder = world.out / f"blocks{world.tag}"
-        save("blocks", train_blocks(texts, tokens, config_b, device=world.device, folder=folder))
+        # What reads single sentences knows most of it already: a reader of blocks goes on from there.
+        begin = load_file(asked.begin) if asked.begin else None
+        begin = begin and balanced(unpacked({name: value for name, value in begin.items() if name != SCALES}))
+        kept = {"folder": folder, "resume": read_state(folder)}  # Ctrl-C saves what there is
+        save("blocks", train_blocks(texts, tokens, config_b, device=world.device, begin=begin, **kept))
         print(
             f"reader of blocks: {len(texts):,} lists, {time.monotonic() - began:.0f} s",
             last(folder),

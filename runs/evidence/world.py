@@ -20,10 +20,12 @@ from linkwalk.retrieve.starts import SearchHits, nearest_many
 LISTED = 100
 """How far down both lists of search are read."""
 TABLE = "minilm-walks"
-READ_OF = {"bridge-schools": 400, "links-schools": 800, "nq-schools": 800, "nq-simple": 800}
-"""Of large sets, so many questions are read for to learn from; 1,200 of the others."""
-KEPT_OF = 500
+READ_OF = {"bridge-schools": 300, "links-schools": 500, "nq-schools": 700, "nq-simple": 700}
+"""Of large sets, so many questions are read for to learn from; 500 of the others."""
+KEPT_OF = 300
 """Of Natural Questions, so many are measured."""
+MAX_TOKENS = 176
+"""Of a query and a block that are read together."""
 
 
 def fold_of(text: str) -> int:
@@ -200,34 +202,30 @@ def open_block_reader(path: Path, device: str, cached: bool = True) -> BlockRead
     """A reader of blocks from its weights."""
     from safetensors.numpy import load_file
 
-    from linkwalk.embed.encoder import open_encoder
+    from linkwalk.device import half_products
     from linkwalk.embed.model import find_model
-    from linkwalk.embed.sections import NumpySections
     from linkwalk.embed.tokens import Tokens
-    from linkwalk.retrieve.block_reader import unframed
+    from linkwalk.embed.transformer import merge, open_transformer
+    from linkwalk.retrieve.block_model import TorchSections
+    from linkwalk.retrieve.block_reader import fresh_heads, unframed
 
-    adapter, heads = unframed(load_file(path)) if path.exists() else ({}, None)
+    class HalfSections(TorchSections):
+        """With products in half precision, where there are such."""
+
+        def read(self, *asked: Any) -> Any:
+            """The same."""
+            with half_products(self.device):
+                return super().read(*asked)
+
+    adapter, heads = unframed(load_file(path)) if path.exists() else ({}, fresh_heads(384))
     tokens = Tokens.open(find_model("minilm").path)
     assert tokens is not None
-    if device == "cpu":
-        plain_reader: Any = open_encoder("minilm", device="cpu")
-        bert = plain_reader.bert.adapted(adapter) if adapter else plain_reader.bert
-        reader: Any = NumpySections(bert)
-    else:
-        from linkwalk.embed.transformer import merge, open_transformer
-        from linkwalk.retrieve.block_model import TorchSections
-
-        other = open_transformer("minilm", device=device)
-        if adapter:
-            merge(other.model, adapter)
-        reader = TorchSections(other.model, other.tokenizer.pad_token_id or 0, other.device, 1 << 16)
-    if heads is None:
-        from linkwalk.retrieve.block_reader import fresh_heads
-
-        heads = fresh_heads(384)
-    return BlockReader(
-        RememberedSections(reader) if cached else reader, tokens, heads, exit=3, max_tokens=224
-    )
+    other = open_transformer("minilm", device=device)
+    if adapter:
+        merge(other.model, adapter)
+    reader = HalfSections(other.model, other.tokenizer.pad_token_id or 0, other.device, other.batch_tokens)
+    kept = RememberedSections(reader, whole=True) if cached else reader
+    return BlockReader(kept, tokens, heads, exit=3, max_tokens=MAX_TOKENS)
 
 
 def recalls(world: World, name: str, one: Question, ranked: Sequence[int]) -> tuple[float, float, float]:
@@ -257,7 +255,7 @@ def asked_of(world: World, name: str, part: str) -> list[Question]:
     """The questions of a part; of a fold's where there is one."""
     found = [one for one in world.questions[name] if one.part == part]
     if part == "tuned":
-        found = found[: READ_OF.get(name, 1200)]
+        found = found[: READ_OF.get(name, 500)]
     elif name.startswith("nq"):
         found = found[:KEPT_OF]
     return [one for one in found if world.fold < 0 or fold_of(one.text) == world.fold]

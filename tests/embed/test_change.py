@@ -9,7 +9,15 @@ from safetensors.numpy import load_file, save_file
 
 from linkwalk.artifact import seal
 from linkwalk.embed import EmbedConfig, Embeddings, embed, open_encoder
-from linkwalk.embed.change import MANIFEST, WEIGHTS, EncoderChange, leading, read_change, save_change
+from linkwalk.embed.change import (
+    MANIFEST,
+    WEIGHTS,
+    EncoderChange,
+    balanced,
+    leading,
+    read_change,
+    save_change,
+)
 from linkwalk.embed.model import find_model
 from linkwalk.embed.transformer import linear_layers, open_transformer
 from linkwalk.errors import DamagedError, InputError
@@ -40,6 +48,15 @@ def test_leading_directions_are_the_best_of_their_rank() -> None:
     up, down = leading(low, 2)
     np.testing.assert_allclose(up @ down, low, atol=1e-5)
     assert leading(low, 1)[0].shape == (9, 1)
+
+
+def test_what_training_goes_on_from_is_the_same_change(changed: Path) -> None:
+    found = read_change(changed).weights
+    again = balanced(found)
+    for name in {name.rpartition(".")[0] for name in found}:
+        (up, down), other = ((some[f"{name}.up"], some[f"{name}.down"]) for some in (again, found))
+        np.testing.assert_allclose(up @ down, other[0] @ other[1], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(np.linalg.norm(up, axis=0), np.linalg.norm(down, axis=1), rtol=1e-4)
 
 
 def test_a_byte_a_number_keeps_two_digits(changed: Path, base: Path) -> None:

@@ -84,7 +84,7 @@ def test_a_reader_that_only_turns_can_be_tuned_like_any_other() -> None:
     turned = TargetModel(open_transformer("minilm", device="cpu").model, sizes).adapter()
     turned["turn"] += 1
     model = TargetModel(open_transformer("minilm", device="cpu").model, AdapterConfig(rank=2, turn=True))
-    restore(model, {name: value.numpy() for name, value in turned.items()})
+    restore(model.adapter(), {name: value.numpy() for name, value in turned.items()})
     found = model.adapter()
     assert (found["turn"] == 1).all()
     assert all((value == 0).all() for name, value in found.items() if name.endswith(".up"))

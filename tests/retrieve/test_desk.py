@@ -11,7 +11,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.navigate import unit_rows
 from linkwalk.retrieve import Bm25
 from linkwalk.retrieve.block_reader import ReadBlock
-from linkwalk.retrieve.desk import ASKED, HEARD, HIT, READ, Desk, Library, Meanings
+from linkwalk.retrieve.desk import ASKED, GROUPS, HEARD, HIT, MEANT, READ, Desk, Library, Meanings
 from linkwalk.retrieve.judge import BlockSentences, sentences_of
 from linkwalk.retrieve.starts import SearchHits, nearest
 
@@ -89,7 +89,9 @@ class Plain:
         desk, graph, hits = self.desk, self.graph, self.desk.hits
         words, near = hits.words.tolist(), hits.near.tolist()
         found = dict.fromkeys(HEARD, 0.0)
-        if self.vectors is not None and desk.meanings is not None:
+        if self.vectors is None:
+            found |= dict.fromkeys(MEANT, math.nan)
+        elif desk.meanings is not None:
             unit = self.vectors[node].astype(np.float64)
             for name, vector in zip(("goal", "way", "search"), desk.meanings, strict=True):
                 found[name] = float(unit @ vector)
@@ -173,7 +175,7 @@ def test_all_figures(links: bool, sighted: bool, graph: Graph, vectors: np.ndarr
             wrong = {
                 name: (got, want)
                 for name, got, want in zip((*HEARD, *ASKED), figures[row].tolist(), expected, strict=True)
-                if abs(got - want) > 1e-5
+                if not np.isclose(got, want, rtol=0, atol=1e-5, equal_nan=True)
             }
             assert wrong == {}, graph.name(node)
         if desk.opened:
@@ -181,7 +183,7 @@ def test_all_figures(links: bool, sighted: bool, graph: Graph, vectors: np.ndarr
             for row, own in zip(desk.opened, judged, strict=True):
                 want = plain.judged(desk.nodes[row])
                 assert own[len(HEARD) : -len(ASKED)] == pytest.approx([want[name] for name in READ], abs=1e-5)
-                assert own[: len(HEARD)] == pytest.approx(figures[row, : len(HEARD)])
+                assert own[: len(HEARD)] == pytest.approx(figures[row, : len(HEARD)], nan_ok=True)
                 assert own[-len(ASKED) :] == pytest.approx([asked[name] for name in ASKED], abs=1e-5)
     if not links:
         assert all(parent[0] == HIT for parent in desk.parent)
@@ -250,3 +252,21 @@ def test_nothing_is_heard_of_twice(graph: Graph, hits: SearchHits) -> None:
     empty = Desk(Library.of(graph, None), "?", none, None)
     assert len(empty.unread()) == 0
     assert empty.about().shape == (len(ASKED),)
+
+
+@pytest.mark.parametrize("missing", ["words", "near"])
+def test_what_no_list_was_asked_for_is_not_known(
+    missing: str, graph: Graph, vectors: np.ndarray, hits: SearchHits
+) -> None:
+    none = np.zeros(0, np.int32)
+    words = {"words": none, "scores": np.zeros(0, np.float32)}
+    desk = Desk(
+        Library.of(graph, vectors),
+        QUERY,
+        hits._replace(**words if missing == "words" else {"near": none}),
+        meanings(),
+    )
+    desk.hear(hits.heard(9))
+    unknown = {name for name, column in zip(HEARD, desk.known.T, strict=True) if np.isnan(column).all()}
+    assert unknown == set(GROUPS[missing])
+    assert np.isnan(desk.known).sum() == len(unknown) * len(desk.nodes), "and nothing else"

@@ -208,6 +208,11 @@ def test_scorers() -> None:
         z = np.clip((row - mean) / spread, -8, 8)
         units = np.tanh(hidden[:, :3] @ z + hidden[:, 3])
         assert score == pytest.approx(linear @ z + network.out @ units + 0.5, abs=1e-4)
+    dark = x.copy()
+    dark[:, 1] = np.nan
+    known = x.copy()
+    known[:, 1] = mean[1]
+    assert network(dark) == pytest.approx(network(known)), "what is not known counts as the mean"
     again = Scorer.from_json(json.loads(json.dumps(network.to_json())), names)
     assert again(x) == pytest.approx(network(x), abs=1e-3)
     assert again.to_json() == network.to_json(), "what is rounded is rounded once"

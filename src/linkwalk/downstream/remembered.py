@@ -16,8 +16,9 @@ _Both = tuple[Float32s, Float32s]
 class RememberedSections:
     """What came of a pair is what came of it before; which pairs are read to the end is decided anew each time."""
 
-    def __init__(self, reader: SectionReader) -> None:
-        self.reader = reader
+    def __init__(self, reader: SectionReader, *, whole: bool = False) -> None:
+        """A reader that reads everything to the end in any case (``whole``) need not be asked again for the rest."""
+        self.reader, self.whole = reader, whole
         self._early: dict[Hashable, _Both] = {}
         self._late: dict[Hashable, _Both] = {}
 
@@ -31,7 +32,7 @@ class RememberedSections:
             self._early.update(zip(new, _each(early), strict=True))
             chosen.append(choose(_joined([self._early[key] for key in keys])))
             deep = {key for key, going in zip(keys, chosen[0].tolist(), strict=True) if going}
-            return np.array([key in deep for key in new], np.bool_)
+            return np.array([self.whole or key in deep for key in new], np.bool_)
 
         if new:
             _, late, went = self.reader.read(list(new.values()), exit, going)

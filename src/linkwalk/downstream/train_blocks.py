@@ -18,12 +18,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from linkwalk.device import half_products
+from linkwalk.embed.batches import by_length
+from linkwalk.embed.bert import Weights
 from linkwalk.embed.sections import Sections
 from linkwalk.embed.tokens import Tokens
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import InputError
 from linkwalk.learn.limits import at_least
 from linkwalk.learn.loop import HeldOut, JudgedConfig, Kept, Training, seeded, train
+from linkwalk.policy.low_rank import adapter_of, restore
 from linkwalk.retrieve.block_model import BlockModel, Padded
 from linkwalk.retrieve.block_reader import PairFrame, Passage
 
@@ -82,7 +86,13 @@ class BlockRanking(Training):
     log_every = 25
 
     def __init__(
-        self, lists: Sequence[BlockList], tokens: Tokens, encoder: str, config: BlockTraining, device: str
+        self,
+        lists: Sequence[BlockList],
+        tokens: Tokens,
+        encoder: str,
+        config: BlockTraining,
+        device: str,
+        begin: Weights | None = None,
     ) -> None:
         super().__init__(config)
         self.evaluate_every, self.patience, self.settings = config.evaluate_every, config.patience, config
@@ -95,8 +105,15 @@ class BlockRanking(Training):
         other = open_transformer(encoder, device=device)
         # What learns is in float32 on a GPU, too, and there only the products are rounded (see ``_score``).
         self.model = BlockModel(other.model.float(), config.rank, config.exit).to(other.device)
+        if begin is not None:
+            restore(adapter_of(self.model.model), begin)
         self.model.eval()  # no dropout: what is trained is small
         self.device, self.padding = other.device, other.tokenizer.pad_token_id or 0
+        self.batch_tokens = other.batch_tokens
+        if (
+            self.device.type == "cpu"
+        ):  # the way back through torch's fused attention takes twice as long there
+            other.model.set_attn_implementation("eager")
         self.frame = PairFrame(tokens, config.max_tokens)
         passages = [p for one in lists for p in (*(good for good, _ in one.good), *one.bad)]
         texts = {one.query for one in lists} | {text for p in passages for text in (p.via, *p.sentences)}
@@ -127,9 +144,7 @@ class BlockRanking(Training):
     def _score(self, lists: Sequence[BlockList], rng: np.random.Generator) -> tuple[Tensor, Seen]:
         """The loss of some lists, and what is seen of them."""
         pairs, right, block, query = self._draw(lists, rng)
-        # bfloat16 on a GPU alone: on some CPUs it ends the process.
-        with torch.autocast("cuda", torch.bfloat16, enabled=self.device.type == "cuda"):
-            heads = self.model(Padded.of(pairs, self.padding, self.device))
+        heads = self._read(pairs)
         right_S, block_S, query_S = (torch.from_numpy(x).to(self.device) for x in (right, block, query))
         blocks, wanted = len(pairs), torch.zeros(len(pairs), device=self.device)
         wanted = wanted.index_fill(0, block_S[right_S], 1.0)
@@ -145,6 +160,18 @@ class BlockRanking(Training):
             firsts.append(of_block.view(len(lists), -1).argmax(1).eq(0).float().mean().item())
         loss = 0.5 * losses[0] + losses[1]
         return loss, (loss.item(), firsts[1], firsts[0])
+
+    def _read(self, pairs: Sequence[Sections]) -> tuple[Tensor, ...]:
+        """The scores [S] of all sections by either head; pairs of like lengths are read together."""
+        counts = np.array([len(pair.bounds) - 1 for pair in pairs])
+        begin = np.cumsum(counts) - counts
+        read, places = [], []
+        for batch in by_length([len(pair.tokens) for pair in pairs], self.batch_tokens):
+            with half_products(self.device):
+                read.append(self.model(Padded.of([pairs[i] for i in batch], self.padding, self.device)))
+            places += [np.arange(begin[i], begin[i] + counts[i]) for i in batch]
+        back = torch.from_numpy(np.argsort(np.concatenate(places))).to(self.device)
+        return tuple(torch.cat(own)[back] for own in zip(*read, strict=True))
 
     def _draw(
         self, lists: Sequence[BlockList], rng: np.random.Generator
@@ -197,14 +224,18 @@ def train_blocks(
     *,
     encoder: str = "minilm",
     device: str = "cpu",
+    begin: Weights | None = None,
     **kept: Unpack[Kept],
 ) -> dict[str, Tensor]:
-    """Train on lists and return the weights, the best on those held out."""
+    """Train on lists and return the weights, the best on those held out.
+
+    ``begin`` is an adapter to go on from, such as that of a cross-encoder which reads single sentences.
+    """
     lists = [one for one in lists if one.good and len(one.bad) >= config.negatives]
     if not lists:
         raise InputError(f"no list has evidence and {config.negatives} blocks without: give more of either")
     with seeded(config.seed, device):
-        ranking = BlockRanking(lists, tokens, encoder, config, device)
+        ranking = BlockRanking(lists, tokens, encoder, config, device, begin)
         train(ranking, **kept)
     return ranking.weights()
 

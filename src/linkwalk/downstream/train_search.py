@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from linkwalk.device import half_products
 from linkwalk.embed.batches import pad
 from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.learn.limits import above_zero, at_least
@@ -113,7 +114,7 @@ class Searching(Training):
         ids, mask = (
             torch.from_numpy(x).to(self.device) for x in pad([self.rows[i] for i in which], self.padding)
         )
-        with torch.autocast("cuda", torch.bfloat16, enabled=self.device.type == "cuda"):
+        with half_products(self.device):
             q = nn.functional.normalize(self.target(ids, mask).float(), dim=-1)
         units = nn.functional.normalize(table[torch.from_numpy(nodes).to(self.device)].float(), dim=-1)
         cosines = q @ units.T

@@ -93,6 +93,17 @@ def unpacked(found: Mapping[str, NDArray[Any]]) -> dict[str, Float32s]:
     return weights
 
 
+def balanced(weights: Weights) -> dict[str, Float32s]:
+    """The same changes with both parts of every direction as long as each other: what training can go on from."""
+    found: dict[str, Float32s] = {}
+    for layer in _layers(weights):
+        up, down = weights[f"{layer}.up"], weights[f"{layer}.down"]
+        lengths = np.linalg.norm(up, axis=0), np.linalg.norm(down, axis=1)
+        share = np.sqrt(np.maximum(lengths[1], 1e-12) / np.maximum(lengths[0], 1e-12)).astype(np.float32)
+        found[f"{layer}.up"], found[f"{layer}.down"] = up * share, down / share[:, None]
+    return found
+
+
 def leading(whole: Float32s, rank: int) -> tuple[Float32s, Float32s]:
     """The leading directions of a layer's change [O, I], as up [O, R] and down [R, I]."""
     left, values, right = np.linalg.svd(whole.astype(np.float64), full_matrices=False)

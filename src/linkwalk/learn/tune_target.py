@@ -149,7 +149,7 @@ def tune_target(
     """Go on training ``adapter`` on pairs and return it; ``encoder`` is changed, open another for other work."""
     with seeded(config.seed, device):
         target = TargetModel(encoder.model.to(device), adapter_config, tanh=encoder.tanh).to(device)
-        restore(target, adapter)
+        restore(target.adapter(), adapter)
         target.eval()  # as in the paper, nothing is dropped
         policy = head.to(device).requires_grad_(False).eval()
         train(QueryTraining(config, target, policy, graph, Table.of(vectors, device), pairs, encoder), **kept)

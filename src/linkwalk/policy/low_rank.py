@@ -74,12 +74,11 @@ def adapter_of(model: nn.Module) -> dict[str, Tensor]:
 
 
 @torch.no_grad()
-def restore(target: TargetModel, adapter: Weights) -> None:
-    """Give an adapted transformer the changes that an earlier training left; ones that do not fit are an error.
+def restore(own: dict[str, Tensor], adapter: Weights) -> None:
+    """Give an adapter's tensors the changes that an earlier training left; ones that do not fit are an error.
 
     A change of rank 0 is none, and so is one that is not trained yet, of whatever rank.
     """
-    own = target.adapter()
     left = {name: value for name, value in adapter.items() if value.size}
     if own.keys() != adapter.keys() or any(own[name].shape != value.shape for name, value in left.items()):
         raise ValueError("the adapter is of another model")

@@ -42,8 +42,13 @@ how many sentences it has."""
 ASKED = ("question", "length", "top", "spread", "opened")
 """Whether it is a question; how many words it has; the best score so far, and how far the others are behind it; how
 many blocks were opened."""
-GROUPS = {"meant": MEANT, "searched": SEARCHED, "linked": LINKED}
-"""What a way of retrieval may have to do without."""
+GROUPS = {
+    "meant": MEANT,
+    "words": ("words", "words_rank", "both", "mates_words"),
+    "near": ("near_rank", "both"),
+    "linked": LINKED,
+}
+"""What a way of retrieval may have to do without. What nobody knows is NaN, except of links: there are none then."""
 
 HIT = -1
 """The parent of a search result."""
@@ -127,6 +132,8 @@ class Desk:
             count, share = self._mates.get(article, (0, 0.0))
             self._mates[article] = count + 1, max(share, self._words.get(node, 0.0))
         self._titles: dict[int, tuple[float, float]] = {}
+        there = {"meant": self.meanings is not None, "words": len(hits.words) > 0, "near": len(hits.near) > 0}
+        self._unknown = [_COLUMN[own] for name, known in there.items() if not known for own in GROUPS[name]]
 
     def hear(self, nodes: Sequence[int], parents: Sequence[tuple[int, int]] | None = None) -> None:
         """Put blocks on the desk that are not there yet."""
@@ -155,6 +162,7 @@ class Desk:
         titles = np.array([self._titled(a) for a in articles], np.float32)
         column["title"][:], column["named"][:] = titles[:, 0], titles[:, 1]
         column["degree"][:] = np.log1p(graph.in_indptr[at + 1] - graph.in_indptr[at])
+        fresh[:, self._unknown] = np.nan
         self.known = np.concatenate((self.known, fresh))
         for i in new:
             self.row[int(nodes[i])] = len(self.nodes)

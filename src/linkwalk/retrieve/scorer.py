@@ -2,8 +2,9 @@
 
     score(x) = w z + v tanh(H z + h) + b,  z = (x - mean) / spread, cut at 8
 
-A linear score with a correction by a few hidden units, for what figures mean together: a claim is not a question. It is
-a page of JSON, and its inputs have names, so that one made for other figures is refused.
+A linear score with a correction by a few hidden units, for what figures mean together: a claim is not a question. What
+is not known (NaN) counts as the mean. It is a page of JSON, and its inputs have names, so that one made for other
+figures is refused.
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ class Scorer:
 
     def __call__(self, x: Float32s) -> Float32s:
         """Scores [N] of rows [N, inputs]."""
-        z: Float32s = np.clip((x - self.mean) / self.spread, -8, 8)
+        z: Float32s = np.nan_to_num(np.clip((x - self.mean) / self.spread, -8, 8))
         found: Float32s = np.asarray(z @ self.linear + self.bias, np.float32)
         if len(self.out):
             found += np.tanh(z @ self.hidden[:, :-1].T + self.hidden[:, -1]) @ self.out

@@ -187,3 +187,20 @@ def test_kernels_run_where_nothing_can_be_kept(frozen: dict[str, str]) -> None:
     folder.chmod(0o777)
     assert _gather(frozen).endswith("csr.py [1, 0]\n")
     assert list(folder.iterdir()) == []
+
+
+_PRODUCT = """
+import sys
+from linkwalk.compiled import within
+assert within(1, 2) == 1
+assert "scipy.linalg" not in sys.modules, "the first kernel loads it"
+from numba.np import arraymath, linalg
+assert arraymath._HAVE_BLAS
+linalg.ensure_blas()
+assert "scipy.linalg" in sys.modules
+"""
+
+
+def test_scipy_is_not_loaded_before_it_is_needed() -> None:
+    done = subprocess.run([sys.executable, "-c", _PRODUCT], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -17,6 +17,9 @@ from linkwalk.retrieve.desk import GROUPS
 from linkwalk.retrieve.judge import RANK, SURE, WORTH, JudgeWeights, sure_of
 from linkwalk.retrieve.scorer import Scorer
 
+FIRST_OF = 120
+"""Of each set, so many questions are read for by hand-set weights, to begin with."""
+
 
 def fit_scorer(
     names: Sequence[str],
@@ -139,7 +142,8 @@ def fit(world: World, asked: argparse.Namespace) -> None:
     write_weights(world.out / "hand.json", by_hand())
     device = asked.device
     if not asked.again:
-        in_processes(asked, "reads0", jobs, False, "hand.json")
+        few = argparse.Namespace(**vars(asked) | {"limit": asked.limit or FIRST_OF})
+        in_processes(few, "reads0", [job for job in jobs if not job[2]], False, "hand.json")
     first = fit_worth(Reads.load(world.out / "reads0", False), device)
     write_weights(
         world.out / "first.json", JudgeWeights(worth=first, rank=by_hand().rank, sure=by_hand().sure)
@@ -147,8 +151,15 @@ def fit(world: World, asked: argparse.Namespace) -> None:
     if not asked.again:
         in_processes(asked, "reads1", jobs, False, "first.json")
     reads, hand = Reads.load(world.out / "reads1", False), Reads.load(world.out / "reads0", False)
+    both = [
+        o["bounds"][: min(len(o["bounds"]), len(h["bounds"]))]
+        for o, h in zip(reads.data, hand.data, strict=True)
+    ]
     seen = [
-        [100 * float(np.mean([o["labels"][a:b].any() for a, b in pairwise(o["bounds"])])) for o in r.data]
+        [
+            100 * float(np.mean([o["labels"][a:b].any() for a, b in pairwise(o["bounds"][: len(own)])]))
+            for o, own in zip(r.data, both, strict=True)
+        ]
         for r in (hand, reads)
     ]
     print(

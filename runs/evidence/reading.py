@@ -221,9 +221,10 @@ def in_processes(
                 ]
                 line += ["--fold", str(fold), "--jobs", json.dumps(load)] + (["--ways"] if ways else [])
                 line += ["--limit", str(asked.limit)] if asked.limit else []
+                each = str(max(1, (os.cpu_count() or 1) // asked.processes))
                 threads = {
-                    "OMP_NUM_THREADS": "2",
-                    "OPENBLAS_NUM_THREADS": "2",
+                    "OMP_NUM_THREADS": each,
+                    "OPENBLAS_NUM_THREADS": each,
                     "TOKENIZERS_PARALLELISM": "true",
                 }
                 running.append(subprocess.Popen(line, env=os.environ | threads))

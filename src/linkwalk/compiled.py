@@ -16,6 +16,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -111,6 +112,27 @@ class CodeFiles(IndexDataCacheFile):
                 if fcntl is not None:
                     fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def _set_up() -> None:
+    """Tell numba that there is scipy, where it is installed, instead of letting it load scipy to see: 0.2 s.
+
+    Whether products of matrices can be compiled hangs on it; whoever compiles or runs one loads scipy then.
+    """
+    with suppress(ImportError, AttributeError, ValueError):  # where another version has it otherwise
+        if find_spec("scipy") is None:
+            return
+        from numba.np import linalg
+
+        asked = linalg.ensure_blas
+        linalg.ensure_blas = lambda: None
+        try:
+            import numba.np.arraymath  # noqa: F401  (it asks once, and remembers)
+        finally:
+            linalg.ensure_blas = asked
+
+
+_set_up()
 
 
 def _own_folder() -> Path | None:

@@ -1,6 +1,7 @@
 """BERT in numpy against torch and transformers: the same tokens, the same vectors, the same cosines."""
 
 import json
+from collections import deque
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
+from linkwalk.embed import bert
 from linkwalk.embed.bert import gelu, map_weights
 from linkwalk.embed.encoder import BertEncoder, open_encoder
 from linkwalk.embed.transformer import TransformerEncoder, open_transformer
@@ -104,6 +106,36 @@ def test_adapted_it_is_torchs_and_the_weights_are_shared(
     assert np.array_equal(ours.encode(TEXTS), before)
     assert found.bert.weights is ours.bert.weights, "one copy serves both"
     assert len(found.bert.changes) == 36
+
+
+def test_what_memory_held_before_does_not_matter(ours: BertEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = ours.encode(TEXTS)
+    kept: deque[NDArray[np.float32]] = deque(maxlen=2)
+    monkeypatch.setattr(bert, "_KEPT", kept)
+    for numbers in (10, 1 << 22):
+        kept.append(np.full(numbers, np.nan, np.float32))
+    for _ in range(2):
+        assert np.array_equal(ours.encode(TEXTS), expected)
+    assert 1 <= len(kept) <= 2
+    monkeypatch.setattr(bert, "_LARGEST_KEPT", 10)
+    kept.clear()
+    assert np.array_equal(ours.encode(TEXTS), expected)
+    assert not kept, "too large to be kept"
+
+
+def test_changed_weights_are_sums_column_by_column(ours: BertEncoder) -> None:
+    rng = np.random.default_rng(6)
+    adapter = {}
+    for name, weight in ours.bert.weights.items():
+        if weight.ndim == 2 and name.startswith("encoder."):
+            layer = name.removesuffix(".weight")
+            adapter[f"{layer}.up"] = rng.normal(0, 0.05, (len(weight), 3)).astype(np.float32)
+            adapter[f"{layer}.down"] = rng.normal(0, 0.05, (3, weight.shape[1])).astype(np.float32)
+    changed = ours.bert.changed(adapter)
+    for layer in {name.rpartition(".")[0] for name in adapter}:
+        found, plain = (whose.weights[f"{layer}.weight"] for whose in (changed, ours.bert))
+        assert np.allclose(found, plain + adapter[f"{layer}.up"] @ adapter[f"{layer}.down"], atol=1e-6)
+        assert found.flags.f_contiguous
 
 
 def test_neither_batches_nor_order_matter(ours: BertEncoder) -> None:

@@ -74,6 +74,8 @@ class Searching(Training):
     ) -> None:
         super().__init__(config)
         self.settings, self.lists = config, list(lists)
+        if device == "cpu":  # the way back through torch's fused attention takes twice as long there
+            encoder.model.set_attn_implementation("eager")
         self.target = TargetModel(encoder.model.to(device).float(), config.adapter).to(device).eval()
         self.padding = encoder.tokenizer.pad_token_id or 0
         rows = encoder.tokenize([one.query for one in self.lists])

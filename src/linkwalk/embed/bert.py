@@ -10,14 +10,15 @@ Shapes: T tokens of a batch, D width, H heads, L tokens of a text, B texts of th
 import json
 import mmap
 import os
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import chain, groupby
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,10 @@ _NOT_READ = (OSError, ValueError, LookupError, TypeError, AttributeError, Arithm
 
 _BLAS = Lock()
 
+_LARGEST_KEPT = 1 << 22  # numbers: 16 MB
+_KEPT: deque[Float32s] = deque(maxlen=16)
+"""Memory that nobody works in at the moment."""
+
 
 class Bert:
     """A network of BERT's architecture; its weights stay in the file until they are read."""
@@ -72,6 +77,7 @@ class Bert:
         words, positions, kinds = (weights[f"embeddings.{name}_embeddings.weight"] for name in _TABLES)
         self.words, self.width = words.shape
         self.longest, self.kinds = len(positions), len(kinds)
+        self.wide = len(weights["encoder.layer.0.intermediate.dense.bias"]) if layers else 0
 
     @classmethod
     def open(cls, folder: Path) -> "Bert | None":
@@ -103,12 +109,13 @@ class Bert:
 
     def changed(self, adapter: Weights) -> "Bert":
         """The same network with changes of low rank in a copy of the weights they change: they cost nothing then."""
-        changes = self.adapted(adapter).changes
-        # Column by column, as a product with few rows wants them: a query is read in two thirds of the time.
-        own = {
-            f"{name}.weight": np.asfortranarray(self.weights[f"{name}.weight"] + (down @ up).T)
-            for name, (up, down) in changes.items()
-        }
+        own = {}
+        with one_blas_thread():
+            for name, (up, down) in self.adapted(adapter).changes.items():
+                # Column by column, as a product with few rows wants them: a query is read in two thirds of the time.
+                whole = down @ up
+                whole += self.weights[f"{name}.weight"].T
+                own[f"{name}.weight"] = whole.T
         return Bert({**self.weights, **own}, layers=self.layers, heads=self.heads, eps=self.eps)
 
     @np.errstate(
@@ -127,14 +134,16 @@ class Bert:
     def go_on(self, x: Float32s, lengths: Sequence[int], layers: range) -> Float32s:
         """Take the token vectors of texts through some layers; ``x`` is written over."""
         runs = [(length, len(list(same))) for length, same in groupby(lengths)]
-        for i in layers:
-            layer = f"encoder.layer.{i}."
-            x += self._linear(layer + "attention.output.dense", self._attend(layer, x, runs))
-            self._norm(layer + "attention.output.LayerNorm", x)
-            wide = self._linear(layer + "intermediate.dense", x)
-            gelu(wide)
-            x += self._linear(layer + "output.dense", wide)
-            self._norm(layer + "output.LayerNorm", x)
+        shares = self.heads * max((count * length**2 for length, count in runs), default=0)
+        with _room(len(x), self.width, self.wide, shares) as room:
+            for i in layers:
+                layer = f"encoder.layer.{i}."
+                self._attend(layer, x, runs, room)
+                x += self._linear(layer + "attention.output.dense", room.four[3], room.one)
+                self._norm(layer + "attention.output.LayerNorm", x)
+                gelu(self._linear(layer + "intermediate.dense", x, room.wide))
+                x += self._linear(layer + "output.dense", room.wide, room.one)
+                self._norm(layer + "output.LayerNorm", x)
         return x
 
     def _embed(
@@ -147,8 +156,9 @@ class Bert:
         self._norm("embeddings.LayerNorm", x)
         return x
 
-    def _linear(self, name: str, x: Float32s) -> Float32s:
-        y: Float32s = x @ self.weights[f"{name}.weight"].T
+    def _linear(self, name: str, x: Float32s, y: Float32s) -> Float32s:
+        """A linear layer of ``x``, written to ``y``."""
+        np.matmul(x, self.weights[f"{name}.weight"].T, out=y)
         y += self.weights[f"{name}.bias"]
         if change := self.changes.get(name):
             up, down = change
@@ -163,25 +173,58 @@ class Bert:
         x *= self.weights[f"{name}.weight"]
         x += self.weights[f"{name}.bias"]
 
-    def _attend(self, layer: str, x: Float32s, runs: Sequence[tuple[int, int]]) -> Float32s:
-        """What each token hears from the others of its text [T, D]; ``runs`` are lengths, and how many have each."""
-        query, key, value = (self._linear(layer + name, x) for name in _LINEAR[:3])
-        query *= np.float32((self.width // self.heads) ** -0.5)
-        heard = np.empty_like(x)
+    def _attend(self, layer: str, x: Float32s, runs: Sequence[tuple[int, int]], room: "_Room") -> None:
+        """What each token hears from the others of its text; ``runs`` are lengths, and how many have each."""
+        for name, y in zip(_LINEAR[:3], room.four, strict=False):
+            self._linear(layer + name, x, y)
+        room.four[0] *= np.float32((self.width // self.heads) ** -0.5)
         at = 0
         for length, count in runs:
             here = slice(at, at + length * count)
             at += length * count
-            q, k, v, out = (
-                y[here].reshape(count, length, self.heads, -1).swapaxes(1, 2)
-                for y in (query, key, value, heard)
+            q, k, v, heard = (
+                y[here].reshape(count, length, self.heads, -1).swapaxes(1, 2) for y in room.four
             )
-            share_BHLL = q @ k.swapaxes(2, 3)
+            share_BHLL = room.shares[: self.heads * count * length**2].reshape(count, -1, length, length)
+            np.matmul(q, k.swapaxes(2, 3), out=share_BHLL)
             share_BHLL -= share_BHLL.max(-1, keepdims=True)
             np.exp(share_BHLL, out=share_BHLL)
-            share_BHLL /= share_BHLL.sum(-1, keepdims=True)
-            np.matmul(share_BHLL, v, out=out)
-        return heard
+            np.matmul(share_BHLL, v, out=heard)
+            heard /= np.einsum("bhlm->bhl", share_BHLL)[..., None]  # shares of one, but fewer to divide
+
+
+class _Room(NamedTuple):
+    """Where the layers write what they make of a batch, one over the other."""
+
+    one: Float32s
+    """[T, D]"""
+    four: Float32s
+    """[4, T, D]: queries, keys, values, and what is heard."""
+    wide: Float32s
+    """[T, 4 D] as a rule, in the place of those four."""
+    shares: Float32s
+
+
+@contextmanager
+def _room(tokens: int, width: int, wide: int, shares: int) -> Iterator[_Room]:
+    """Room for a batch, of memory that is kept: to be given fresh pages all the time took a tenth of reading."""
+    sizes = tokens * width, tokens * max(4 * width, wide), shares
+    numbers = np.zeros(0, np.float32)
+    with suppress(IndexError):  # others took what there was
+        numbers = _KEPT.pop()
+    if len(numbers) < sum(sizes):
+        numbers = np.empty(sum(sizes), np.float32)
+    one, most, rest = np.split(numbers, np.cumsum(sizes)[:-1])
+    try:
+        yield _Room(
+            one.reshape(tokens, width),
+            most[: 4 * tokens * width].reshape(4, tokens, width),
+            most[: tokens * wide].reshape(tokens, wide),
+            rest,
+        )
+    finally:
+        if len(numbers) <= _LARGEST_KEPT:
+            _KEPT.append(numbers)
 
 
 def joined(rows: Sequence[Tokens]) -> NDArray[np.int64]:

@@ -124,7 +124,7 @@ def mapped(
         pages[at], seen[at], reached[at] = node, 0, -1
         facts[at] = 0
         facts[at, COSINE] = cosine(vectors[node], direction)
-        length = np.float32(max(np.sqrt(np.dot(direction, direction)), 1e-6))
+        length = np.float32(max(np.sqrt(cosine(direction, direction)), 1e-6))
         walk[:] = 0
         arrived = True  # at a page not seen before: its links go onto the map
         while node != goal and step < budget:

@@ -32,6 +32,7 @@ QUERY_TOKENS, VIA_TOKENS = 64, 48
 DEEP = 0.5
 """Of a query's blocks that are read at once, the share that is read to the end."""
 _CACHED = 1 << 14
+_DIGITS = 4  # of scores that are compared: where a block stands in a batch changes the sixth
 
 
 class Passage(NamedTuple):
@@ -91,7 +92,7 @@ class BlockReader:
             np.maximum.at(best, early.owner, _score(self.heads[0], early))
             going = np.zeros(len(pairs), np.bool_)
             for start, count in zip(np.cumsum(counts) - counts, counts, strict=True):
-                order = np.argsort(-best[start : start + count], kind="stable")
+                order = np.argsort(-np.round(best[start : start + count], _DIGITS), kind="stable")
                 going[start + order[: int(np.ceil(self.deep * count))]] = True
             return going
 

@@ -31,12 +31,13 @@ def main() -> None:
     parser.add_argument("trained", type=Path)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--exit", type=int, default=3, help="Layers up to the first head, as it was trained.")
+    parser.add_argument("--max-tokens", type=int, default=176, help="Of a pair, as it was trained.")
     parser.add_argument("--about", type=Path)
     parser.add_argument("--into", type=Path, default=reranker_path())
     asked = parser.parse_args()
     weights = load_file(asked.trained / f"blocks{asked.seed}.safetensors")
     rank = next(value.shape[1] for name, value in weights.items() if name.endswith(".up"))
-    config = BlockConfig(encoder=MINILM, rank=rank, exit=asked.exit)
+    config = BlockConfig(encoder=MINILM, rank=rank, exit=asked.exit, max_tokens=asked.max_tokens)
     search, ranking = (
         asked.trained / f"search{asked.seed}.safetensors",
         asked.trained / f"weights{asked.seed}.json",

@@ -23,8 +23,9 @@ from linkwalk.retrieve.scorer import Scorer
 from linkwalk.retrieve.starts import SearchHits
 
 CANDIDATES, PIECE = 20, 64
-EXPLORED = 40
-"""Unread blocks of a moment that the network which opens blocks learns from."""
+EXPLORED, OTHERS = 40, 20
+"""Unread blocks of a moment that the network which opens blocks learns from: the first, and some that stand for the
+rest."""
 
 
 class WithoutArticles(Desk):
@@ -141,7 +142,8 @@ def read_set(
 ) -> dict[str, Any]:
     """Everything that was known while a set was read: moments before a block is opened, and blocks once read."""
     judge = Judge(world.graph_of(name), world.block_reader, weights)
-    moments, chosen_ones, figures, labels, nodes, bounds = [], [], [], [], [], [0]
+    moments, chosen_ones, weigh, figures, labels, nodes, bounds = [], [], [], [], [], [], [0]
+    rng = np.random.default_rng(0)
     whose: list[int] = []
     for at in range(0, len(questions), PIECE):
         some = questions[at : at + PIECE]
@@ -158,12 +160,16 @@ def read_set(
                 x = desk.heard_of(rows)
                 label = is_good([desk.nodes[r] for r in rows])
                 order = np.argsort(-weights.worth(x), kind="stable")
-                keep = np.zeros(len(rows), np.bool_)
-                keep[order[:EXPLORED]] = True
-                keep |= label
+                weight = label.astype(np.float32)
+                weight[order[:EXPLORED]] = 1
+                rest = order[EXPLORED:][~label[order[EXPLORED:]]]
+                some = rng.permutation(rest)[:OTHERS]
+                weight[some] = len(rest) / max(1, len(some))
+                keep = weight > 0
                 whose.append(at + number)
                 moments.append(x[keep].astype(np.float16))
                 chosen_ones.append(label[keep])
+                weigh.append(weight[keep])
 
         look()
         for _ in judge.read_on(desks, CANDIDATES, enough=0.0):
@@ -178,6 +184,7 @@ def read_set(
     return {
         "moments": np.concatenate(moments),
         "wanted": np.concatenate(chosen_ones),
+        "weigh": np.concatenate(weigh),
         "whose": np.repeat(np.array(whose, np.int32), [len(m) for m in moments]),
         "figures": np.concatenate(figures),
         "labels": np.concatenate(labels),

@@ -22,8 +22,8 @@ LISTED = 100
 TABLE = "minilm-walks"
 READ_OF = {"bridge-schools": 300, "links-schools": 500, "nq-schools": 700, "nq-simple": 700}
 """Of large sets, so many questions are read for to learn from; 500 of the others."""
-KEPT_OF = 300
-"""Of Natural Questions, so many are measured."""
+KEPT_OF = {"nq": 300, "links": 500}
+"""Of Natural Questions and of every collection's links, so many are measured."""
 MAX_TOKENS = 176
 """Of a query and a block that are read together."""
 
@@ -256,6 +256,6 @@ def asked_of(world: World, name: str, part: str) -> list[Question]:
     found = [one for one in world.questions[name] if one.part == part]
     if part == "tuned":
         found = found[: READ_OF.get(name, 500)]
-    elif name.startswith("nq"):
-        found = found[:KEPT_OF]
+    else:
+        found = found[: KEPT_OF.get(name.partition("-")[0], len(found))]
     return [one for one in found if world.fold < 0 or fold_of(one.text) == world.fold]

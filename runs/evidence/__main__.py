@@ -6,6 +6,7 @@
     python runs/evidence embed WIKIS SETS --out DIR      tables; --only takes some wikis
     python runs/evidence train WIKIS SETS --out DIR      the reader of queries, the reader of blocks
     python runs/evidence fit WIKIS SETS --out DIR        reads for the tuned parts; the small networks; leave one out
+    python runs/evidence nothing WIKIS SETS --out DIR --data DATA    when to say that nothing is there
     python runs/evidence measure WIKIS SETS --out DIR    reads for the kept parts, every way: DIR/rows.npz, a table
 
 WIKIS is a folder of workspaces with graph and index, SETS one of JSON lines, a question each: set, wiki, id, text,
@@ -22,6 +23,7 @@ from pathlib import Path
 from fitting import fit
 from lists import make_lists
 from measuring import measure, shard
+from nothing import choose_nothing
 from sets import Sets
 from telling import table
 from train import embed_all, train
@@ -36,7 +38,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "verb", choices=("lists", "embed", "train", "fit", "measure", "shard", "table", "sets")
+        "verb", choices=("lists", "embed", "train", "fit", "nothing", "measure", "shard", "table", "sets")
     )
     parser.add_argument("wikis", type=Path)
     parser.add_argument("sets", type=Path)
@@ -50,6 +52,7 @@ def main() -> None:
     parser.add_argument(
         "--begin", help="cross.safetensors of a cross-encoder that the reader of blocks goes on from"
     )
+    parser.add_argument("--data", type=Path, help="the folder of the data sets")
     parser.add_argument("--only", action="append", default=[])
     parser.add_argument("--limit", type=int)
     parser.add_argument("--device", default="cpu")
@@ -77,6 +80,8 @@ def main() -> None:
         train(world, asked)
     elif asked.verb == "fit":
         fit(world, asked)
+    elif asked.verb == "nothing":
+        choose_nothing(world, asked.data)
     elif asked.verb == "measure":
         measure(world, asked)
     elif asked.verb == "table":

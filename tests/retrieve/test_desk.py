@@ -270,3 +270,22 @@ def test_what_no_list_was_asked_for_is_not_known(
     unknown = {name for name, column in zip(HEARD, desk.known.T, strict=True) if np.isnan(column).all()}
     assert unknown == set(GROUPS[missing])
     assert np.isnan(desk.known).sum() == len(unknown) * len(desk.nodes), "and nothing else"
+
+
+def test_what_a_list_has_far_down_was_clicked_where_a_link_leads_there(
+    graph: Graph, hits: SearchHits
+) -> None:
+    everything = SearchHits(
+        np.arange(graph.nodes, dtype=np.int32), np.ones(graph.nodes, np.float32), hits.near[:0]
+    )
+    for links in (True, False):
+        desk = Desk(Library.of(graph, None), QUERY, everything, None, links=links)
+        desk.hear(everything.heard(graph.nodes))
+        opened(desk, graph, [[2, 0]])
+        clicked = {row for row in range(len(desk.nodes)) if len(desk.path(row)[0]) > 1}
+        linked = {row for row in desk.linked if row not in (2, 0) and desk.nodes[row] not in desk.listed[:10]}
+        assert linked
+        assert clicked == (linked if links else set())
+        for row in clicked:
+            pages, steps = desk.path(row)
+            assert graph.forward.row(pages[0])[steps[0]] == pages[1] == desk.nodes[row]

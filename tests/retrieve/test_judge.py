@@ -15,7 +15,7 @@ from linkwalk.retrieve.block_reader import Passage, ReadBlock
 from linkwalk.retrieve.desk import Desk, Library, Meanings
 from linkwalk.retrieve.judge import RANK, SURE, WAVES, WORTH, Judge, JudgeWeights, sentences_of, sure_of
 from linkwalk.retrieve.scorer import Scorer
-from linkwalk.retrieve.starts import SearchHits, nearest
+from linkwalk.retrieve.starts import SearchHits, fuse, nearest
 from tests.retrieve.stand_in import by_hand, scorer
 
 QUERIES = ["Which metal carries oxygen in the blood of an octopus?", "iron and copper", "Born in Vienna."]
@@ -115,7 +115,7 @@ def test_waves(
     assert [d.nodes for d in again] == [d.nodes for d in desks]
 
 
-def test_each_wave_takes_what_is_worth_most(
+def test_each_wave_takes_what_search_has_next_and_what_is_worth_most(
     graph: Graph, vectors: np.ndarray, hits: list[SearchHits]
 ) -> None:
     (desk, *_), judge = sit_down(graph, vectors, hits), Judge(graph, Reader(), weights())
@@ -123,9 +123,16 @@ def test_each_wave_takes_what_is_worth_most(
         rows = desk.unread()
         worth = judge.weights.worth(desk.heard_of(rows))
         best = rows[np.argsort(-worth, kind="stable")].tolist()
-        size = WAVES[bool(desk.opened)]
-        assert judge.next(desk, size, 0.0) == best[:size]
-        judge.open([desk], [best[:size]])
+        size, later = WAVES[bool(desk.opened)], bool(desk.opened)
+        listed = [
+            r
+            for n in fuse(desk.hits.words, desk.hits.near, count=20)[0].tolist()
+            if (r := desk.row.get(n, -1)) in rows
+        ]
+        first = listed[: (1 if later else 4)]
+        expected = [*first, *(row for row in best if row not in first)][:size]
+        assert judge.next(desk, size, 0.0) == expected
+        judge.open([desk], [expected])
     assert judge.next(desk, 0, 0.0) == []
     alone = sit_down(graph, vectors, hits)[0]
     read_all(Judge(graph, Reader(), weights()), [alone], 24)

@@ -20,7 +20,7 @@ from linkwalk.graph.store import LINK, Graph
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve.block_reader import Passage, ReadBlock
-from linkwalk.retrieve.starts import SearchHits
+from linkwalk.retrieve.starts import SearchHits, fuse
 
 MEANT = ("goal", "way", "search", "lacks")
 """Cosines: to what the query means, to where the agent would look for it, to what it means to search, and to what of
@@ -50,6 +50,8 @@ GROUPS = {
 }
 """What a way of retrieval may have to do without. What nobody knows is NaN, except of links: there are none then."""
 
+LISTED, PAGE = 20, 10
+"""How many of both lists, fused, are asked for, and how many of these are the page of results one would look at."""
 HIT = -1
 """The parent of a search result."""
 _COLUMN = {name: number for number, name in enumerate(HEARD)}
@@ -116,6 +118,8 @@ class Desk:
         self.read: list[ReadBlock] = []
         self.via: dict[int, tuple[int, int]] = {}
         """Of rows that a link led to: the row and the sentence that it stands in."""
+        self.led: dict[int, tuple[int, int]] = {}
+        """The row and the link by which one gets to a row from what was read before it, lists or not."""
         self.linked: dict[int, tuple[int, float, float]] = {}
         """Of rows that some text links to: how many do, the best sentence around such a link, and its block."""
         self.beside: dict[int, float] = {}
@@ -132,6 +136,8 @@ class Desk:
             count, share = self._mates.get(article, (0, 0.0))
             self._mates[article] = count + 1, max(share, self._words.get(node, 0.0))
         self._titles: dict[int, tuple[float, float]] = {}
+        self.listed: list[int] = fuse(hits.words, hits.near, count=LISTED)[0].tolist()
+        """The first of both lists, fused."""
         there = {"meant": self.meanings is not None, "words": len(hits.words) > 0, "near": len(hits.near) > 0}
         self._unknown = [_COLUMN[own] for name, known in there.items() if not known for own in GROUPS[name]]
 
@@ -227,7 +233,7 @@ class Desk:
             )
         if self.links:
             self.hear([one[0] for one in found], [one[2] for one in found])
-        opened = set(self.opened)
+        opened = {row: place for place, row in enumerate(self.opened)}
         for target, text, step, sentence, worth, best in found:
             at = self.row.get(target)
             if at is None:
@@ -238,6 +244,8 @@ class Desk:
             links, via, parent = self.linked.get(at, (0, _WORST, _WORST))
             if worth > via:
                 via, parent = worth, best
+                if opened.get(at, len(opened)) > opened[step[0]]:
+                    self.led[at] = step
                 if at not in opened:
                     self.via[at] = step[0], max(sentence, 0)
                     if self.parent[at][0] != HIT:
@@ -294,10 +302,19 @@ class Desk:
         return np.concatenate((heard[:, : len(HEARD)], read, heard[:, len(HEARD) :]), 1)
 
     def path(self, row: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The pages from a search result to a block, and the links clicked between them."""
+        """The pages from a search result to a block, and the links clicked between them.
+
+        What is not on the page of results, and is linked to by a block that was read before it, is a click from there.
+        """
         pages, links = [self.nodes[row]], []
-        while (step := self.parent[row])[0] != HIT:
+        while (step := self._step(row))[0] != HIT:
             row, link = step
             pages.append(self.nodes[row])
             links.append(link)
         return tuple(pages[::-1]), tuple(links[::-1])
+
+    def _step(self, row: int) -> tuple[int, int]:
+        """The row and the link that a row is reached from, or HIT."""
+        step = self.parent[row]
+        found = step[0] == HIT and (not self.links or self.nodes[row] in self.listed[:PAGE])
+        return step if found or step[0] != HIT else self.led.get(row, step)

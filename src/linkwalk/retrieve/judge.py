@@ -3,7 +3,8 @@
 Blocks are opened in waves. A small network says of every block heard of how likely it is evidence, given all that was
 read so far (``worth``); the best are read, sentence by sentence, by the reader of blocks; their links are heard of,
 each with what the sentence around it is worth; and so on, until ``candidates`` blocks are read, or what is left is not
-worth opening (``enough``). A second network ranks what was read (``rank``), a third says how likely anything of it
+worth opening (``enough``). A share of every wave is search's own list, so that what is learned adds to it and takes
+nothing away. A second network ranks what was read (``rank``), a third says how likely anything of it
 settles the query (``sure``). A block's share of that is its share of the ranking's softmax, a sentence's goes by the
 reader's scores within the block.
 """
@@ -28,6 +29,8 @@ HEARD_OF = 50
 """Search results of either list that are heard of before anything is read."""
 WAVES = (8, 4)
 """Blocks that are opened together: the first time, and from then on."""
+BY_SEARCH = (0.5, 0.25)
+"""Of the first wave and of later ones, the share that are the next of both lists, fused."""
 WORTH = (*HEARD, *ASKED)
 RANK = (*HEARD, *READ, *ASKED)
 MARGINS = ("ahead", "ahead_of_five", "share")
@@ -126,8 +129,11 @@ class Judge:
         order = np.argsort(-worth, kind="stable")
         if desk.opened and float(_chance(worth[order[:_LIKELY]]).sum()) < enough:
             return []
-        found: list[int] = rows[order[:size]].tolist()
-        return found
+        # What search itself puts first is read in any case: links and learning add to it, and take nothing away.
+        share = int(size * BY_SEARCH[bool(desk.opened)])
+        waiting = set(rows.tolist())
+        listed = [row for node in desk.listed if (row := desk.row.get(node, -1)) in waiting]
+        return list(dict.fromkeys((*listed[:share], *rows[order].tolist())))[:size]
 
     def open(self, desks: Sequence[Desk], chosen: Sequence[Sequence[int]]) -> None:
         """Read some rows of each desk."""

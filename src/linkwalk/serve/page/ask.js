@@ -210,9 +210,10 @@ function show(answer, before, cancel) {
     h(
       "ol",
       { class: final ? "evidence" : "evidence unsettled" },
-      answer.evidence.map((evidence) =>
-        item(evidence, unread ? null : evidence.score / most, evidence === first, before),
-      ),
+      answer.evidence.map((evidence) => {
+        const worth = answer.confidence === null ? `score ${evidence.score.toFixed(2)}` : percent(evidence.score);
+        return item(evidence, unread ? null : evidence.score / most, worth, evidence === first, before);
+      }),
     ),
   ];
 }
@@ -270,8 +271,8 @@ function confidence(chance) {
   );
 }
 
-/** A sentence; its share of the best score, or null where nobody has read it yet. */
-function item({ sentence, score, place, start, path }, share, open, before) {
+/** A sentence; its share of the best score, or null where nobody has read it yet, and that score in words. */
+function item({ sentence, place, start, path }, share, worth, open, before) {
   const key = `${place.node} ${sentence}`;
   const fill = h("span", { class: "fill" });
   fill.style.setProperty("--share", Math.max(0, share ?? 0));
@@ -343,7 +344,7 @@ function item({ sentence, score, place, start, path }, share, open, before) {
         "span",
         { class: "score" },
         h("span", { class: "track", "aria-hidden": "true" }, share === null ? null : fill),
-        share === null ? "not read yet" : `score ${score.toFixed(2)}`,
+        share === null ? "not read yet" : worth,
       ),
     ),
     h("div", { class: "origin" }, source, more),

@@ -1,4 +1,4 @@
-"""Below which chance nothing is said to be there: where four in five questions that are foreign to a wiki are told so."""
+"""Below which chance nothing is said to be there: four in five questions that are foreign to a wiki are told so."""
 
 import json
 from pathlib import Path

@@ -110,9 +110,8 @@ class BlockRanking(Training):
         self.model.eval()  # no dropout: what is trained is small
         self.device, self.padding = other.device, other.tokenizer.pad_token_id or 0
         self.batch_tokens = other.batch_tokens
-        if (
-            self.device.type == "cpu"
-        ):  # the way back through torch's fused attention takes twice as long there
+        # The way back through torch's fused attention takes twice as long on a CPU.
+        if self.device.type == "cpu":
             other.model.set_attn_implementation("eager")
         self.frame = PairFrame(tokens, config.max_tokens)
         passages = [p for one in lists for p in (*(good for good, _ in one.good), *one.bad)]

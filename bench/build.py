@@ -10,8 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from linkwalk.build.build import build
 from linkwalk.progress import Progress
-from linkwalk.sources.build import build
 from report import report
 
 

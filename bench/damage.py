@@ -18,7 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-BUNDLED = ROOT / "src" / "linkwalk" / "demo" / "encyclopedia.xml.bz2"
+BUNDLED = ROOT / "src" / "linkwalk" / "shipped" / "encyclopedia.xml.bz2"
 SAMPLES = ROOT.parent / "shared" / "data" / "genuine-dump-samples.tar.xz"
 
 PACKINGS = ("plain", "plain", "bz2", "multistream", "pbzip2", "gz", "gz members", "xz", "xz streams")

@@ -80,7 +80,7 @@ def core(world: World, count: int, seconds: float, *, vectors: bool) -> float:
 def on_device(world: World, device: str, count: int, seconds: float, *, vectors: bool) -> float:
     import torch
 
-    from linkwalk.envs.on_device import NavigationOnDevice
+    from linkwalk.envs.on_torch import NavigationOnDevice
 
     navigation = NavigationOnDevice(world, Rules(task=task_of(TASK)), count, device=device)
     wait = torch.cuda.synchronize if device.startswith("cuda") else lambda: None

@@ -159,7 +159,7 @@ def make(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     wiki, other = folder / "wiki", folder / "other"
     asked = folder / "asked.jsonl"
-    questions = Path(sys.modules["linkwalk.demo"].__file__ or "").parent / "questions.jsonl"
+    questions = Path(sys.modules["linkwalk.shipped"].__file__ or "").parent / "questions.jsonl"
     rows = [json.loads(line) for line in questions.read_text().splitlines()[:4]]
     asked.write_text(
         "".join(json.dumps({"question": r["question"], "answer": [r["answer"]]}) + "\n" for r in rows)
@@ -591,11 +591,6 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the results here")
     args = parser.parse_args()
     begun = time.monotonic()
-    import linkwalk.cli.app
-    import linkwalk.demo
-    import linkwalk.learn.clone
-    import linkwalk.retrieve.cross
-    import linkwalk.serve.app  # noqa: F401
 
     sys.modules["torch"].set_num_threads(1)
     with tempfile.TemporaryDirectory(prefix="linkwalk-faults-") as name:

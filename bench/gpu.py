@@ -22,12 +22,12 @@ import torch
 from torch import Tensor
 
 import synthetic
+from linkwalk.gpu.journeys import OnDevice
+from linkwalk.gpu.walks import DeviceGraph, WalksOnDevice, runs_kernels, without_kernels
 from linkwalk.graph.store import LINK, NEXT, PREV
-from linkwalk.learn.on_device import CloneOnDevice, DeviceCloneConfig
+from linkwalk.learn.clone_on_device import CloneOnDevice, DeviceCloneConfig
 from linkwalk.navigate import Episodes, Journeys
-from linkwalk.navigate.on_device import OnDevice
 from linkwalk.policy.heads import FeedForward, HeadConfig
-from linkwalk.walks.on_device import DeviceGraph, WalksOnDevice, runs_kernels, without_kernels
 from report import report
 
 ROWS = 1 << 20

@@ -18,13 +18,13 @@ from urllib.parse import unquote
 
 import numpy as np
 
+from linkwalk.build.build import BuildConfig, build
+from linkwalk.build.shard import ExtractConfig
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.progress import Progress
-from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.formats import open_source
-from linkwalk.sources.html import Html
-from linkwalk.sources.html_text import HtmlPage
-from linkwalk.sources.shard import ExtractConfig
+from linkwalk.sources.html.source import Html
+from linkwalk.sources.html.text import HtmlPage
 from linkwalk.sources.source import ReadConfig, Source
 from report import report
 

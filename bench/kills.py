@@ -248,7 +248,7 @@ def make(folder: Path) -> None:
 
 def write_dumps(folder: Path) -> None:
     """A part of the bundled encyclopedia's two editions, some pages twice, and lists for a reranker."""
-    demo = Path(sys.modules["linkwalk.demo"].__file__ or "").parent
+    demo = Path(sys.modules["linkwalk.shipped"].__file__ or "").parent
     for name, source in (("first", "encyclopedia"), ("second", "encyclopedia-2")):
         with open_bz2(demo / f"{source}.xml.bz2") as file:
             head, *found = re.split(rb"(?=<page>)", file.read().partition(b"</mediawiki>")[0])
@@ -276,7 +276,8 @@ def in_small_pieces() -> None:
     from linkwalk.graph import subgraph
     from linkwalk.learn import clone
     from linkwalk.retrieve import bm25_files, dense
-    from linkwalk.sources import mediawiki, packed
+    from linkwalk.sources import packed
+    from linkwalk.sources.wikitext import mediawiki
 
     packed.CHUNK_BYTES, packed.READ_BYTES, mediawiki.RANGE_BYTES = 10_000, 5_000, 3_000
     job.EmbedConfig = partial(job.EmbedConfig, shard_blocks=16)  # type: ignore[misc,assignment]
@@ -289,7 +290,7 @@ def warm(folder: Path) -> None:
     """Load what every process would load first of all, here once: each is forked from this one."""
     for name in (
         "linkwalk.cli.train_reranker",
-        "linkwalk.learn.target",
+        "linkwalk.learn.readers.target",
         "linkwalk.retrieve.dense",
         "torch.utils.tensorboard",
     ):
@@ -578,7 +579,7 @@ def main() -> None:
     import torch
 
     import linkwalk.cli.app
-    import linkwalk.demo  # noqa: F401
+    import linkwalk.shipped  # noqa: F401
 
     torch.set_num_threads(1)
     in_small_pieces()

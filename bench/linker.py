@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from linkwalk.build.pipeline import Build, BuildConfig
+from linkwalk.build.shard import load
+from linkwalk.build.stages import Layout, block_bounds, find_entities, path_of
+from linkwalk.build.workers import WorkerPool
 from linkwalk.graph.store import ENTITY, Graph
 from linkwalk.progress import Progress
 from linkwalk.sources.formats import open_source
-from linkwalk.sources.pipeline import Build, BuildConfig
-from linkwalk.sources.shard import load
-from linkwalk.sources.stages import Layout, block_bounds, find_entities, path_of
-from linkwalk.sources.workers import WorkerPool
 from report import report
 
 

@@ -19,8 +19,8 @@ import cmarkgfm
 from bs4 import BeautifulSoup, Tag
 from cmarkgfm.cmark import Options
 
-from linkwalk.sources.markdown import Markdown
-from linkwalk.sources.markdown_text import read_markdown
+from linkwalk.sources.markdown.source import Markdown
+from linkwalk.sources.markdown.text import read_markdown
 from linkwalk.sources.source import ReadConfig
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)

@@ -45,15 +45,16 @@ from xml.parsers import expat
 import numpy as np
 
 from damage import MUTATIONS, MUTATIONS_OF_BYTES, Case, Source, draw_case, read_sources
+from linkwalk.build.build import BuildConfig, ExtractConfig, build
 from linkwalk.errors import InputError, LinkwalkError
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
-from linkwalk.sources import mediawiki, packed
-from linkwalk.sources.build import BuildConfig, ExtractConfig, build
+from linkwalk.sources import packed
 from linkwalk.sources.documents import Document, mend
 from linkwalk.sources.formats import open_source
 from linkwalk.sources.jsonlines import parse_lines
-from linkwalk.sources.pages import parse_pages
+from linkwalk.sources.wikitext import mediawiki
+from linkwalk.sources.wikitext.pages import parse_pages
 from report import report
 
 #: Seconds a case may take before it counts as hanging.

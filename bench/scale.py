@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from gpu import episodes_on, median, new_clone, seconds, table, web
-from linkwalk.navigate.on_device import OnDevice
-from linkwalk.walks.on_device import WalksOnDevice
+from linkwalk.gpu.journeys import OnDevice
+from linkwalk.gpu.walks import WalksOnDevice
 from report import report
 
 PAPER = 1.5

@@ -1,6 +1,6 @@
 """Packs the encyclopedia's sources into the two MediaWiki exports that ship with the package.
 
-python encyclopedia/pack.py            writes src/linkwalk/demo/encyclopedia.xml.bz2 and encyclopedia-2.xml.bz2
+python encyclopedia/pack.py            writes src/linkwalk/shipped/encyclopedia.xml.bz2 and encyclopedia-2.xml.bz2
 
 Sources: one wikitext file per article in a folder per subject, ``redirects.tsv`` beside them, and pages that are no
 articles (a disambiguation page, lists) in ``pages``. The second edition is made from the first by ``edition.py``. The
@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape
 from edition import second_edition
 
 HERE = Path(__file__).parent
-TARGET = HERE.parent / "src" / "linkwalk" / "demo"
+TARGET = HERE.parent / "src" / "linkwalk" / "shipped"
 NAMESPACES = {6: "File", 10: "Template", 14: "Category"}
 #: Folders that hold no subject.
 OTHER = {"pages", "second", "__pycache__"}

@@ -101,7 +101,7 @@ class World:
         """MiniLM over some of the wikis."""
         import torch
 
-        from linkwalk.learn.phi import BertPhi
+        from linkwalk.learn.encoders.phi import BertPhi
 
         model = copy.deepcopy(self.base)
         half = (torch.bfloat16 if trained else torch.float16) if self.device == "cuda" else torch.float32
@@ -233,10 +233,10 @@ def run(world: World, plan: dict[str, Any], out: Path) -> Any:
     """One training; then its walks, in the background."""
     import torch
 
-    from linkwalk.learn.joint import Joint, JointConfig
-    from linkwalk.learn.lessons import Ground, LessonConfig
+    from linkwalk.learn.encoders.joint import Joint, JointConfig
+    from linkwalk.learn.encoders.lessons import Ground, LessonConfig
+    from linkwalk.learn.encoders.wikis import save_joint
     from linkwalk.learn.loop import seeded, train
-    from linkwalk.learn.wikis import save_joint
 
     names, seed = plan["train"], plan.get("seed", 0)
     settings = dict(plan.get("set", {}))

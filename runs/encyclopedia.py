@@ -11,7 +11,7 @@ import argparse
 import json
 from pathlib import Path
 
-from linkwalk import demo
+from linkwalk import shipped
 from linkwalk.downstream.dataset import Asked
 from linkwalk.downstream.measure import compare, judge
 from linkwalk.downstream.rows import ROWS
@@ -24,10 +24,10 @@ from linkwalk.wiki.retrieval import open_finder, open_rows
 def asked(graph: Graph) -> list[Asked]:
     """Claims and questions with their blocks."""
     found = []
-    for number, claim in enumerate(demo.claims()):
+    for number, claim in enumerate(shipped.claims()):
         gold = frozenset({holder(graph, claim["article"], claim["sentence"])})
         found.append(Asked(id=f"claim {number}", text=claim["claim"], gold=(gold,), group="claims"))
-    for number, question in enumerate(demo.questions()):
+    for number, question in enumerate(shipped.questions()):
         gold = frozenset(holder(graph, e["article"], e["sentence"]) for e in question["evidence"])
         articles = {e["article"] for e in question["evidence"]}
         group = f"questions, {'two articles' if len(articles) > 1 else 'one article'}"

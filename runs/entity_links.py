@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from linkwalk import demo
+from linkwalk import shipped
 from linkwalk.embed import Embeddings
 from linkwalk.evaluate import TaskConfig, compare
 from linkwalk.graph.csr import Csr, transpose
@@ -27,7 +27,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("wiki", type=Path)
-    parser.add_argument("--policy", type=Path, default=demo.policy_path())
+    parser.add_argument("--policy", type=Path, default=shipped.policy_path())
     parser.add_argument("--embeddings", default="minilm-walks")
     parser.add_argument("--episodes", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)

@@ -71,8 +71,8 @@ class Tables:
 
 def train(tables: Tables, wikis: list[str], seed: int, settings: list[str]) -> Any:
     """A map of both tables of the wikis, which all count alike."""
-    from linkwalk.learn.map_training import MapTraining, train_map
-    from linkwalk.learn.map_walks import MapWalks
+    from linkwalk.learn.maps.training import MapTraining, train_map
+    from linkwalk.learn.maps.walks import MapWalks
 
     worlds = [(wiki, name) for wiki in wikis for name in ("minilm", "words")]
 

@@ -42,8 +42,8 @@ from linkwalk.downstream.lists import (
 )
 from linkwalk.downstream.nq import NaturalQuestions
 from linkwalk.downstream.sentences import comparable
-from linkwalk.downstream.train_cross import Ranked
 from linkwalk.graph.store import Graph
+from linkwalk.learn.readers.cross import Ranked
 from linkwalk.progress import Progress
 from linkwalk.retrieve.bm25 import Bm25
 

@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 
 from linkwalk.envs.world import World
 from linkwalk.evaluate import TaskConfig, compare
-from linkwalk.learn.impala import Impala, ImpalaConfig
 from linkwalk.learn.loop import seeded
 from linkwalk.learn.metrics import read_rows
+from linkwalk.learn.rewards.impala import Impala, ImpalaConfig
 from linkwalk.policy.heads import Table
 from linkwalk.progress import Progress
 from linkwalk.recipes import REWARDED, SWEEP, with_settings

@@ -58,7 +58,7 @@ class Policy:
         from safetensors.numpy import load_file
 
         from linkwalk.embed.transformer import linear_layers
-        from linkwalk.learn.joint import JointConfig
+        from linkwalk.learn.encoders.joint import JointConfig
 
         self.world, self.wikis, self.phi = world, wikis, world.phi(wikis, 0, trained=False)
         changes, layers = read_change(folder).weights, linear_layers(self.phi.bert.model)
@@ -84,10 +84,10 @@ class Policy:
 
 def train_policy(world: World, folder: Path, on: list[str], seed: int, updates: int) -> None:
     """Train an encoder and a compass on some wikis."""
-    from linkwalk.learn.joint import Joint, JointConfig
-    from linkwalk.learn.lessons import Ground
+    from linkwalk.learn.encoders.joint import Joint, JointConfig
+    from linkwalk.learn.encoders.lessons import Ground
+    from linkwalk.learn.encoders.wikis import save_joint
     from linkwalk.learn.loop import seeded, train
-    from linkwalk.learn.wikis import save_joint
 
     config, start = JointConfig(seed=seed, updates=updates), time.time()
     with seeded(seed, world.device):
@@ -115,8 +115,8 @@ def train_policy(world: World, folder: Path, on: list[str], seed: int, updates: 
 
 def train_map_of(world: World, policies: dict[str, Policy], path: Path) -> None:
     """Train a map on tables of wikis that their encoders have not seen."""
-    from linkwalk.learn.map_training import MapTraining, train_map
-    from linkwalk.learn.map_walks import MapWalks
+    from linkwalk.learn.maps.training import MapTraining, train_map
+    from linkwalk.learn.maps.walks import MapWalks
     from linkwalk.progress import Progress
 
     def opening(policy: Policy, name: str) -> Any:

@@ -23,12 +23,13 @@ from linkwalk.device import choose_device
 from linkwalk.embed import Embeddings, Encoder
 from linkwalk.evaluate import Result, SentenceQueries, TaskConfig, compare
 from linkwalk.graph.store import Graph
-from linkwalk.learn.target import Sentences, TargetConfig, config_to_json, train_target
+from linkwalk.learn.readers.target import Sentences, TargetConfig, config_to_json, train_target
 from linkwalk.navigate import REFERENCE, Agent, open_baseline, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.policy.checkpoint import load_policy
 from linkwalk.policy.heads import Compass
-from linkwalk.policy.target import TargetEncoder, save_target, scaled
+from linkwalk.policy.low_rank import save_target, scaled
+from linkwalk.policy.target import TargetEncoder
 from linkwalk.progress import Progress
 from linkwalk.recipes import with_settings
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from linkwalk.artifact import MANIFEST, read_json, seal, write_json
-from linkwalk.demo import policy_path
 from linkwalk.embed import change as changed
 from linkwalk.embed.change import EncoderChange, leading, read_change, save_change
 from linkwalk.embed.job import EmbedConfig, transformer_fingerprint
@@ -22,6 +21,7 @@ from linkwalk.embed.model import MINILM, MINILM_WALKS, find_model
 from linkwalk.navigate.trained_map import MAP, read_map
 from linkwalk.policy import target
 from linkwalk.policy.checkpoint import WEIGHTS
+from linkwalk.shipped import policy_path
 
 CARD = "MODEL_CARD.md"
 CALLED = {"train": "schools2007 (train half)", "simple": "Simple English Wikipedia (part)"}

@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file
 
-from linkwalk.demo import reranker_path
 from linkwalk.embed.job import EmbedConfig, transformer_fingerprint
 from linkwalk.embed.model import MINILM, MINILM_WALKS, find_model
 from linkwalk.retrieve.block_folder import SearchReader, read_ranking, save_blocks
 from linkwalk.retrieve.cross import BlockConfig, load_cross
 from linkwalk.retrieve.judge import JudgeWeights
+from linkwalk.shipped import reranker_path
 
 CARD = "MODEL_CARD.md"
 

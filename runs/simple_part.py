@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.downstream.lines import open_packed
 from linkwalk.graph.store import LINK, Graph
-from linkwalk.sources.site import Site
+from linkwalk.records import open_packed
+from linkwalk.sources.wikitext.site import Site
 
 
 def links_to_articles(graph: Graph) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ from linkwalk.embed.transformer import open_transformer
 from linkwalk.evaluate import TaskConfig, draw_episodes, score
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
-from linkwalk.learn.spans import SpanConfig, train_spans
+from linkwalk.learn.encoders.spans import SpanConfig, train_spans
 from linkwalk.navigate import Agent, open_baseline, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s

@@ -19,12 +19,12 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
-from linkwalk import demo
+from linkwalk import shipped
 from linkwalk.artifact import looking
+from linkwalk.build.build import BuildConfig, build
+from linkwalk.build.shard import ExtractConfig
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import index
-from linkwalk.sources.build import BuildConfig, build
-from linkwalk.sources.shard import ExtractConfig
 
 # Everywhere but in continuous integration each run tries new examples; there the same ones, so that what fails is new.
 # No test is timed: the first example may have a kernel to compile.
@@ -258,7 +258,7 @@ def encyclopedia(once: Once) -> Path:
     """The bundled encyclopedia, indexed, without embeddings; only to be read."""
 
     def make(folder: Path) -> None:
-        dump = demo.dump_path("demo")
+        dump = shipped.dump_path("demo")
         assert dump is not None
         build([dump], folder)
         index(folder, Graph.open(folder))

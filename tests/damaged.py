@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from linkwalk.build.entities.linker import _contains, _shared_weight, neighbourhood_norms
 from linkwalk.errors import LinkwalkError
 from linkwalk.evaluate.bound import draw_trajectories
 from linkwalk.graph.columns import Strings
@@ -39,7 +40,6 @@ from linkwalk.navigate.tabs import Hits, read_tabs
 from linkwalk.policy import from_walks
 from linkwalk.policy.heads import HeadConfig, build_head
 from linkwalk.progress import Stage
-from linkwalk.sources.linker import _contains, _shared_weight, neighbourhood_norms
 from linkwalk.walks import (
     ForwardWalks,
     ReverseWalks,

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 import pytest
 import torch
 
-from linkwalk.walks.on_device import runs_kernels, without_kernels
+from linkwalk.gpu.walks import runs_kernels, without_kernels
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 

@@ -11,19 +11,20 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "linkwalk"
 LAYERS = [
-    {"errors", "artifact", "compiled", "device", "parts", "progress", "scripts"},
+    {"errors", "artifact", "compiled", "device", "parts", "progress", "records", "scripts"},
     {"graph"},
     {"sources", "embed", "walks"},
-    {"policy"},
+    {"build", "policy"},
     {"navigate"},
+    {"gpu"},
     {"evaluate"},
     {"envs"},
-    {"learn"},
     {"retrieve"},
+    {"learn"},
     {"downstream"},
     {"recipes"},
     {"reproduce"},
-    {"demo"},
+    {"shipped"},
     {"wiki"},
     {"games"},
     {"serve"},
@@ -92,7 +93,7 @@ def test_the_rule_sees_imports_everywhere(tmp_path: Path, monkeypatch: pytest.Mo
     path = tmp_path / "linkwalk" / "graph" / "bad.py"
     path.write_text(
         "from linkwalk.errors import InputError\n"
-        "def f():\n    from linkwalk.sources.pages import Page\n"
+        "def f():\n    from linkwalk.sources.wikitext.pages import Page\n"
         "from linkwalk import embed\nimport linkwalk.cli.app\nfrom . import csr\nfrom ..walks import x\n"
     )
     assert {problem.rpartition(" ")[2] for problem in problems(path)} == {"sources", "embed", "cli", "walks"}
@@ -124,7 +125,7 @@ def test_no_pickle_anywhere() -> None:
 
 
 OPTION = re.compile(r"(?<!\w)--[a-z]")
-ALONE = {"cli", "reproduce", "demo"}
+ALONE = {"cli", "reproduce", "shipped"}
 """Parts whose errors only the command line shows."""
 
 

@@ -38,7 +38,7 @@ def _texts_of(graph: Graph) -> Any:
 
 def block_lists(world: World, lists: Sequence[dict[str, Any]]) -> list[Any]:
     """Lists as texts."""
-    from linkwalk.downstream.train_blocks import BlockList
+    from linkwalk.learn.readers.blocks import BlockList
 
     texts = {wiki: _texts_of(world.graph(wiki)) for wiki in wikis_of(lists)}
     rng = np.random.default_rng(1)
@@ -72,7 +72,7 @@ def wikis_of(lists: Sequence[dict[str, Any]]) -> list[str]:
 
 def search_lists(world: World, lists: Sequence[dict[str, Any]], own: int) -> tuple[list[Any], list[str]]:
     """The same for the reader of queries; and of each wiki so many sentences, which lead to their own blocks."""
-    from linkwalk.downstream.train_search import SearchList
+    from linkwalk.learn.readers.search import SearchList
 
     names = wikis_of(lists)
     found = []
@@ -116,12 +116,12 @@ def train(world: World, asked: argparse.Namespace) -> None:
     from safetensors.numpy import load_file
     from safetensors.torch import save_file
 
-    from linkwalk.downstream.train_blocks import BlockTraining, train_blocks
-    from linkwalk.downstream.train_search import SearchTraining, train_search
     from linkwalk.embed.change import balanced, unpacked
     from linkwalk.embed.model import find_model
     from linkwalk.embed.tokens import Tokens
     from linkwalk.embed.transformer import open_transformer
+    from linkwalk.learn.readers.blocks import BlockTraining, train_blocks
+    from linkwalk.learn.readers.search import SearchTraining, train_search
     from linkwalk.learn.state import read_state
     from linkwalk.recipes import with_settings
     from linkwalk.retrieve.cross import SCALES

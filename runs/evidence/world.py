@@ -124,9 +124,9 @@ class World:
         """How queries are read: towards a goal, the way there, for search."""
         from safetensors.numpy import load_file
 
-        from linkwalk.demo import policy_path
         from linkwalk.policy.direction import Direction
         from linkwalk.policy.target import TargetEncoder
+        from linkwalk.shipped import policy_path
 
         folder = policy_path()
         turn = load_file(folder / "target.safetensors")["turn"].astype(np.float32)

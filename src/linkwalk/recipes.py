@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from linkwalk.errors import InputError
 from linkwalk.learn.clone import CloneConfig
-from linkwalk.learn.impala import ImpalaConfig
-from linkwalk.learn.spans import SpanConfig
+from linkwalk.learn.encoders.spans import SpanConfig
+from linkwalk.learn.rewards.impala import ImpalaConfig
 from linkwalk.policy.heads import HeadConfig
 
 

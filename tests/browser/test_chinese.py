@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from linkwalk.build.build import build
 from linkwalk.embed import embed
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import index
-from linkwalk.sources.build import build
 from tests.browser.conftest import NO_PLAYWRIGHT, Shoot, Site, Visit, served
 from tests.cli.test_chinese import DUMP
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from linkwalk.artifact import contents
+from linkwalk.build.build import build
 from linkwalk.graph.store import Graph
-from linkwalk.sources.build import build
 from tests.cli.conftest import Ran
 from tests.conftest import P, prose, world, write_dump
 

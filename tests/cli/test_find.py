@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from linkwalk import Wiki, demo
+from linkwalk import Wiki, shipped
+from linkwalk.build.build import build
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.retrieve import index
-from linkwalk.sources.build import build
 from tests.cli.conftest import Ran
 from tests.embed.conftest import tiny_bert
 from tests.graph.conftest import Page, write_graph
@@ -364,7 +364,7 @@ def test_workspaces_that_lack_something(
     shutil.copytree(encyclopedia, bare, ignore=shutil.ignore_patterns("index"))
     refused(run("find", bare, QUESTION, "--navigation", "none", *TFIDF), f"run `linkwalk index {bare}`")
     stale = tmp_path / "stale"
-    build([demo.dump_path("demo2")], stale)
+    build([shipped.dump_path("demo2")], stale)
     shutil.copytree(encyclopedia / "index", stale / "index")
     refused(
         run("find", stale, QUESTION, "--navigation", "none", *TFIDF),

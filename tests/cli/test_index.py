@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from linkwalk import demo
+from linkwalk import shipped
 from linkwalk.artifact import faults
+from linkwalk.build.build import build
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import Bm25
-from linkwalk.sources.build import build
 from tests.cli.conftest import Ran
 from tests.retrieve.test_damaged_index import flip
 
@@ -31,7 +31,7 @@ def test_a_newer_edition_is_indexed_where_it_differs(edition: Path, run: Callabl
     assert (first["whole"], first["added"], first["blocks"]) == (True, 801, 801)
     same = run("index", wiki)
     assert (same.status, "nothing to do" in same.out) == (0, True)
-    build([demo.dump_path("demo2")], wiki, force=True)
+    build([shipped.dump_path("demo2")], wiki, force=True)
     stale = run("find", wiki, "iron", "--navigation", "none")
     assert (stale.status, f"run `linkwalk index {wiki}` again" in stale.err) == (2, True)
     newer = run("index", wiki, "--json", "-q").json()

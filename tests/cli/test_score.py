@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from linkwalk import demo
+from linkwalk import shipped
+from linkwalk.build.build import build
 from linkwalk.downstream.fever_score import read_predictions, score
 from linkwalk.graph.store import Graph
-from linkwalk.sources.build import build
 from tests.cli.conftest import Ran
 from tests.downstream.reading import read_claims
 from tests.retrieve.stand_in import by_hand, stand_in
@@ -446,7 +446,7 @@ def test_bad_input(
 ) -> None:
     stale = tmp_path / "stale"
     if "{stale}" in arguments:
-        build([demo.dump_path("demo")], stale)
+        build([shipped.dump_path("demo")], stale)
         (stale / "index").symlink_to(tiny / "index")
     far = {"id": 1, "claim": "Far.", "label": "SUPPORTS", "evidence": [[[1, 1, "Nowhere_at_all", 0]]]}
     names = {

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from linkwalk import demo
+from linkwalk import shipped
 from linkwalk.artifact import seal
 from linkwalk.embed import Embeddings, embed
 from linkwalk.graph.store import LINK, Graph
@@ -107,10 +107,10 @@ def test_scores_are_what_it_goes_by(run: Run, wiki: Path) -> None:
     table, graph = Embeddings.open(wiki), Graph.open(wiki)
     vectors = unit_rows(table.vectors)
     goal = vectors[graph.find(ends(wiki)[3])]
-    (direction,) = load_direction(demo.policy_path(), table.fingerprint).directions(goal[None])
+    (direction,) = load_direction(shipped.policy_path(), table.fingerprint).directions(goal[None])
     # With the back button, the constants of the map decide alone.
     (click, *_) = run("walk", wiki, *ends(wiki), "--back", "--json").json()["steps"]
-    folder = demo.policy_path()
+    folder = shipped.policy_path()
     map_ = with_its_map(Ways(), folder, read_policy(folder)).constants
     here = vectors[click["at"]["node"]]
     for choice in click["choices"]:  # at first nothing counts but the link, and how like the start it is
@@ -129,13 +129,13 @@ def test_a_policy_of_that_name_in_the_workspace_comes_first(run: Run, wiki: Path
     own = run("eval", wiki, *options).json()["results"][0]
     assert (shipped["agent"], own["agent"]) == ("compass", "compass")
     assert own["success"] < shipped["success"] - 0.1
-    path = run("eval", wiki, "--agent", demo.policy_path(), *options).json()["results"][0]
+    path = run("eval", wiki, "--agent", shipped.policy_path(), *options).json()["results"][0]
     assert path["success"] == shipped["success"]
 
 
 def test_a_policy_walks_by_the_map_it_brings(run: Run, wiki: Path) -> None:
     for name in ("constants", "mapped"):
-        folder = Path(shutil.copytree(demo.policy_path(), wiki / "policies" / name))
+        folder = Path(shutil.copytree(shipped.policy_path(), wiki / "policies" / name))
         (folder / MAP).unlink(missing_ok=True)
         if name == "mapped":
             shutil.copyfile(SHIPPED, folder / MAP)
@@ -181,13 +181,13 @@ def test_damaged_policies_are_not_listed_and_refused_by_name(run: Run, wiki: Pat
 
 @pytest.mark.slow
 def test_damage_to_what_ships_is_mended_by_installing_it_again(wiki: Path, tmp_path: Path) -> None:
-    package = Path(demo.__file__).parents[1]
+    package = Path(shipped.__file__).parents[1]
     shutil.copytree(package, tmp_path / "linkwalk", ignore=shutil.ignore_patterns("__pycache__"))
     code = (
         "import sys; sys.path.insert(0, sys.argv.pop(1)); from linkwalk.cli import main; main(sys.argv[1:])"
     )
     command = [sys.executable, "-c", code, str(tmp_path), "walk", str(wiki), *ends(wiki)]
-    file = tmp_path / "linkwalk" / "demo" / "policy" / "weights.safetensors"
+    file = tmp_path / "linkwalk" / "shipped" / "policy" / "weights.safetensors"
     data = bytearray(file.read_bytes())
     data[5000] ^= 1
     file.write_bytes(data)

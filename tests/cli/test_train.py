@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from linkwalk import demo
+from linkwalk import shipped
 from linkwalk.artifact.seen import NOTE
 from linkwalk.graph.store import Graph
 from linkwalk.policy.checkpoint import save_policy
@@ -200,18 +200,18 @@ def readable(embedded_world: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_policy_learns_to_read(run: Run, readable: Path) -> None:
-    shipped = {path.name: path.read_bytes() for path in demo.policy_path().iterdir()}
+    bundled = {path.name: path.read_bytes() for path in shipped.policy_path().iterdir()}
     made = run("train-reader", readable, "compass", "--name", "mine", *READ, "--json", "-q")
     folder = readable / "policies" / "mine"
     assert (made.status, made.err) == (0, "")
     found = made.json()
-    assert (found["policy"], found["copied_from"]) == (str(folder), str(demo.policy_path()))
+    assert (found["policy"], found["copied_from"]) == (str(folder), str(shipped.policy_path()))
     assert (found["config"]["adapter"]["rank"], found["last"]["update"]) == (2, 2)
     files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     of_target = {"target.json", "target.safetensors", "target_metrics.jsonl"}
     assert set(files) == {"manifest.json", "weights.safetensors", "map.json"} | of_target
-    assert files["weights.safetensors"] == shipped["weights.safetensors"]
-    own, theirs = (json.loads(each["manifest.json"]) for each in (files, shipped))
+    assert files["weights.safetensors"] == bundled["weights.safetensors"]
+    own, theirs = (json.loads(each["manifest.json"]) for each in (files, bundled))
     curves = {name for name in own["files"] if name.startswith("target/events.")}
     assert set(own["files"]) - curves == set(files) - {"manifest.json"}
     for name in ("files", "checksum"):

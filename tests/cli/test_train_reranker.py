@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file
 
-from linkwalk import demo
+from linkwalk import shipped
 from linkwalk.artifact.seen import NOTE
 from linkwalk.embed.text import goal_sentences
 from linkwalk.graph.store import Graph
@@ -53,7 +53,7 @@ def claims(path: Path, count: int | None = None) -> Path:
             "evidence": [[[one["article"], 0]]],
             "evidence_sentence": one["sentence"],
         }
-        for one in demo.claims()[:count]
+        for one in shipped.claims()[:count]
     ]
     return write(path, records)
 
@@ -253,15 +253,15 @@ def asked(wiki: Path, path: Path) -> Path:
 @pytest.mark.slow
 def test_a_target_encoder_is_tuned(run: Run, world: Path, tmp_path: Path) -> None:
     path = asked(world, tmp_path / "claims.jsonl")
-    shipped = Path(shutil.copytree(demo.policy_path(), tmp_path / "elsewhere"))
-    shutil.copyfile(SHIPPED, shipped / MAP)
-    base = ("tune-reader", world, shipped, path, "--part", "all")
+    bundled = Path(shutil.copytree(shipped.policy_path(), tmp_path / "elsewhere"))
+    shutil.copyfile(SHIPPED, bundled / MAP)
+    base = ("tune-reader", world, bundled, path, "--part", "all")
     made = run(*base, "--name", "asked", *TUNE, "--json", "-q")
     assert (made.status, made.err) == (0, "")
     found, folder = made.json(), world / "policies" / "asked"
-    assert (found["policy"], found["copied_from"]) == (str(folder), str(shipped))
+    assert (found["policy"], found["copied_from"]) == (str(folder), str(bundled))
     manifest = json.loads((folder / "target.json").read_bytes())
-    was = json.loads((shipped / "target.json").read_bytes())
+    was = json.loads((bundled / "target.json").read_bytes())
     del was["format"]
     was["adapter"] = {"rank": 16, "turn": True}  # it only turned; what is tuned may do more
     assert {name: manifest[name] for name in was} == was, "how it was trained before is not forgotten"
@@ -270,9 +270,9 @@ def test_a_target_encoder_is_tuned(run: Run, world: Path, tmp_path: Path) -> Non
     assert manifest["tuned"]["on"]["pairs"] > 0
     assert manifest["tuned"]["config"]["updates"] == found["last"]["update"] == 2
     for name in ("weights.safetensors", MAP):
-        assert (folder / name).read_bytes() == (shipped / name).read_bytes()
-    # A step from the shipped one, not from nothing.
-    now, before = (load_file(place / "target.safetensors") for place in (folder, shipped))
+        assert (folder / name).read_bytes() == (bundled / name).read_bytes()
+    # A step from the bundled one, not from nothing.
+    now, before = (load_file(place / "target.safetensors") for place in (folder, bundled))
     assert now.keys() == before.keys()
     assert 0 < float((now["turn"].float() - before["turn"].float()).abs().max()) < 0.05
     assert all(0 <= float(now[name].abs().max()) < 0.05 for name in now if name.endswith(".up"))
@@ -318,8 +318,8 @@ def test_a_target_encoder_that_cannot_be_tuned(
     run: Run, world: Path, tmp_path: Path, options: list[str], message: str
 ) -> None:
     config = HeadConfig(head="compass")
-    shipped = json.loads((demo.policy_path() / "manifest.json").read_bytes())
-    manifest = {name: shipped[name] for name in ("encoder", "encoder_name")}
+    bundled = json.loads((shipped.policy_path() / "manifest.json").read_bytes())
+    manifest = {name: bundled[name] for name in ("encoder", "encoder_name")}
     save_policy(world / "policies" / "plain", build_head(config), config, manifest)
     files = {
         "LIST": write(tmp_path / "LIST", [LIST]),

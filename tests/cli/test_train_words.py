@@ -101,8 +101,8 @@ def test_it_trains_tells_what_it_gained_and_is_used_from_then_on(
 
 
 def test_goals_in_withheld_articles_are_never_trained_towards(site: Path) -> None:
-    from linkwalk.learn.lessons import Ground, LessonConfig
-    from linkwalk.learn.word_table import CHOOSING, ChoosingGoals
+    from linkwalk.learn.encoders.lessons import Ground, LessonConfig
+    from linkwalk.learn.encoders.word_table import CHOOSING, ChoosingGoals
 
     graph = Graph.open(site)
     reported, all_ = held_out_nodes(graph, WITHHELD), held_out_nodes(graph, WITHHELD + CHOOSING)

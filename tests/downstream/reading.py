@@ -6,10 +6,10 @@ from typing import Any
 from linkwalk.downstream.benchmark import align
 from linkwalk.downstream.dataset import Aligned, Question
 from linkwalk.downstream.fever import Fever
-from linkwalk.downstream.lines import BadLine
 from linkwalk.downstream.multihop import MultiHop
 from linkwalk.downstream.nq import NaturalQuestions
 from linkwalk.graph.store import Graph
+from linkwalk.records import BadLine
 
 
 def read_claims(path: Path, graph: Graph, *, wiki_pages: Path | None = None, **options: Any) -> Aligned:

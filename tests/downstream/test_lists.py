@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from rapidfuzz import fuzz
 
-from linkwalk import demo
+from linkwalk import shipped
 from linkwalk.downstream.benchmark import page_disjoint
 from linkwalk.downstream.dataset import holds, plain, sought
 from linkwalk.downstream.lists import (
@@ -24,10 +24,10 @@ from linkwalk.downstream.lists import (
     write_lists,
 )
 from linkwalk.downstream.sentences import comparable
-from linkwalk.downstream.train_cross import Ranked, read_lists
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
+from linkwalk.learn.readers.cross import Ranked, read_lists
 from linkwalk.retrieve import Bm25
 from tests.downstream.reading import read_claims
 
@@ -66,7 +66,7 @@ def claims(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "evidence": [[[one["article"], 0]]],
                 "evidence_sentence": one["sentence"],
             }
-            for one in demo.claims()
+            for one in shipped.claims()
         ],
     )
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from linkwalk.build.build import BuildConfig, build
+from linkwalk.build.shard import ExtractConfig
 from linkwalk.downstream.dataset import Asked
 from linkwalk.downstream.multihop import connections, write_wiki
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.sources.build import BuildConfig, build
-from linkwalk.sources.shard import ExtractConfig
 from tests.conftest import prose
 from tests.downstream.reading import read_multihop
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from linkwalk.build.build import BuildConfig, build
+from linkwalk.build.shard import ExtractConfig
 from linkwalk.downstream.dataset import Asked, GoldPassage, holds, sought
-from linkwalk.downstream.lines import BadLine
 from linkwalk.downstream.passages import Placed, align_passage, answerable
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.sources.build import BuildConfig, build
-from linkwalk.sources.shard import ExtractConfig
+from linkwalk.records import BadLine
 from tests.conftest import Maker, P, pack, prose, write_dump
 from tests.downstream.reading import read_questions
 

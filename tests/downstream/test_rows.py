@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from linkwalk.build.build import BuildConfig, build
 from linkwalk.downstream.asking import ask
 from linkwalk.downstream.rows import ROWS, Row
 from linkwalk.downstream.shared import Remembered, SideBySide
@@ -17,7 +18,6 @@ from linkwalk.navigate import open_baseline
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve import Bm25, Cascade, Finder, Found, index, tfidf
 from linkwalk.retrieve.judge import Judge
-from linkwalk.sources.build import BuildConfig, build
 from tests.conftest import world, write_dump
 from tests.retrieve.stand_in import by_hand, reader_of
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from linkwalk.build.build import BuildConfig, build
 from linkwalk.embed import EmbedConfig, embed
 from linkwalk.envs.world import World, fixed
 from linkwalk.graph.csr import Csr
-from linkwalk.sources.build import BuildConfig, build
 from tests.conftest import Once, world, write_dump
 
 

@@ -11,7 +11,7 @@ import torch
 import linkwalk.envs
 from linkwalk.envs.drawn import Drawing, draw_episode
 from linkwalk.envs.on_cpu import Navigation
-from linkwalk.envs.on_device import NavigationOnDevice
+from linkwalk.envs.on_torch import NavigationOnDevice
 from linkwalk.envs.rules import Rules, task_of
 from linkwalk.envs.seen import Stepped
 from linkwalk.envs.vectors import Looks, Vectors

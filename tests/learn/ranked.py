@@ -10,12 +10,12 @@ import torch
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.graph.store import Graph
 from linkwalk.learn.clone import CloneConfig, clone
-from linkwalk.learn.joint import JointConfig
-from linkwalk.learn.lessons import LessonConfig
+from linkwalk.learn.encoders.joint import JointConfig
+from linkwalk.learn.encoders.lessons import LessonConfig
+from linkwalk.learn.encoders.spans import SpanConfig, train_spans
+from linkwalk.learn.encoders.wikis import train_on_wikis
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.ranks import joined
-from linkwalk.learn.spans import SpanConfig, train_spans
-from linkwalk.learn.wikis import train_on_wikis
 from linkwalk.policy.heads import HeadConfig
 
 WIDTH = 16

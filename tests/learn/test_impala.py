@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from linkwalk.envs.on_device import NavigationOnDevice
+from linkwalk.envs.on_torch import NavigationOnDevice
 from linkwalk.envs.rules import Rules, task_of
 from linkwalk.envs.world import World, fixed
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.actors import Actors, Places, likelihoods, look_back
-from linkwalk.learn.impala import ImpalaConfig, reinforce
 from linkwalk.learn.metrics import read_rows
+from linkwalk.learn.rewards.actors import Actors, Places, likelihoods, look_back
+from linkwalk.learn.rewards.impala import ImpalaConfig, reinforce
 from linkwalk.learn.state import read_state
 from linkwalk.navigate import Episodes
 from linkwalk.navigate.learned import Learned
@@ -190,7 +190,7 @@ def test_a_compass_learns_from_reward(corridor: World) -> None:
 
 def test_links_are_looked_at_in_parts(corridor: World, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = reinforce(corridor, EYE, QUICK).state_dict()
-    monkeypatch.setattr("linkwalk.learn.impala._LINKS", {"cpu": 7, "cuda": 7})
+    monkeypatch.setattr("linkwalk.learn.rewards.impala._LINKS", {"cpu": 7, "cuda": 7})
     parts = reinforce(corridor, EYE, QUICK).state_dict()
     assert all(torch.allclose(whole[name], value, atol=1e-4) for name, value in parts.items())
 

@@ -5,7 +5,7 @@ import pytest
 
 from linkwalk.errors import InputError
 from linkwalk.graph.paths import distances_from
-from linkwalk.learn.lessons import FAR, Ground, LessonConfig, Teacher
+from linkwalk.learn.encoders.lessons import FAR, Ground, LessonConfig, Teacher
 from linkwalk.learn.own_walks import NothingToDecide
 from linkwalk.navigate import unit_rows
 from linkwalk.navigate.ways import Ways

@@ -7,9 +7,9 @@ import torch
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.paths import UNREACHABLE, distances_from
-from linkwalk.learn.map_fit import Descent, fit_weights, labels, ranges_of
-from linkwalk.learn.map_training import MapTraining, longest_articles, train_map
-from linkwalk.learn.map_walks import NEVER, Lessons, MapWalks
+from linkwalk.learn.maps.fit import Descent, fit_weights, labels, ranges_of
+from linkwalk.learn.maps.training import MapTraining, longest_articles, train_map
+from linkwalk.learn.maps.walks import NEVER, Lessons, MapWalks
 from linkwalk.navigate import Episodes, unit_rows
 from linkwalk.navigate.forecast import CLICKS
 from linkwalk.navigate.values import OF_LINKS, SIGHTS

@@ -9,21 +9,21 @@ import pytest
 import torch
 from torch import Tensor
 
+from linkwalk.build.build import BuildConfig, build
 from linkwalk.embed import EmbedConfig, Embeddings, embed
 from linkwalk.embed.spans import BlockTokens
 from linkwalk.embed.text import node_texts
 from linkwalk.embed.transformer import TransformerEncoder, open_transformer
 from linkwalk.graph.store import Graph
+from linkwalk.learn.encoders.spans import SpanConfig, SpanTraining, train_spans
 from linkwalk.learn.loop import seeded
 from linkwalk.learn.metrics import read_rows
-from linkwalk.learn.spans import SpanConfig, SpanTraining, train_spans
-from linkwalk.learn.target import Sentences
+from linkwalk.learn.readers.target import Sentences
 from linkwalk.navigate import Episodes
 from linkwalk.navigate.learned import Learned
 from linkwalk.policy.decisions import from_walks, some
 from linkwalk.policy.heads import HeadConfig
 from linkwalk.policy.spans import SpanModel, show
-from linkwalk.sources.build import BuildConfig, build
 from linkwalk.walks import ForwardWalks
 from tests.conftest import P, write_dump
 from tests.embed.conftest import tiny_bert

@@ -10,18 +10,18 @@ import numpy as np
 import pytest
 import torch
 
+from linkwalk.build.build import BuildConfig, build
 from linkwalk.embed import Embeddings, embed
 from linkwalk.embed.text import goal_sentences, node_texts
 from linkwalk.embed.transformer import TransformerEncoder, open_transformer
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.target import Goals, Sentences, TargetConfig, losses, train_target
+from linkwalk.learn.readers.target import Goals, Sentences, TargetConfig, losses, train_target
 from linkwalk.policy import from_walks
 from linkwalk.policy.heads import Compass, HeadConfig, Table, build_head
 from linkwalk.policy.low_rank import scaled
 from linkwalk.policy.target import AdapterConfig, TargetEncoder
 from linkwalk.policy.trajectory import TrajectoryConfig
-from linkwalk.sources.build import BuildConfig, build
 from linkwalk.walks import ShortcutWalks
 from tests.conftest import P, prose, write_dump
 from tests.embed.conftest import tiny_bert

@@ -12,16 +12,16 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from linkwalk.build.build import BuildConfig, build
 from linkwalk.embed.text import goal_sentences, node_texts
 from linkwalk.embed.transformer import TransformerEncoder, open_transformer
 from linkwalk.errors import InputError
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
-from linkwalk.learn.tune_target import PAPER, Experts, Pair, TuneConfig, tune_target
+from linkwalk.learn.readers.tune_target import PAPER, Experts, Pair, TuneConfig, tune_target
 from linkwalk.policy.heads import Compass, HeadConfig
 from linkwalk.policy.low_rank import TargetModel
 from linkwalk.policy.target import AdapterConfig, TargetEncoder
-from linkwalk.sources.build import BuildConfig, build
 from tests.conftest import world, write_dump
 from tests.embed.conftest import tiny_bert
 from tests.learn.stopping import same_when_stopped

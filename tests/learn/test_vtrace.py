@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from linkwalk.learn.vtrace import Steps, vtrace
+from linkwalk.learn.rewards.vtrace import Steps, vtrace
 
 GAMMA = 0.9
 # By TorchRL 0.14.1: vtrace_advantage_estimate of ``some_steps``, its bounds 1.0.

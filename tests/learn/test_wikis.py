@@ -10,11 +10,11 @@ import pytest
 from linkwalk.embed import EmbedConfig, Embeddings, embed
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.joint import Joint, JointConfig
-from linkwalk.learn.lessons import LessonConfig
+from linkwalk.learn.encoders.joint import Joint, JointConfig
+from linkwalk.learn.encoders.lessons import LessonConfig
+from linkwalk.learn.encoders.wikis import save_joint, train_on_wikis
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.state import read_state
-from linkwalk.learn.wikis import save_joint, train_on_wikis
 from linkwalk.policy.checkpoint import open_policy
 from linkwalk.policy.target import load_target
 from tests.embed.conftest import tiny_bert

@@ -6,8 +6,8 @@ from torch import nn
 
 from linkwalk.embed.fitted import Fitted
 from linkwalk.embed.svd import Sparse
-from linkwalk.learn.row_adam import RowAdam
-from linkwalk.learn.word_phi import WordPhi
+from linkwalk.learn.encoders.row_adam import RowAdam
+from linkwalk.learn.encoders.word_phi import WordPhi
 
 BLOCKS, TERMS, WIDTH = 12, 30, 8
 

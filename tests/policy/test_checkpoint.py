@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from linkwalk import demo
+from linkwalk import shipped
 from linkwalk.artifact import faults, seal
 from linkwalk.errors import ArtifactError, DamagedError
 from linkwalk.policy.checkpoint import (
@@ -176,8 +176,8 @@ def test_damage_to_what_is_not_opened_is_none_to_the_policy(folder: Path) -> Non
 
 def test_what_mends_it(folder: Path) -> None:
     wiki = folder.parents[1]
-    assert command_for(demo.policy_path(), "train") == "pip install --force-reinstall linkwalk"
-    assert command_for(demo.reranker_path(), "train-reranker") == "pip install --force-reinstall linkwalk"
+    assert command_for(shipped.policy_path(), "train") == "pip install --force-reinstall linkwalk"
+    assert command_for(shipped.reranker_path(), "train-reranker") == "pip install --force-reinstall linkwalk"
     assert (
         command_for(wiki / "policies" / "x", "train", "--name", "x")
         == f"linkwalk train {wiki} --name x --force"
@@ -190,9 +190,9 @@ def test_what_mends_it(folder: Path) -> None:
 
 
 def test_what_ships_is_sealed() -> None:
-    assert list(faults(demo.policy_path(), KIND)) == []
-    assert list(faults(demo.reranker_path(), "cross", name="cross.json")) == []
-    for folder, name in ((demo.policy_path(), "manifest.json"), (demo.reranker_path(), "cross.json")):
+    assert list(faults(shipped.policy_path(), KIND)) == []
+    assert list(faults(shipped.reranker_path(), "cross", name="cross.json")) == []
+    for folder, name in ((shipped.policy_path(), "manifest.json"), (shipped.reranker_path(), "cross.json")):
         sealed = json.loads((folder / name).read_bytes())["files"]
         assert set(sealed) == {p.name for p in folder.iterdir()} - {name, "MODEL_CARD.md"}
 

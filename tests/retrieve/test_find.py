@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from linkwalk import demo
+from linkwalk import shipped
+from linkwalk.build.build import build
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.csr import Int32s
@@ -19,7 +20,6 @@ from linkwalk.navigate.tabs import TabsConfig
 from linkwalk.retrieve import Bm25, Cascade, FindConfig, Finder, Found, Reranker, finder, tfidf
 from linkwalk.retrieve.config import NAVIGATION
 from linkwalk.retrieve.starts import fuse, nearest
-from linkwalk.sources.build import build
 
 QUERY = "Which metal carries oxygen in the blood of an octopus?"
 QUERIES = [QUERY, "iron and copper", "zzzzqqq", "Who was born in Vienna?", "zzzz qqqq", QUERY]
@@ -111,7 +111,7 @@ def test_the_query_language_is_not_spoken(bm25: Bm25) -> None:
 
 def test_an_index_of_another_graph_is_refused(wiki: Path, tmp_path: Path) -> None:
     other = tmp_path / "demo2"
-    build([demo.dump_path("demo2")], other)
+    build([shipped.dump_path("demo2")], other)
     with pytest.raises(ArtifactError, match="run `linkwalk index"):
         Bm25.open(other, Graph.open(other))
     (other / "index").symlink_to(wiki / "index")
@@ -363,7 +363,7 @@ def test_what_makes_no_sense_is_refused(options: dict[str, str | int], words: st
 
 def test_evidence_of_the_claims_is_found(graph: Graph, bm25: Bm25) -> None:
     plain = Finder(graph, bm25, FindConfig(navigation="none", candidates=10))
-    claims = list(demo.claims())[:40]
+    claims = list(shipped.claims())[:40]
     found = plain.find_many([claim["claim"] for claim in claims], 5)
     hits = [claim["article"] in map(graph.title, ends(own)) for own, claim in zip(found, claims, strict=True)]
     assert np.mean(hits) > 0.7

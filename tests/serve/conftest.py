@@ -17,6 +17,8 @@ import pytest
 from fastapi import FastAPI
 from uvicorn import Server
 
+from linkwalk.build.build import BuildConfig, build
+from linkwalk.build.shard import ExtractConfig
 from linkwalk.embed import embed
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import index
@@ -24,8 +26,6 @@ from linkwalk.serve.app import create_app
 from linkwalk.serve.limits import Limits
 from linkwalk.serve.listening import listen, url_of
 from linkwalk.serve.server import configure
-from linkwalk.sources.build import BuildConfig, build
-from linkwalk.sources.shard import ExtractConfig
 from linkwalk.wiki import Wiki
 from tests.conftest import Once, P, prose, write_dump
 

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from pydantic import TypeAdapter
 
-from linkwalk import demo
+from linkwalk import shipped
 from linkwalk.cli import main
 from linkwalk.errors import InputError
 from linkwalk.games.checked import check_section
@@ -211,13 +211,13 @@ def test_walks_that_cannot_be(client: httpx.Client) -> None:
 
 def test_nobody_names_a_folder_of_the_server(client: httpx.Client) -> None:
     """On the command line an agent or a reranker may be a path; somebody else's server is not to open any."""
-    folder = str(demo.policy_path())
+    folder = str(shipped.policy_path())
     asked = {"start": "Star", "goal": "Sun", "agent": folder}
     bad(client.post("/api/v1/walk", json=asked), 404, "not_found", "no agent")
     bad(client.post("/api/v1/compare", json=asked | {"agents": [folder]} | {"agent": None}), 422, "bad_input")
     bad(client.post("/api/v1/compare", json={"start": 0, "goal": 1, "agents": [folder]}), 404, "not_found")
     bad(
-        client.post("/api/v1/find", json={"query": "a", "rerank": str(demo.reranker_path())}),
+        client.post("/api/v1/find", json={"query": "a", "rerank": str(shipped.reranker_path())}),
         422,
         "bad_input",
         "rerank: ",

@@ -15,7 +15,6 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 from mcp import Client, StdioServerParameters
 
-from linkwalk.demo import policy_path, reranker_path
 from linkwalk.embed import Embeddings
 from linkwalk.embed.model import find_model
 from linkwalk.embed.transformer import open_transformer
@@ -24,6 +23,7 @@ from linkwalk.retrieve import Cascade, FindConfig
 from linkwalk.retrieve.block_folder import open_blocks, read_ranking
 from linkwalk.retrieve.cross import BlockConfig, CrossEncoder, read_cross
 from linkwalk.retrieve.judge import Judge
+from linkwalk.shipped import policy_path, reranker_path
 from linkwalk.wiki import Wiki
 from tests.serve.conftest import process
 

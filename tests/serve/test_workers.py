@@ -13,12 +13,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from linkwalk.build.build import BuildConfig, build
+from linkwalk.build.shard import ExtractConfig
 from linkwalk.embed import embed
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import index
 from linkwalk.serve.app import create_app
-from linkwalk.sources.build import BuildConfig, build
-from linkwalk.sources.shard import ExtractConfig
 from linkwalk.wiki import Wiki
 from tests.conftest import P, prose, write_dump
 from tests.serve.conftest import Served, process, serving

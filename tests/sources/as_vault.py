@@ -14,11 +14,11 @@ from urllib.parse import quote
 
 import yaml
 
-from linkwalk.demo import dump_path
+from linkwalk.shipped import dump_path
 from linkwalk.sources.documents import LinkSpan
-from linkwalk.sources.mediawiki import MediaWiki
 from linkwalk.sources.select import reason_by_source, redirect_target
-from linkwalk.sources.wikitext import ScanOptions, scan
+from linkwalk.sources.wikitext.mediawiki import MediaWiki
+from linkwalk.sources.wikitext.scanner import ScanOptions, scan
 
 _CATEGORY = re.compile(r"\[\[Category:([^\]|]+)")
 _MARKUP = re.compile(r"[\\`*_{}\[\]()<>#+.!|~^=-]|&(?=\w)")

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from linkwalk.build.build import build
 from linkwalk.errors import InputError
-from linkwalk.sources import mediawiki, packed
-from linkwalk.sources.build import build
-from linkwalk.sources.export import items, last_border, may_stand_between
+from linkwalk.sources import packed
 from linkwalk.sources.formats import open_source
 from linkwalk.sources.jsonlines import parse_lines
+from linkwalk.sources.wikitext import mediawiki
+from linkwalk.sources.wikitext.export import items, last_border, may_stand_between
 from tests.conftest import (
     FOOTER,
     HEADER,

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from linkwalk.build.build import BuildConfig, BuildResult, build
+from linkwalk.build.shard import ExtractConfig
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.sources import packed
-from linkwalk.sources.build import BuildConfig, BuildResult, build
 from linkwalk.sources.documents import Document, Heading, LinkSpan, Wikitext, mend, tidy
 from linkwalk.sources.formats import open_source
-from linkwalk.sources.shard import ExtractConfig
-from linkwalk.sources.site import Site
 from linkwalk.sources.source import in_groups
+from linkwalk.sources.wikitext.site import Site
 from tests.conftest import P, assert_same_files, graph_files, prose, write_dump
 
 

@@ -9,7 +9,7 @@ import sys
 sys.modules.update(dict.fromkeys(("selectolax", "markdown_it", "yaml")))
 from pathlib import Path
 from linkwalk.errors import InputError
-from linkwalk.sources.build import build
+from linkwalk.build.build import build
 there = Path(sys.argv[1])
 print(build([there / "pages.jsonl"], there / "wiki").manifest["counts"]["articles"])
 for name in ("markdown", "titled", "html"):

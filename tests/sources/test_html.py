@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from linkwalk.build.build import build
 from linkwalk.errors import InputError
-from linkwalk.sources.build import build
 from linkwalk.sources.documents import Document, tidy
 from linkwalk.sources.formats import open_source
-from linkwalk.sources.html import Html
-from linkwalk.sources.html_links import NOWHERE
-from linkwalk.sources.html_nesting import MAX_NESTING, NESTED, flatten
-from linkwalk.sources.html_text import BROKEN_BYTES, OTHER_ENCODING, HtmlPage, decode
-from linkwalk.sources.lines import Scan
-from linkwalk.sources.markdown import Markdown
+from linkwalk.sources.html.links import NOWHERE
+from linkwalk.sources.html.nesting import MAX_NESTING, NESTED, flatten
+from linkwalk.sources.html.source import Html
+from linkwalk.sources.html.text import BROKEN_BYTES, OTHER_ENCODING, HtmlPage, decode
+from linkwalk.sources.markdown.source import Markdown
 from linkwalk.sources.source import ReadConfig
+from linkwalk.sources.wikitext.lines import Scan
 from tests.sources.test_markdown import clicks, folder
 
 PROSE = "Milk is white, and many animals give it to their young. " * 5

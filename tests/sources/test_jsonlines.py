@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from linkwalk.build.build import BuildConfig, build
+from linkwalk.build.shard import ExtractConfig
 from linkwalk.embed.language import choose_encoder
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve.words import stem_for
-from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.documents import Document
 from linkwalk.sources.formats import open_source
 from linkwalk.sources.jsonlines import JsonLines
-from linkwalk.sources.shard import ExtractConfig
 from linkwalk.sources.source import ReadConfig
 from tests.sources.test_markdown import clicks
 

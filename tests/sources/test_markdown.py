@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from linkwalk.build.build import BuildConfig, build
+from linkwalk.build.shard import ExtractConfig
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.sources.build import BuildConfig, build
 from linkwalk.sources.documents import Document
 from linkwalk.sources.formats import open_source
-from linkwalk.sources.front_matter import split
-from linkwalk.sources.markdown import Markdown
-from linkwalk.sources.markdown_text import read_markdown
+from linkwalk.sources.markdown.front_matter import split
+from linkwalk.sources.markdown.source import Markdown
+from linkwalk.sources.markdown.text import read_markdown
 from linkwalk.sources.page_text import PageText
-from linkwalk.sources.shard import ExtractConfig
 from linkwalk.sources.source import ReadConfig
 
 PROSE = "Here are some words, more than a title has."

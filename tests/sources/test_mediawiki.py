@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from linkwalk.errors import InputError
-from linkwalk.sources import mediawiki, packed
+from linkwalk.sources import packed
 from linkwalk.sources.formats import open_source
-from linkwalk.sources.mediawiki import StreamRange
+from linkwalk.sources.wikitext import mediawiki
+from linkwalk.sources.wikitext.mediawiki import StreamRange
 from tests.conftest import HEADER, P, cut_anywhere, multistream, pack, prose, to_xml, write_dump
 
 

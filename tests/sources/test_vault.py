@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
-from linkwalk.demo import dump_path
+from linkwalk.build.build import BuildConfig, build
 from linkwalk.graph.store import KINDS, Graph
-from linkwalk.sources.build import BuildConfig, build
+from linkwalk.shipped import dump_path
 from linkwalk.sources.formats import open_source
 from linkwalk.sources.source import ReadConfig
 from tests.sources.as_vault import write_vault

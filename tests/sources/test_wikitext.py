@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkwalk.sources.site import Site
-from linkwalk.sources.wikitext import Heading, LinkSpan, Scan, ScanOptions, scan
+from linkwalk.sources.wikitext.scanner import Heading, LinkSpan, Scan, ScanOptions, scan
+from linkwalk.sources.wikitext.site import Site
 
 SITE = Site(namespaces={"Fails": 6, "Kategoreja": 14})
 TABLES = ScanOptions(keep_tables=True)

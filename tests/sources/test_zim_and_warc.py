@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from libzim.writer import Creator, Hint, Item, StringProvider
 
+from linkwalk.build.build import build
 from linkwalk.errors import InputError
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.sources import packed
-from linkwalk.sources.build import build
 from linkwalk.sources.documents import Document
 from linkwalk.sources.formats import open_source
-from linkwalk.sources.html import Html
+from linkwalk.sources.html.source import Html
 from linkwalk.sources.source import ReadConfig, Source
 from linkwalk.sources.warc import Warc, address_of
 from linkwalk.sources.zim import Zim

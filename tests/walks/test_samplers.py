@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from linkwalk.errors import InputError
+from linkwalk.gpu.walks import DeviceGraph, WalksOnDevice
 from linkwalk.graph.csr import Csr
 from linkwalk.walks import ForwardWalks, ReverseWalks, Sampler, ShortcutWalks, ShortestWalks
-from linkwalk.walks.on_device import DeviceGraph, WalksOnDevice
 from tests.graph.conftest import csr
 from tests.walks.conftest import assert_valid, ring, turned, unsorted_graph
 

@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from linkwalk import Wiki
-from linkwalk.demo import policy_path
 from linkwalk.embed import Embeddings
 from linkwalk.errors import InputError
 from linkwalk.graph.paths import distances_from
@@ -19,6 +18,7 @@ from linkwalk.graph.store import LINK, Graph
 from linkwalk.navigate import Episodes, Journeys, unit_rows
 from linkwalk.policy.checkpoint import load_direction, read_policy, save_policy
 from linkwalk.policy.heads import HeadConfig, build_head
+from linkwalk.shipped import policy_path
 from linkwalk.wiki import Choice, Click, Walk, Ways
 from linkwalk.wiki.agents import with_its_map
 from linkwalk.wiki.clicks import SHOWN

@@ -109,13 +109,13 @@ def build(
 
     Example: linkwalk build docs/ -o docs-graph
     """
-    from linkwalk.demo import dump_path
+    from linkwalk.build.build import BuildConfig
+    from linkwalk.build.build import build as run
+    from linkwalk.build.shard import ExtractConfig
     from linkwalk.errors import InputError
     from linkwalk.progress import Progress
-    from linkwalk.sources.build import BuildConfig
-    from linkwalk.sources.build import build as run
+    from linkwalk.shipped import dump_path
     from linkwalk.sources.formats import open_source
-    from linkwalk.sources.shard import ExtractConfig
     from linkwalk.sources.source import MAINS, MARKUPS, ReadConfig
 
     if prose_only and keep_tables:

@@ -299,9 +299,9 @@ def tasks(
 
     Example: linkwalk games tasks encyclopedia -o tasks.jsonl
     """
-    from linkwalk.downstream.lines import write_records
     from linkwalk.games.tasks import draw_tasks
     from linkwalk.graph.store import Graph
+    from linkwalk.records import write_records
 
     graph = Graph.open(wiki)
     lines = list(draw_tasks(graph, count, seed, budget))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from linkwalk.cli.training import in_one_step, in_short, new_folder, trained_on
-from linkwalk.demo import POLICY, policy_path
+from linkwalk.shipped import POLICY, policy_path
 from linkwalk.wiki.agents import fitting, policy_folder, policy_names
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ class PolicyPlace(NamedTuple):
     def made(self, job: dict[str, Any]) -> dict[str, Any] | None:
         """The manifest of the target encoder that is there, if the same training made it; another one is an error."""
         from linkwalk.artifact import checksum
+        from linkwalk.learn.readers.target import TargetConfig
         from linkwalk.learn.state import differences
-        from linkwalk.learn.target import TargetConfig
         from linkwalk.policy import checkpoint
         from linkwalk.policy.target import read_target
 

@@ -18,9 +18,9 @@ from linkwalk.downstream.lists import (
     wanted_claims,
     wanted_questions,
 )
-from linkwalk.downstream.train_cross import CrossTraining, Ranked, read_lists
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
+from linkwalk.learn.readers.cross import CrossTraining, Ranked, read_lists
 from linkwalk.learn.state import differences
 from linkwalk.progress import Progress
 from linkwalk.retrieve.bm25 import Bm25

@@ -50,7 +50,7 @@ def train_encoder(
     from linkwalk.embed.model import find_model
     from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
-    from linkwalk.learn import encoders
+    from linkwalk.learn.encoders import folder as encoders
     from linkwalk.learn.ranks import joined
     from linkwalk.learn.state import differences
     from linkwalk.progress import Progress

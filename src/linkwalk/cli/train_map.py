@@ -11,7 +11,7 @@ from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
 from linkwalk.cli.training import Force, Settings
 
 if TYPE_CHECKING:
-    from linkwalk.learn.map_walks import MapWalks
+    from linkwalk.learn.maps.walks import MapWalks
 
 
 def train_map(
@@ -56,8 +56,8 @@ def train_map(
     choose_device("cpu")  # before anything that needs torch: without it, this says what to install
     from linkwalk.artifact import MANIFEST, replacing, seal
     from linkwalk.errors import InputError
-    from linkwalk.learn.map_training import MapTraining
-    from linkwalk.learn.map_training import train_map as train
+    from linkwalk.learn.maps.training import MapTraining
+    from linkwalk.learn.maps.training import train_map as train
     from linkwalk.navigate.trained_map import MAP
     from linkwalk.policy.checkpoint import read_policy
     from linkwalk.progress import Progress
@@ -136,7 +136,7 @@ def _opening(wiki: Path, name: str, policy: Path | None) -> "Callable[[], MapWal
     def opened() -> "MapWalks":
         from linkwalk.embed import Embeddings
         from linkwalk.graph.store import Graph
-        from linkwalk.learn.map_walks import MapWalks
+        from linkwalk.learn.maps.walks import MapWalks
         from linkwalk.navigate import units_of
         from linkwalk.navigate.ways import Ways
         from linkwalk.policy.checkpoint import load_direction, read_policy

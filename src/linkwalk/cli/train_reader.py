@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from linkwalk.embed import Embeddings
     from linkwalk.graph.store import Graph
     from linkwalk.learn.loop import Kept
-    from linkwalk.learn.target import TargetConfig
+    from linkwalk.learn.readers.target import TargetConfig
 
 _TOLD = ("config", "encoder_name", "trained_on")
 """What ``--json`` tells of a target encoder's manifest."""
@@ -61,7 +61,7 @@ def train_reader(
     from linkwalk.artifact import clear, locked
     from linkwalk.embed import Embeddings
     from linkwalk.graph.store import Graph
-    from linkwalk.learn.target import TargetConfig, config_to_json
+    from linkwalk.learn.readers.target import TargetConfig, config_to_json
     from linkwalk.policy.checkpoint import gives_directions, read_policy
     from linkwalk.policy.target import read_target
     from linkwalk.progress import Progress
@@ -119,7 +119,7 @@ def _train(
     place: PolicyPlace, graph: "Graph", table: "Embeddings", config: "TargetConfig", device: str, kept: "Kept"
 ) -> "dict[str, Tensor]":
     """Train the target encoder."""
-    from linkwalk.learn.target import train_target
+    from linkwalk.learn.readers.target import train_target
     from linkwalk.navigate.ways import Ways
     from linkwalk.policy.checkpoint import read_policy
     from linkwalk.wiki.agents import with_its_map

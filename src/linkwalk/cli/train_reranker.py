@@ -70,9 +70,9 @@ def train_reranker(
 
     from linkwalk.artifact import clear, digest, locked
     from linkwalk.cli import reranker_lists as lists_of
-    from linkwalk.downstream.train_cross import train_cross
     from linkwalk.embed.model import find_model
     from linkwalk.graph.store import Graph
+    from linkwalk.learn.readers.cross import train_cross
     from linkwalk.learn.state import FILE as STATE
     from linkwalk.policy.checkpoint import link_files
     from linkwalk.progress import Progress

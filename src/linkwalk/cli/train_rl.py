@@ -126,7 +126,7 @@ class _Rewarded:
     def run(self, device: str, *, checkpoint_every: int, restart: bool, quiet: bool) -> dict[str, Any]:
         """Train the policy, from where it was stopped, and put it in its place."""
         from linkwalk.envs.world import World
-        from linkwalk.learn.impala import reinforce
+        from linkwalk.learn.rewards.impala import reinforce
         from linkwalk.learn.state import FILE
         from linkwalk.policy.checkpoint import put_policy
         from linkwalk.progress import Progress

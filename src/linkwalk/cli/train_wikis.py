@@ -25,7 +25,7 @@ from linkwalk.cli.training import (
 
 if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
-    from linkwalk.learn.joint import JointConfig
+    from linkwalk.learn.encoders.joint import JointConfig
 
 
 def train_wikis(
@@ -63,8 +63,8 @@ def train_wikis(
     from linkwalk.artifact import locked
     from linkwalk.embed.model import find_model
     from linkwalk.graph.store import Graph
-    from linkwalk.learn.joint import JointConfig
-    from linkwalk.learn.lessons import LessonConfig
+    from linkwalk.learn.encoders.joint import JointConfig
+    from linkwalk.learn.encoders.lessons import LessonConfig
     from linkwalk.learn.ranks import joined
     from linkwalk.recipes import with_settings
 
@@ -143,8 +143,8 @@ def _train(
     """Train, from where it was stopped, and put what comes of it in its place."""
     import shutil
 
+    from linkwalk.learn.encoders.wikis import save_joint, train_on_wikis
     from linkwalk.learn.ranks import ranks
-    from linkwalk.learn.wikis import save_joint, train_on_wikis
     from linkwalk.progress import Progress
 
     partial = final.with_name(final.name + ".partial")

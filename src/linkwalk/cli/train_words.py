@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from linkwalk.embed import Embeddings
     from linkwalk.evaluate import Result
     from linkwalk.graph.store import Graph
-    from linkwalk.learn.word_table import ChoosingGoals, TrainedTable, WordTableConfig
+    from linkwalk.learn.encoders.word_table import ChoosingGoals, TrainedTable, WordTableConfig
     from linkwalk.navigate import Agent
     from linkwalk.progress import Progress
 
@@ -42,7 +42,7 @@ def train_words(
     """Train the wiki's own word table and compass, and tell what they gained."""
     from linkwalk.artifact import locked
     from linkwalk.graph.store import Graph
-    from linkwalk.learn.word_table import WordTableConfig
+    from linkwalk.learn.encoders.word_table import WordTableConfig
     from linkwalk.progress import Progress
     from linkwalk.recipes import with_settings
 
@@ -134,9 +134,9 @@ class _Job:
         from linkwalk.artifact import clear
         from linkwalk.embed.fitted import Fitted
         from linkwalk.embed.word_tables import put_word_table
+        from linkwalk.learn.encoders.word_table import ChoosingGoals, train_word_table
         from linkwalk.learn.metrics import read_rows
         from linkwalk.learn.state import FILE
-        from linkwalk.learn.word_table import ChoosingGoals, train_word_table
         from linkwalk.policy.checkpoint import put_policy
         from linkwalk.policy.heads import HeadConfig
 

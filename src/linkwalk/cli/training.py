@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from linkwalk.downstream.lines import BadLine
     from linkwalk.learn.state import Saved
     from linkwalk.progress import Progress
+    from linkwalk.records import BadLine
 
 Settings = Annotated[
     list[str] | None,

@@ -28,7 +28,7 @@ from linkwalk.wiki.agents import used_embeddings
 if TYPE_CHECKING:
     from linkwalk.embed import Embeddings
     from linkwalk.embed.bert import Weights
-    from linkwalk.learn.tune_target import TuneConfig
+    from linkwalk.learn.readers.tune_target import TuneConfig
     from linkwalk.policy.target import AdapterConfig
 
 _THRESHOLD = 80.0
@@ -78,7 +78,7 @@ def tune_reader(
 
     need_search()
     from linkwalk.downstream.pairs import read_pairs
-    from linkwalk.learn.tune_target import tune_target
+    from linkwalk.learn.readers.tune_target import tune_target
     from linkwalk.policy.target import WEIGHTS
     from linkwalk.retrieve.bm25 import Bm25
 
@@ -159,7 +159,7 @@ def _show(place: PolicyPlace, report: dict[str, Any], last: dict[str, Any]) -> N
 def _configure(recipe: str, settings: list[str]) -> "TuneConfig":
     """The recipe's configuration with those settings changed."""
     from linkwalk.errors import InputError
-    from linkwalk.learn.tune_target import PAPER, TuneConfig
+    from linkwalk.learn.readers.tune_target import PAPER, TuneConfig
     from linkwalk.recipes import with_settings
 
     recipes = {"ours": TuneConfig(), "paper": PAPER}

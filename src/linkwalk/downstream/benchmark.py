@@ -20,7 +20,6 @@ from linkwalk.downstream.dataset import (
     plain,
 )
 from linkwalk.downstream.fever import Fever
-from linkwalk.downstream.lines import BadLine
 from linkwalk.downstream.link_questions import FromLinks
 from linkwalk.downstream.multihop import MultiHop
 from linkwalk.downstream.nq import NaturalQuestions
@@ -29,6 +28,7 @@ from linkwalk.downstream.sentences import THRESHOLD, align_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.parts import is_part, make_part
+from linkwalk.records import BadLine
 
 DATA_SETS: dict[str, Callable[[], DataSet]] = {
     "fever": Fever,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from linkwalk.downstream.lines import BadLine
 from linkwalk.graph.store import Graph
+from linkwalk.records import BadLine
 
 DEPTH = 5
 """Recall is counted at 1 to this many blocks, as in table 6."""

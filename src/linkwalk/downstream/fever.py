@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from linkwalk.downstream.dataset import EXAMPLES, GoldSentence, Question
-from linkwalk.downstream.lines import BadLine, own_records
 from linkwalk.downstream.wiki_pages import WikiPages
 from linkwalk.errors import InputError
+from linkwalk.records import BadLine, own_records
 
 NOT_ENOUGH = "NOT ENOUGH INFO"
 LABELS = ("SUPPORTS", "REFUTES", NOT_ENOUGH)

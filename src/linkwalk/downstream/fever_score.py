@@ -24,8 +24,8 @@ from unicodedata import normalize
 
 import numpy as np
 
-from linkwalk.downstream.lines import Records, read_records
 from linkwalk.errors import InputError
+from linkwalk.records import Records, read_records
 
 MAX_EVIDENCE = 5
 """How many submitted sentences count."""

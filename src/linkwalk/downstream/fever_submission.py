@@ -14,11 +14,11 @@ from linkwalk.downstream.asking import FoundSentences
 from linkwalk.downstream.dataset import GoldSentence, Question
 from linkwalk.downstream.fever import LABELS, NOT_ENOUGH
 from linkwalk.downstream.fever_score import MAX_EVIDENCE, FeverScore, Prediction, score, submit
-from linkwalk.downstream.lines import write_records
 from linkwalk.downstream.sentences import nearest_sentences
 from linkwalk.downstream.wiki_pages import WikiPages, names_of
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
+from linkwalk.records import write_records
 
 SENTENCES = 100
 """How far down the ranking sentences are looked at to submit five."""

@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from linkwalk.compiled import kernel, row_of
 from linkwalk.downstream.dataset import Asked, GoldSentence, Question, plain
-from linkwalk.downstream.lines import BadLine, own_records, write_records
 from linkwalk.downstream.unanswerable import lacking
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int64s
 from linkwalk.graph.sentence import find_sentence
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.learn.limits import at_least
+from linkwalk.records import BadLine, own_records, write_records
 from linkwalk.retrieve.finder import Finder
 
 LINK_GROUP, BRIDGE = "link", "bridge"

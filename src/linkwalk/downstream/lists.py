@@ -26,16 +26,16 @@ import numpy as np
 from linkwalk.downstream.benchmark import align, page_disjoint
 from linkwalk.downstream.dataset import Asked, holds, plain, sought
 from linkwalk.downstream.fever import Fever, sentences_of
-from linkwalk.downstream.lines import BadLine, is_table, kind_of, stream_records, write_records
 from linkwalk.downstream.nq import NaturalQuestions
 from linkwalk.downstream.sentences import THRESHOLD, align_sentences, comparable, match_blocks
-from linkwalk.downstream.train_cross import Ranked
 from linkwalk.downstream.wiki_pages import decode, match_title, page_title
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.limits import at_least
+from linkwalk.learn.readers.cross import Ranked
 from linkwalk.progress import Progress
+from linkwalk.records import BadLine, is_table, kind_of, stream_records, write_records
 from linkwalk.retrieve.bm25 import Bm25
 from linkwalk.retrieve.tfidf import tfidf
 

@@ -16,8 +16,8 @@ from linkwalk.downstream.asking import Outcome
 from linkwalk.downstream.benchmark import Questions
 from linkwalk.downstream.dataset import DEPTH, Asked
 from linkwalk.downstream.fever_submission import Submitted, fever_numbers, fever_scores, submission
-from linkwalk.downstream.lines import write_records
 from linkwalk.graph.store import Graph
+from linkwalk.records import write_records
 from linkwalk.retrieve import Found
 
 Float64s = NDArray[np.float64]

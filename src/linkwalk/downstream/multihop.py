@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwalk.downstream.dataset import Asked, GoldParagraph, Question
-from linkwalk.downstream.lines import BadLine, own_records
 from linkwalk.errors import InputError
 from linkwalk.graph.paths import distances_from
 from linkwalk.graph.store import Graph
-from linkwalk.sources.site import Site
+from linkwalk.records import BadLine, own_records
+from linkwalk.sources.wikitext.site import Site
 
 _HOPS = re.compile(r"(\d)hop")
 _SITE = Site()

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from linkwalk.downstream.dataset import GoldPassage, Question
-from linkwalk.downstream.lines import NAMES, BadLine, is_table, kind_of, own_records, text_lines
 from linkwalk.errors import InputError
+from linkwalk.records import NAMES, BadLine, is_table, kind_of, own_records, text_lines
 
 PAPER_ARTICLES, PAPER_PASSAGES = 100.0, 99.3
 """Per cent of the titles and of the passages that the paper matched (app. C.2)."""

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from linkwalk.downstream.benchmark import read_benchmark
 from linkwalk.downstream.dataset import holds
-from linkwalk.downstream.lines import BadLine
 from linkwalk.downstream.lists import LISTS, kind_of_file, part_of, sought_answers
 from linkwalk.downstream.sentences import THRESHOLD
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.tune_target import Pair
+from linkwalk.learn.readers.tune_target import Pair
 from linkwalk.progress import Progress
+from linkwalk.records import BadLine
 from linkwalk.retrieve.bm25 import Bm25
 
 STARTS = 10

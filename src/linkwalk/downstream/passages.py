@@ -20,10 +20,10 @@ from linkwalk.downstream.dataset import (
     plain,
     sought,
 )
-from linkwalk.downstream.lines import BadLine
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.sources.site import Site
+from linkwalk.records import BadLine
+from linkwalk.sources.wikitext.site import Site
 
 ANSWERABLE, UNANSWERABLE = "answerable", "unanswerable"
 """Groups of questions with answers alone: some block of the wiki has an answer string, or none has."""

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from linkwalk.downstream.dataset import EXAMPLES, Aligned, Asked, GoldSentence, Question
-from linkwalk.downstream.lines import BadLine
 from linkwalk.downstream.wiki_pages import HOW, decode, match_title
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
+from linkwalk.records import BadLine
 
 THRESHOLD = 80
 """Token-set ratio from which a block holds a sentence, as in the paper."""

@@ -19,7 +19,7 @@ from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve.finder import Finder
 from linkwalk.retrieve.starts import Near, Search, nearest_many
-from linkwalk.sources.site import Site
+from linkwalk.sources.wikitext.site import Site
 
 _SITE = Site()
 

@@ -10,9 +10,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from linkwalk.downstream.lines import BadLine
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
+from linkwalk.records import BadLine
 
 _MARKS = {
     "-LRB-": "(",

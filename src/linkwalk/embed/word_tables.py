@@ -1,7 +1,7 @@
 """Word tables as encoders: what ``words`` has learned of one wiki reads another, such as its next edition.
 
 The embeddings of a wiki by ``words`` hold their encoder. Named by its folder, it embeds other wikis, with the terms it
-has. One that was trained (``linkwalk.learn.word_table``) takes the place of the one it began as under another name.
+has. One that was trained (``learn/encoders/word_table.py``) takes the place of the one it began as under another name.
 """
 
 import hashlib

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linkwalk.envs.on_cpu import Navigation
-    from linkwalk.envs.on_device import NavigationOnDevice
+    from linkwalk.envs.on_torch import NavigationOnDevice
     from linkwalk.envs.rules import Rules, task_of
     from linkwalk.envs.seen import Seen, Stepped
     from linkwalk.envs.single import NavigateEnv

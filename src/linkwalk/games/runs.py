@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from linkwalk.downstream.lines import BadLine, stream_records, write_records
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.navigate.journeys import BACK, Episodes, Journeys
+from linkwalk.records import BadLine, stream_records, write_records
 
 FORMAT, VERSION = "linkwalk-runs", 1
 BACK_CLICK = "<"

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwalk.downstream.lines import BadLine, stream_records
 from linkwalk.errors import InputError
 from linkwalk.graph.paths import distances_from
 from linkwalk.graph.store import Graph
+from linkwalk.records import BadLine, stream_records
 
 FORMAT, VERSION = "linkwalk-tasks", 1
 LEVELS = ("easy", "middle", "hard")

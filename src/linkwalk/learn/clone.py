@@ -25,7 +25,7 @@ from linkwalk.navigate import unit_rows
 from linkwalk.policy.heads import HeadConfig, Table, build_head
 
 if TYPE_CHECKING:
-    from linkwalk.learn.impala import ImpalaConfig
+    from linkwalk.learn.rewards.impala import ImpalaConfig
 
 __all__ = ["CloneConfig", "clone", "cloning_loss", "sampler"]
 

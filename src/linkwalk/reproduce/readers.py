@@ -13,8 +13,8 @@ from linkwalk.artifact import clear, digest, locked, publish
 from linkwalk.embed import Embeddings
 from linkwalk.embed.encoder import TellingEncoder
 from linkwalk.graph.store import Graph
+from linkwalk.learn.readers.target import TargetConfig, config_to_json, train_target
 from linkwalk.learn.state import read_state
-from linkwalk.learn.target import TargetConfig, config_to_json, train_target
 from linkwalk.policy.direction import Guide
 from linkwalk.policy.low_rank import save_target
 from linkwalk.policy.target import load_target

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from linkwalk.envs.world import World
-from linkwalk.learn.impala import ImpalaConfig, reinforce
+from linkwalk.learn.rewards.impala import ImpalaConfig, reinforce
 from linkwalk.learn.state import read_state
 from linkwalk.progress import Progress
 

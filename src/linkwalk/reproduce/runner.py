@@ -24,17 +24,19 @@ from linkwalk.embed.encoder import TellingEncoder
 from linkwalk.embed.features import RANDOM
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.evaluate import TaskConfig, compare, draw_sentences
+from linkwalk.gpu.journeys import OnDevice
+from linkwalk.gpu.walks import DeviceGraph
 from linkwalk.graph.held_out import held_out_nodes
 from linkwalk.graph.store import Graph
 from linkwalk.learn.clone import CloneConfig, clone, config_to_json
-from linkwalk.learn.impala import ImpalaConfig
+from linkwalk.learn.clone_recorded import clone_recorded, recordable
 from linkwalk.learn.metrics import read_rows
+from linkwalk.learn.rewards.impala import ImpalaConfig
 from linkwalk.learn.state import FILE, read_state
 from linkwalk.navigate import REFERENCE, Agent, Episodes, Ways, open_baseline, unit_rows
 from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.learned import Learned
-from linkwalk.navigate.on_device import OnDevice
 from linkwalk.policy.checkpoint import load_policy, put_policy
 from linkwalk.policy.direction import Guide
 from linkwalk.policy.heads import FeedForward
@@ -45,11 +47,9 @@ from linkwalk.recipes import RECIPES, REWARDED, with_settings
 from linkwalk.reproduce.halves import Halves, random_features
 from linkwalk.reproduce.journal import Journal
 from linkwalk.reproduce.readers import Readers
-from linkwalk.reproduce.recorded import clone_recorded, recordable
 from linkwalk.reproduce.rewarded import reinforced
 from linkwalk.reproduce.timed import Timed
 from linkwalk.reproduce.trained import EncoderPlan, TrainedEncoder
-from linkwalk.walks.on_device import DeviceGraph
 
 PLAIN, TRAINED = "", "trained"
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from linkwalk.evaluate import paper
 from linkwalk.evaluate.bound import Bound
-from linkwalk.learn.impala import ImpalaConfig
+from linkwalk.learn.rewards.impala import ImpalaConfig
 from linkwalk.reproduce.runner import Contender, Runner
 from linkwalk.reproduce.tables import Cell, PaperTable, Size
 

@@ -17,8 +17,8 @@ from linkwalk.embed.encoder import TellingEncoder, open_encoder
 from linkwalk.embed.spans import BlockTokens
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.encoders import job_of, read_encoder, train_encoder
-from linkwalk.learn.spans import SpanConfig
+from linkwalk.learn.encoders.folder import job_of, read_encoder, train_encoder
+from linkwalk.learn.encoders.spans import SpanConfig
 from linkwalk.navigate.learned import Learned
 from linkwalk.navigate.ways import Ways
 from linkwalk.policy.spans import TARGET, SpanModel

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from linkwalk import __version__
-from linkwalk.demo import POLICY
 from linkwalk.serve.schema import AgentInfo, Health, WikiInfo
+from linkwalk.shipped import POLICY
 from linkwalk.wiki import Wiki
 
 _ABOUT = {

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from linkwalk.demo import POLICY
 from linkwalk.serve import written  # noqa: F401 (how the wiki's dataclasses are described)
+from linkwalk.shipped import POLICY
 from linkwalk.wiki import Link, Place, Walk
 
 BIGGEST = 2**31 - 1

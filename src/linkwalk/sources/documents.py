@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from linkwalk.sources.lines import Heading, LinkSpan, Scan
+from linkwalk.sources.wikitext.lines import Heading, LinkSpan, Scan
 
 __all__ = ["Document", "Heading", "LinkSpan", "Wikitext", "date_in", "mend", "tidy"]
 

@@ -16,8 +16,8 @@ from linkwalk.errors import InputError
 from linkwalk.graph.store import nfc
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document, LinkSpan
+from linkwalk.sources.markdown.titles import name_of
 from linkwalk.sources.source import ReadConfig, in_groups
-from linkwalk.sources.titles import name_of
 from linkwalk.sources.vault import Vault, listing
 
 #: Folders that one worker lists at a time.

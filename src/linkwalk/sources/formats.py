@@ -7,13 +7,13 @@ from typing import Any, Protocol
 from linkwalk.errors import InputError
 from linkwalk.parts import import_part, is_part, takes
 from linkwalk.sources import packed
-from linkwalk.sources.html import Html, HtmlVault
+from linkwalk.sources.html.source import Html, HtmlVault
 from linkwalk.sources.jsonlines import JsonLines
-from linkwalk.sources.markdown import Markdown
-from linkwalk.sources.mediawiki import MediaWiki
+from linkwalk.sources.markdown.source import Markdown
 from linkwalk.sources.source import ReadConfig, Source
 from linkwalk.sources.vault import Vault
 from linkwalk.sources.warc import Warc
+from linkwalk.sources.wikitext.mediawiki import MediaWiki
 from linkwalk.sources.zim import Zim
 
 

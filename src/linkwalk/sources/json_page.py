@@ -12,14 +12,14 @@ from typing import Any
 from urllib.parse import unquote
 
 from linkwalk.sources.documents import Document, Wikitext, date_in
-from linkwalk.sources.lines import LinkSpan, Scan
-from linkwalk.sources.markdown_text import TOO_DEEP, read_markdown
+from linkwalk.sources.markdown.text import TOO_DEEP, read_markdown
 from linkwalk.sources.page_text import PICTURE, slug
 from linkwalk.sources.select import redirect_target
-from linkwalk.sources.site import Site
 from linkwalk.sources.source import PLAIN, ReadConfig
 from linkwalk.sources.vault import EXTERNAL, ITSELF, Found, kind_of
-from linkwalk.sources.wikitext import ScanOptions, scan
+from linkwalk.sources.wikitext.lines import LinkSpan, Scan
+from linkwalk.sources.wikitext.scanner import ScanOptions, scan
+from linkwalk.sources.wikitext.site import Site
 
 OUT_OF_TEXT, BROKEN, BESIDE_MARKUP = "span out of the text", "broken entry of `links`", "beside markup"
 NOT_READ = "double brackets in plain text"

@@ -13,8 +13,8 @@ from linkwalk.sources import packed
 from linkwalk.sources.documents import Document
 from linkwalk.sources.json_page import document_of
 from linkwalk.sources.packed import Blocks, Chunk, Unpacker
-from linkwalk.sources.site import Site
 from linkwalk.sources.source import ReadConfig
+from linkwalk.sources.wikitext.site import Site
 
 #: Goes up with every change of what the documents are.
 _VERSION = 3

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 
-from linkwalk.sources.lines import Heading, LinkSpan, Scan
+from linkwalk.sources.wikitext.lines import Heading, LinkSpan, Scan
 
 Resolve = Callable[[str], tuple[str, str] | str]
 """What a link as written leads to: a target and a fragment, or the reason why it leads to no page."""

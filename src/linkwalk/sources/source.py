@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from linkwalk.errors import InputError
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document, Wikitext
-from linkwalk.sources.site import Site
+from linkwalk.sources.wikitext.site import Site
 
 PLAIN = "plain"
 MARKUPS = (PLAIN, "wikitext", "markdown")

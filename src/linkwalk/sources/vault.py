@@ -18,7 +18,7 @@ from typing import ClassVar
 from urllib.parse import unquote
 
 from linkwalk.graph.store import nfc
-from linkwalk.sources.front_matter import MAX_CHARS, split
+from linkwalk.sources.markdown.front_matter import MAX_CHARS, split
 from linkwalk.sources.page_text import PICTURE, slug
 
 PAGES = (".md", ".markdown", ".mdx")

@@ -22,13 +22,13 @@ from linkwalk.errors import InputError
 from linkwalk.graph.store import name_key
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document, date_in
-from linkwalk.sources.html_document import check, document, language_of, parse
-from linkwalk.sources.html_links import absolute
-from linkwalk.sources.html_text import HtmlPage
+from linkwalk.sources.html.document import check, document, language_of, parse
+from linkwalk.sources.html.links import absolute
+from linkwalk.sources.html.text import HtmlPage
 from linkwalk.sources.page_text import PICTURE
-from linkwalk.sources.site import Site
 from linkwalk.sources.source import ReadConfig
 from linkwalk.sources.vault import Found, elsewhere, kind_of
+from linkwalk.sources.wikitext.site import Site
 
 #: Goes up with every change of what the documents are.
 _VERSION = 2

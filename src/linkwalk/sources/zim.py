@@ -13,12 +13,12 @@ from urllib.parse import unquote
 from linkwalk.errors import InputError
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document
-from linkwalk.sources.html_document import check, document, language_of, parse, spread
-from linkwalk.sources.html_links import NOWHERE, within
-from linkwalk.sources.html_text import HtmlPage
-from linkwalk.sources.site import Site
+from linkwalk.sources.html.document import check, document, language_of, parse, spread
+from linkwalk.sources.html.links import NOWHERE, within
+from linkwalk.sources.html.text import HtmlPage
 from linkwalk.sources.source import ReadConfig
 from linkwalk.sources.vault import Found, elsewhere, kind_of
+from linkwalk.sources.wikitext.site import Site
 
 #: Goes up with every change of what the documents are.
 _VERSION = 2

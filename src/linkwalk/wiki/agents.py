@@ -8,9 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from linkwalk.demo import POLICY, policy_path
 from linkwalk.navigate.ways import MapConfig, Ways
 from linkwalk.parts import import_part, is_part, make_part
+from linkwalk.shipped import POLICY, policy_path
 from linkwalk.wiki.shelf import Shelf
 
 if TYPE_CHECKING:

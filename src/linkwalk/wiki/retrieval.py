@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from linkwalk.demo import reranker_path
 from linkwalk.navigate.ways import Ways
 from linkwalk.parts import is_part, make_part, takes
+from linkwalk.shipped import reranker_path
 from linkwalk.wiki.agents import (
     check_agents,
     open_agent,

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from linkwalk.demo import POLICY
 from linkwalk.embed import Embeddings
 from linkwalk.errors import ArtifactError, LinkwalkError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import BASELINES
 from linkwalk.policy.checkpoint import read_policy
 from linkwalk.retrieve import Bm25, Reranker
+from linkwalk.shipped import POLICY
 from linkwalk.wiki.agents import (
     open_table,
     policies,

@@ -1,0 +1,1 @@
+"""A walker's map, learned from its own walks."""

@@ -1,0 +1,267 @@
+"""Actors: B episodes walked side by side by a policy that draws its links, and the look back at what was done.
+
+What is kept of a step is where it was taken, not what was seen there: links, their embeddings and the visited bits are
+looked up again by whoever learns, so an unroll is small however many links a page has.
+
+Shapes: T steps of an unroll, B episodes, P pages that an episode can stand on; A links of S pages, ragged.
+"""
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from linkwalk.gpu.decisions import (
+    OutLinks,
+    first_of,
+    fits_shares,
+    has_states,
+    last_seen,
+    out_links,
+    power_of_two,
+    shares_of_states,
+    sizes_of,
+    states_of,
+)
+from linkwalk.gpu.walks import DeviceGraph, runs_kernels
+from linkwalk.graph.store import TYPES
+from linkwalk.policy.heads import Compass, log_softmax
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from linkwalk.envs.on_torch import NavigationOnDevice
+
+kernels: "ModuleType | None"
+try:
+    from linkwalk.gpu import acting_kernels as kernels
+except ImportError:  # Triton comes with torch for CUDA, and only with it
+    kernels = None
+
+_WARPS = 4
+
+
+class Unroll(NamedTuple):
+    """T steps of B episodes; one that ends is followed by the next in the same column."""
+
+    current: Tensor
+    """n_t [T, B] int32."""
+    goal: Tensor
+    """n_g [T, B] int32."""
+    landed: Tensor
+    """Where the step led [T, B] int32, before any new episode began."""
+    path: Tensor
+    """Pages stood on in this episode [T, B, P] int32, -1 behind the last."""
+    steps: Tensor
+    """How many steps of its episode came before [T, B]."""
+    action: Tensor
+    """Which of its page's links was clicked [T, B]."""
+    log_mu: Tensor
+    """How likely that was to the policy that acted, as a logarithm [T, B]."""
+    reward: Tensor
+    terminated: Tensor
+    truncated: Tensor
+
+    @classmethod
+    def blank(cls, length: int, count: int, pages: int, device: torch.device) -> "Unroll":
+        """One whose steps are still to be taken."""
+
+        def blank(dtype: torch.dtype, *more: int) -> Tensor:
+            return torch.empty((length, count, *more), dtype=dtype, device=device)
+
+        return cls(
+            current=blank(torch.int32),
+            goal=blank(torch.int32),
+            landed=blank(torch.int32),
+            path=blank(torch.int32, pages),
+            steps=blank(torch.int64),
+            action=blank(torch.int64),
+            log_mu=blank(torch.float32),
+            reward=blank(torch.float32),
+            terminated=blank(torch.bool),
+            truncated=blank(torch.bool),
+        )
+
+    def places(self, part: slice) -> "Places":
+        """Some of the pages that were stood on, one after another."""
+        return Places(
+            self.current.flatten()[part],
+            self.goal.flatten()[part],
+            self.path.flatten(0, 1)[part],
+            self.steps.flatten()[part],
+        )
+
+
+class Places(NamedTuple):
+    """S pages to choose a link of, each in its episode."""
+
+    current: Tensor
+    goal: Tensor
+    path: Tensor
+    steps: Tensor
+
+
+class Likelihoods(NamedTuple):
+    """What a policy thinks of the links of S pages."""
+
+    links: OutLinks
+    log_pi: Tensor
+    """[A]"""
+
+
+def likelihoods(head: nn.Module, vectors: Tensor, graph: DeviceGraph, places: Places) -> Likelihoods:
+    """How likely a policy is to click each link; ``vectors`` [N, D] in any precision."""
+    links = out_links(graph, places.current)
+    visited = last_seen(places.path, places.steps, links) >= 0
+    traits = torch.cat((nn.functional.one_hot(links.kind.long(), len(TYPES)), visited[:, None]), -1).float()
+    current, goal, target = (vectors[x].float() for x in (places.current, places.goal, links.target))
+    logits: Tensor = head(current, goal, target, traits, links.owner)
+    return Likelihoods(links, log_softmax(logits, links.owner, len(current)))
+
+
+class Hindsight(NamedTuple):
+    """What a policy thinks now of S steps that were taken."""
+
+    log_pi: Tensor
+    """How likely it is to do the same, as a logarithm [S]."""
+    entropy: Tensor
+    """[S]"""
+
+
+def sees_at_once(head: nn.Module, device: torch.device) -> bool:
+    """Whether ``look_back`` reads the links of all steps in one kernel, with nothing of their size in memory."""
+    return kernels is not None and runs_kernels(device) and has_states(head)
+
+
+def look_back(
+    head: nn.Module, vectors: Tensor, graph: DeviceGraph, places: Places, action: Tensor
+) -> Hindsight:
+    """What a policy thinks of the links that were clicked, with gradients."""
+    if sees_at_once(head, vectors.device):
+        current, goal = (vectors[x].float() for x in (places.current, places.goal))
+        state = states_of(head, current, goal)
+        return Hindsight(
+            *_LookBack.apply(state, vectors, graph, places, action, isinstance(head, Compass))  # type: ignore[no-untyped-call]
+        )
+    links, log_pi = likelihoods(head, vectors, graph, places)
+    entropy = torch.zeros(len(action), device=log_pi.device)
+    entropy = entropy.scatter_add(0, links.owner, -log_pi.exp() * log_pi)
+    return Hindsight(taken(log_pi, links, action), entropy)
+
+
+class _LookBack(torch.autograd.Function):
+    """One kernel for both figures and their gradients: all need the same rows of the table."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        state: Tensor,
+        vectors: Tensor,
+        graph: DeviceGraph,
+        places: Places,
+        action: Tensor,
+        cosine: bool,
+    ) -> tuple[Tensor, Tensor]:
+        assert kernels is not None
+        state = state.contiguous()
+        log_pi, entropy = (state.new_empty(len(state)) for _ in range(2))
+        gradients = [torch.empty_like(state) for _ in range(2)]
+        pages = places.path.shape[1]
+        kernels.look_back[(len(state),)](
+            state,
+            vectors,
+            *graph,
+            places.current,
+            places.path,
+            places.steps,
+            action,
+            log_pi,
+            entropy,
+            *gradients,
+            PAGES=pages,
+            PATH=power_of_two(pages),
+            COSINE=cosine,
+            num_warps=_WARPS,
+            **sizes_of(vectors.shape[1]),
+        )
+        ctx.save_for_backward(*gradients)
+        return log_pi, entropy
+
+    @staticmethod
+    def backward(ctx: Any, *outputs: Tensor) -> tuple[Tensor | None, ...]:
+        of_log_pi, of_entropy = ctx.saved_tensors
+        gradient = torch.addcmul(outputs[0][:, None] * of_log_pi, outputs[1][:, None], of_entropy)
+        return (gradient, None, None, None, None, None)
+
+
+class Actors:
+    """Episodes of an environment that begins no episode by itself (``autoreset`` off)."""
+
+    def __init__(self, environment: "NavigationOnDevice", vectors: Tensor) -> None:
+        self.environment, self.vectors = environment, vectors
+
+    def at_once(self, head: nn.Module) -> bool:
+        """Whether an unroll is one kernel: it then takes its episodes from the environment's stock."""
+        return sees_at_once(head, self.vectors.device) and fits_shares(self.vectors)
+
+    @torch.no_grad()
+    def act(self, head: nn.Module, length: int) -> Unroll:
+        """Go on for ``length`` steps; chance is torch's."""
+        core = self.environment
+        unroll = Unroll.blank(length, core.count, core.path.shape[1], core.device)
+        if length <= core.store and self.at_once(head):
+            return self._act_at_once(head, unroll)
+        for t in range(length):
+            unroll.current[t], unroll.goal[t] = core.current, core.goal
+            unroll.path[t], unroll.steps[t] = core.path, core.steps
+            here = unroll.places(slice(t * core.count, (t + 1) * core.count))
+            unroll.action[t], unroll.log_mu[t] = self._draw(head, here)
+            unroll.reward[t], _ = core.move(unroll.action[t])
+            unroll.landed[t] = core.current
+            unroll.terminated[t], unroll.truncated[t] = core.terminated, core.truncated
+            core.renew()
+        return unroll
+
+    def _act_at_once(self, head: nn.Module, unroll: Unroll) -> Unroll:
+        """The same in one kernel, by other draws of the same chances."""
+        assert kernels is not None
+        core = self.environment
+        seed = torch.randint(1 << 62, (1,), device=core.device)
+        flags = (x.view(torch.uint8) for x in (unroll.terminated, unroll.truncated))
+        kernels.act[(core.count,)](
+            *shares_of_states(head, self.vectors),
+            self.vectors,
+            *core.graph,
+            core.stock(len(unroll.current)),
+            seed,
+            *(core.current, core.goal, core.steps, core.path, core.taken),
+            *unroll[:-2],
+            *flags,
+            core.count,
+            len(unroll.current),
+            BUDGET=core.rules.budget,
+            STORE=core.store,
+            PATH=power_of_two(core.rules.budget + 1),
+            COSINE=isinstance(head, Compass),
+            num_warps=_WARPS,
+            **sizes_of(self.vectors.shape[1]),
+        )
+        return unroll
+
+    def _draw(self, head: nn.Module, places: Places) -> tuple[Tensor, Tensor]:
+        """A link of each page [B], drawn as likely as the policy thinks, and how likely that was [B]."""
+        links, log_pi = likelihoods(head, self.vectors, self.environment.graph, places)
+        # The largest of log-probabilities with Gumbel noise is distributed as the policy is.
+        noisy = log_pi - torch.empty_like(log_pi).exponential_().log()
+        count = len(places.current)
+        best = torch.full((count,), -torch.inf, device=noisy.device).scatter_reduce(
+            0, links.owner, noisy, "amax"
+        )
+        action = first_of(noisy == best[links.owner], links, count)
+        return action, taken(log_pi, links, action)
+
+
+def taken(values: Tensor, links: OutLinks, action: Tensor) -> Tensor:
+    """What links have [A], of the one that each page's episode clicked [S]."""
+    count = torch.zeros_like(action).scatter_add(0, links.owner, torch.ones_like(links.owner))
+    return values.index_select(0, count.cumsum(0) - count + action)

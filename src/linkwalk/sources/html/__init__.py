@@ -1,0 +1,1 @@
+"""Pages of HTML, from a folder, a ZIM file or a web archive."""

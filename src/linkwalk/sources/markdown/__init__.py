@@ -1,0 +1,1 @@
+"""Folders of Markdown: documentation, handbooks, vaults of notes."""

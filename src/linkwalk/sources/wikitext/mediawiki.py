@@ -1,0 +1,239 @@
+"""MediaWiki exports, as Wikimedia publishes them: cut into chunks of whole pages here, and parsed by the workers.
+
+Chunks are cut by searching bytes for page tags (``export.py``), far faster than decompression delivers them. All
+that stands in the file is in one chunk or another, but for what is counted here. A multistream bzip2 file
+is cut into ranges of streams instead, which the workers decompress themselves. Where a stream is damaged, reading goes
+on with the next one.
+"""
+
+import mmap
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from xml.parsers import expat
+
+from linkwalk.errors import InputError
+from linkwalk.sources import packed
+from linkwalk.sources.documents import Wikitext
+from linkwalk.sources.packed import Blocks, Chunk, Unpacker
+from linkwalk.sources.source import ReadConfig
+from linkwalk.sources.wikitext.export import BEFORE_FILE, BEGIN, BEHIND_FILE, END, TAG, border, last_border
+from linkwalk.sources.wikitext.pages import parse_pages
+from linkwalk.sources.wikitext.site import Site
+
+RANGE_BYTES = 512 << 10
+_HEADER_END = re.compile(rb"</siteinfo>|</?page>")
+_CUT_IN_PAGE, _CUT_BETWEEN_PAGES = "cut off in mid-page", "cut off between pages"
+
+
+class StreamRange(NamedTuple):
+    """Some streams of a multistream file: what follows a tag that begins in these bytes of it."""
+
+    start: int
+    stop: int
+
+
+class MediaWiki:
+    """One export, packed or not."""
+
+    def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
+        self.path, self.files = path, [path]
+        self.packing, self.size = packed.packing_of(path), path.stat().st_size
+        self.site = config.stated(_read_site(path, _read_header(path, self.packing)))
+        self.version = config.language and f"language {config.language}"
+
+    @staticmethod
+    def recognises(path: Path, head: bytes | None) -> bool | None:
+        """Whether a file that begins so is an export: it has a ``<mediawiki>`` before its first page."""
+        if head is None or head[:1] != b"<":
+            return False
+        return True if b"<mediawiki" in _header(head) else False if _HEADER_END.search(head) else None
+
+    def pieces(self) -> Iterator[tuple[StreamRange | Chunk, int]]:
+        """Ranges of streams that workers unpack, or chunks that are unpacked here."""
+        scale = packed.scale(self.size)
+        ranges = []
+        if self.packing == "bzip2":
+            ranges = _stream_ranges(self.path, self.size, scale * RANGE_BYTES)
+        for piece in ranges:
+            yield piece, piece.stop - piece.start
+        if not ranges:
+            reader, before = Unpacker(self.path, self.packing), 0
+            for chunk in _cut_pages(reader.blocks(), scale * packed.CHUNK_BYTES):
+                yield chunk, reader.position - before
+                before = reader.position
+
+    def documents(self, piece: StreamRange | Chunk, damage: Counter[str]) -> Iterator[Wikitext]:
+        """The pages of a piece, in any namespace."""
+        for chunk in self._chunks(piece):
+            damage.update(chunk.damage)
+            yield from parse_pages(chunk.data, damage)
+
+    def _chunks(self, piece: StreamRange | Chunk) -> Iterator[Chunk]:
+        """A piece in chunks; the last page of a range may reach into the streams that follow."""
+        if isinstance(piece, Chunk):
+            yield piece
+        else:
+            reader = Unpacker(self.path, "bzip2", piece.start)
+            yield from _cut_pages(_range_blocks(reader, piece.stop), packed.CHUNK_BYTES)
+
+
+def _read_header(path: Path, packing: str) -> bytes:
+    """What an export says of itself before its first page."""
+    head = b""
+    for head in packed.heads(path, packing):
+        if _HEADER_END.search(head):
+            break
+    header = _header(head)
+    if header[:1] != b"<" or b"<mediawiki" not in header:
+        raise InputError(f"{path} is not a MediaWiki export: it has no <mediawiki> element")
+    if b"<!DOCTYPE" in header or b"<!ENTITY" in header:
+        raise InputError(
+            f"{path} declares a document type or entities, which no MediaWiki export does: refused"
+        )
+    return header
+
+
+def _header(start: bytes) -> bytes:
+    """What a dump begins with, up to the end of ``<siteinfo>`` or the first page tag, be it a page's end."""
+    end = _HEADER_END.search(start)
+    if end is None:
+        return start
+    return start[: end.end() if end[0] == b"</siteinfo>" else end.start()]
+
+
+def _read_site(path: Path, header: bytes) -> Site:
+    """Parse ``<siteinfo>``; a dump without one is read with MediaWiki's defaults."""
+    fields = {"sitename": "", "dbname": "", "case": "first-letter"}
+    namespaces: dict[str, int] = {}
+    language, element, key = "", "", 0
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal language, element, key
+        element = name
+        if name == "mediawiki":
+            language = attributes.get("xml:lang", "")
+        elif name == "namespace":
+            key = int(attributes.get("key", "0"))
+
+    def end(name: str) -> None:
+        nonlocal element
+        element = ""
+
+    def characters(text: str) -> None:
+        if element in fields:
+            fields[element] = text
+        elif element == "namespace":
+            namespaces[text] = key
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = characters
+    try:
+        parser.Parse(header, False)
+    except (expat.ExpatError, ValueError) as error:
+        raise InputError(f"{path} is broken XML before its first page ({error}): download it again") from None
+    return Site(
+        name=fields["sitename"],
+        dbname=fields["dbname"],
+        language=language,
+        first_letter=fields["case"] != "case-sensitive",
+        namespaces=namespaces,
+    )
+
+
+def _stream_ranges(path: Path, size: int, range_bytes: int) -> list[StreamRange]:
+    """Where the streams of a multistream file begin, grouped; empty where reading in one go is as good."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
+        starts = [match.start() for match in packed.STREAM["bzip2"].finditer(view)]
+    if len(starts) < 4 or starts[0] != 0 or size / len(starts) > 4 * packed.CHUNK_BYTES:
+        return []
+    bounds = [0]
+    for start in starts:
+        if start - bounds[-1] >= range_bytes:
+            bounds.append(start)
+    return [StreamRange(*bounds) for bounds in zip(bounds, [*bounds[1:], size], strict=True)]
+
+
+def _range_blocks(reader: Unpacker, stop: int) -> Blocks:
+    """The blocks of the streams before ``stop``, and of those that follow what belongs to the last tag before it."""
+    if reader.position > 0:
+        yield None
+    ahead, size = b"", 0
+    for block in reader.blocks():
+        if reader.stream < stop:
+            yield block
+            continue
+        if not block:
+            break  # the stream's own range tells of the damage
+        known = len(ahead)
+        ahead += block
+        if tag := TAG.search(ahead):
+            yield block[: tag.end() - known]
+            break
+        yield block
+        ahead = ahead[1 - len(END) :]
+        size += len(block)
+        if size > packed.MAX_PAGE_BYTES + len(END):
+            break
+    else:
+        return  # the file's last bytes: no other range has to do with them
+    yield None
+
+
+def _cut_pages(blocks: Blocks, chunk_bytes: int) -> Iterator[Chunk]:
+    """Cut a stream of bytes at page tags into chunks, in bounded memory."""
+    buffer = bytearray(BEFORE_FILE)
+    damage: list[str] = []
+    skipping = (
+        False  # after damage, inside of something too large, where a range begins: skip to the next tag
+    )
+    for block in blocks:
+        if not block:
+            if block is not None:
+                damage.append(packed.UNREADABLE)
+            if not skipping and (end := last_border(buffer)):
+                yield Chunk(bytes(buffer[:end]), tuple(damage))
+                damage.clear()
+            buffer.clear()
+            skipping = True
+            continue
+        buffer += block
+        if skipping:
+            tag = TAG.search(buffer)
+            if tag is None:
+                del buffer[: 1 - len(END)]  # the rest may be the beginning of a tag
+                continue
+            del buffer[: border(tag)]
+            skipping = False
+        if len(buffer) < chunk_bytes:
+            continue
+        if end := last_border(buffer):
+            yield Chunk(bytes(buffer[:end]), tuple(damage))
+            damage.clear()
+            del buffer[:end]
+        if len(buffer) > packed.MAX_PAGE_BYTES + len(END):
+            damage.append(packed.TOO_LARGE)
+            del buffer[: 1 - len(END)]
+            skipping = True
+    if skipping:
+        buffer.clear()
+    else:
+        damage += _close(buffer)
+    if buffer or damage:
+        yield Chunk(bytes(buffer), tuple(damage))
+
+
+def _close(buffer: bytearray) -> list[str]:
+    """Take away what is cut off by the file's end, and say so."""
+    end = last_border(buffer)
+    if buffer.startswith(BEGIN, end):
+        del buffer[end:]
+        return [_CUT_IN_PAGE]
+    if not buffer[end:].strip():
+        return [_CUT_BETWEEN_PAGES]
+    buffer += BEHIND_FILE
+    return []

@@ -1,0 +1,93 @@
+"""Cloning that stays on the device: the updates of a loop on the host, one after another."""
+
+import numpy as np
+import pytest
+import torch
+
+from linkwalk.errors import InputError
+from linkwalk.gpu.walks import DeviceGraph, WalksOnDevice
+from linkwalk.learn.clone import cloning_loss
+from linkwalk.learn.clone_on_device import CloneOnDevice, DeviceCloneConfig
+from linkwalk.policy import from_walks, without
+from linkwalk.policy.heads import FeedForward, HeadConfig, Table
+from linkwalk.walks import ForwardWalks, ReverseWalks, drop_edges
+from tests.on_device import DEVICE, way
+from tests.walks.conftest import turned, unsorted_graph
+
+__all__ = ["way"]
+WIDTH, STEPS, UPDATES = 8, 4, 12
+
+
+def world():
+    rng = np.random.default_rng(0)
+    graph = unsorted_graph(rng, nodes=50, links=6.0)
+    kinds = rng.integers(0, 4, len(graph.indices)).astype(np.uint8)
+    vectors = torch.tensor(rng.normal(size=(50, WIDTH)), dtype=torch.float32, device=DEVICE)
+    return graph, kinds, vectors
+
+
+def new_head() -> tuple[FeedForward, torch.optim.Optimizer]:
+    torch.manual_seed(0)
+    head = FeedForward(HeadConfig(width=WIDTH)).to(DEVICE)
+    capturable = DEVICE.type == "cuda"
+    return head, torch.optim.RMSprop(head.parameters(), lr=0.01, alpha=0.9, eps=1e-5, capturable=capturable)
+
+
+def trainer(config: DeviceCloneConfig, *, reverse: bool = False) -> CloneOnDevice:
+    graph, kinds, vectors = world()
+    forward = DeviceGraph.of(graph, kinds, device=DEVICE)
+    walked = DeviceGraph.of(turned(graph), device=DEVICE) if reverse else forward
+    walks = WalksOnDevice(walked, steps=STEPS, reverse=reverse)
+    return CloneOnDevice(*new_head(), forward, walks, vectors, config)
+
+
+@pytest.mark.usefixtures("way")
+@pytest.mark.parametrize("edge_dropout", [0.0, 0.5])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_losses_and_weights_are_those_of_the_loop_on_the_host(edge_dropout: float, reverse: bool) -> None:
+    config = DeviceCloneConfig(batch=12, updates=UPDATES, edge_dropout=edge_dropout, seed=3)
+    there = trainer(config, reverse=reverse)
+    there.run()
+    graph, kinds, vectors = world()
+    head, optimiser = new_head()
+    forward, backward = ForwardWalks(graph, steps=STEPS), ReverseWalks(graph, turned(graph), steps=STEPS)
+    sampler = backward if reverse else forward
+    rng = np.random.default_rng(config.seed)
+    here = []
+    for _ in range(UPDATES):
+        walks = sampler.sample(config.batch, rng)
+        decisions = from_walks(walks, graph, kinds)
+        if edge_dropout:
+            decisions = without(decisions, drop_edges(graph, walks, probability=edge_dropout, rng=rng).hidden)
+        loss, accuracy = cloning_loss(head, Table(vectors), decisions)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        here.append((loss.item(), accuracy.item()))
+    assert np.allclose(there.metrics.cpu().numpy(), here, atol=2e-3)
+    for a, b in zip(there.head.parameters(), head.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=2e-3)
+
+
+def test_a_run_in_pieces_is_the_same_run() -> None:
+    config = DeviceCloneConfig(batch=8, updates=9)
+    whole, pieces = trainer(config), trainer(config)
+    whole.run()
+    for updates in (1, 5, None):
+        pieces.run(updates)
+    assert torch.equal(whole.metrics, pieces.metrics)
+    assert [row["update"] for row in whole.rows(every=4)] == [1, 4, 8, 9]
+    with pytest.raises(InputError, match="0 of 9 are left"):
+        whole.run(1)
+
+
+def test_training_makes_the_walks_likelier() -> None:
+    done = trainer(DeviceCloneConfig(batch=32, updates=150))
+    done.run()
+    losses = done.metrics[:, 0]
+    assert losses[-20:].mean() < losses[:5].mean() - 0.5
+
+
+def test_no_probability() -> None:
+    with pytest.raises(InputError, match="choose 0 to 1"):
+        trainer(DeviceCloneConfig(edge_dropout=1.5))

@@ -11,7 +11,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "linkwalk"
 LAYERS = [
-    {"errors", "artifact", "compiled", "device", "parts", "progress", "records", "scripts"},
+    {"arrays", "errors", "artifact", "compiled", "device", "parts", "progress", "records", "scripts"},
     {"graph"},
     {"sources", "embed", "walks"},
     {"build", "policy"},

@@ -5,8 +5,8 @@ from copy import copy
 
 import numpy as np
 
-from linkwalk.embed.bert import Float32s
-from linkwalk.embed.sections import Bools, Choose, Means, SectionReader, Sections
+from linkwalk.arrays import Bools, Float32s
+from linkwalk.embed.sections import Choose, Means, SectionReader, Sections
 from linkwalk.retrieve.judge import Judge
 
 _Both = tuple[Float32s, Float32s]

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 
 import numpy as np
-from numpy.typing import NDArray
+
+from linkwalk.arrays import Int64s
 
 
-def by_length(lengths: Sequence[int], budget: int) -> Iterator[NDArray[np.int64]]:
+def by_length(lengths: Sequence[int], budget: int) -> Iterator[Int64s]:
     """Indices in batches, longest first, each with at most ``budget`` tokens once padded (or a single text)."""
     order = np.argsort(-np.asarray(lengths, np.int64), kind="stable")
     at = 0
@@ -17,7 +18,7 @@ def by_length(lengths: Sequence[int], budget: int) -> Iterator[NDArray[np.int64]
         at += size
 
 
-def shared_out(lengths: Sequence[int], budget: int, among: int) -> list[NDArray[np.int64]]:
+def shared_out(lengths: Sequence[int], budget: int, among: int) -> list[Int64s]:
     """Indices in batches of about as many tokens, up to ``budget`` where texts are short, a multiple of ``among``.
 
     So that nobody waits for who has more to read: the longest first, each to whoever has least so far.
@@ -34,7 +35,7 @@ def shared_out(lengths: Sequence[int], budget: int, among: int) -> list[NDArray[
     return [np.array(batch, np.int64) for batch in batches]
 
 
-def pad(rows: Sequence[Sequence[int]], value: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pad(rows: Sequence[Sequence[int]], value: int) -> tuple[Int64s, Int64s]:
     """Token ids as one array filled up with ``value``, and the mask that is 1 on tokens."""
     width = max(map(len, rows), default=0)
     ids = np.full((len(rows), width), value, np.int64)

@@ -21,11 +21,10 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Array, Float32s, Int64s
 from linkwalk.compiled import guarded
 
-Float32s = NDArray[np.float32]
 Weights = Mapping[str, Float32s]
 Tokens = Sequence[int]
 
@@ -227,7 +226,7 @@ def _room(tokens: int, width: int, wide: int, shares: int) -> Iterator[_Room]:
             _KEPT.append(numbers)
 
 
-def joined(rows: Sequence[Tokens]) -> NDArray[np.int64]:
+def joined(rows: Sequence[Tokens]) -> Int64s:
     """All rows, one after another."""
     return np.fromiter(chain.from_iterable(rows), np.int64)
 
@@ -265,7 +264,7 @@ def _after_exp(x: Float32s, tail: Float32s, power: Float32s) -> None:
         x[i] = max(x[i], _ZERO) - tail[i] * power[i]
 
 
-def means(states: Float32s, counted: NDArray[np.float32], lengths: Sequence[int]) -> Float32s:
+def means(states: Float32s, counted: Float32s, lengths: Sequence[int]) -> Float32s:
     """The mean of each text's token vectors [texts, D] over the tokens that are ``counted`` [T] as 1."""
     starts = np.cumsum([0, *lengths[:-1]])
     sums: Float32s = np.add.reduceat(states * counted[:, None], starts, axis=0)
@@ -273,7 +272,7 @@ def means(states: Float32s, counted: NDArray[np.float32], lengths: Sequence[int]
     return sums
 
 
-def product(up: NDArray[Any], down: NDArray[Any], shape: tuple[int, ...]) -> Float32s:
+def product(up: Array, down: Array, shape: tuple[int, ...]) -> Float32s:
     """An adapter's change to a layer's weights of that shape."""
     up, down = np.asarray(up, np.float32), np.asarray(down, np.float32)
     check_change(up, down, shape)

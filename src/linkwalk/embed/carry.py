@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 
+from linkwalk.arrays import Int64s
 from linkwalk.artifact import digest, locked, publish, seal
 from linkwalk.embed.features import RANDOM
 from linkwalk.embed.fitted import copy_fitted
 from linkwalk.embed.store import Embeddings, folder_of
 from linkwalk.errors import InputError
 from linkwalk.graph.columns import ArrayWriter
-from linkwalk.graph.csr import Int64s
 from linkwalk.graph.store import Graph
 
 _CHUNK = 1 << 16

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Array, Float32s
 from linkwalk.artifact import FORMAT, FORMATS, parsing, read_json, write_json
 from linkwalk.artifact import MANIFEST as SEAL
-from linkwalk.embed.bert import Float32s, Weights
+from linkwalk.embed.bert import Weights
 
 KIND = "encoder"
 WEIGHTS, MANIFEST = "encoder.safetensors", "encoder.json"
@@ -70,9 +71,9 @@ def read_change(folder: Path) -> EncoderChange:
     return EncoderChange(base, fingerprint, weights)
 
 
-def packed(weights: Weights) -> dict[str, NDArray[Any]]:
+def packed(weights: Weights) -> dict[str, Array]:
     """Changes of low rank in a byte a number, with the scales of each layer's directions."""
-    found: dict[str, NDArray[Any]] = {}
+    found: dict[str, Array] = {}
     for layer in _layers(weights):
         up, of_up = _in_bytes(weights[f"{layer}.up"].T)
         down, of_down = _in_bytes(weights[f"{layer}.down"])
@@ -81,7 +82,7 @@ def packed(weights: Weights) -> dict[str, NDArray[Any]]:
     return found
 
 
-def unpacked(found: Mapping[str, NDArray[Any]]) -> dict[str, Float32s]:
+def unpacked(found: Mapping[str, Array]) -> dict[str, Float32s]:
     """Changes of low rank as they are used; those that are not in bytes, as another version wrote them, stay so."""
     weights: dict[str, Float32s] = {}
     for layer in _layers(found):

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Float32s, Int64s
 from linkwalk.device import choose_device, on_cpu
 from linkwalk.embed.batches import by_length
-from linkwalk.embed.bert import Bert, Float32s, Weights, joined, means, several_threads
+from linkwalk.embed.bert import Bert, Weights, joined, means, several_threads
 from linkwalk.embed.change import read_change
 from linkwalk.embed.model import ModelFolder, find_model, refuse_code
 from linkwalk.embed.tokens import Rows, Tokens
@@ -108,7 +108,7 @@ class BertEncoder:
         share = len(rows) / max(1, sum(lengths))
         found = [np.empty((len(rows), self.width), np.float32) for _ in range(1 if types is None else 2)]
 
-        def read(batch: NDArray[np.int64]) -> list[Float32s]:
+        def read(batch: Int64s) -> list[Float32s]:
             own, kinds = [rows[i] for i in batch], None if types is None else [types[i] for i in batch]
             states, sizes = self.bert.read(own, kinds), [len(row) for row in own]
             if kinds is None:

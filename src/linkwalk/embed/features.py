@@ -1,7 +1,8 @@
 """Random features: a point of the unit sphere per node that knows nothing of its text (the RF ablations, sec. 5)."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from linkwalk.arrays import Float32s
 
 RANDOM = "random"
 """The encoder's name."""
@@ -9,7 +10,7 @@ WIDTH = 384
 """As wide as MiniLM's vectors, so that a policy has as many weights over either."""
 
 
-def random_features(start: int, stop: int, *, seed: int = 0, width: int = WIDTH) -> NDArray[np.float32]:
+def random_features(start: int, stop: int, *, seed: int = 0, width: int = WIDTH) -> Float32s:
     """Unit vectors of the nodes ``start`` to ``stop``; a node's vector follows from the seed and its number alone.
 
     Normal deviates point in every direction alike. Philox counts its blocks of four words, so a node's own are found

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Array, Float16s, Float32s, Int32s
 from linkwalk.artifact import is_whole, write_piece
 from linkwalk.errors import ArtifactError, DamagedError
 from linkwalk.graph.columns import AGAIN, map_array
@@ -20,11 +20,11 @@ _FILES = ("words_terms.npy", "words_idf.npy", "words_projection.npy")
 class Fitted(NamedTuple):
     """V terms, and where each of them points."""
 
-    terms: NDArray[np.int32]
+    terms: Int32s
     """Numbers of the terms that count, in their order [V]."""
-    idf: NDArray[np.float32]
+    idf: Float32s
     """How rare each is [V]."""
-    projection: NDArray[np.float16]
+    projection: Float16s
     """[V, D]; the scale is of no matter."""
 
     @classmethod
@@ -72,5 +72,5 @@ def copy_fitted(source: Path, target: Path) -> None:
             shutil.copyfile(source / name, target / name)
 
 
-def _write(values: NDArray[Any], file: BinaryIO) -> None:
+def _write(values: Array, file: BinaryIO) -> None:
     np.save(file, values, allow_pickle=False)

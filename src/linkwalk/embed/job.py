@@ -12,10 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from linkwalk import __version__
+from linkwalk.arrays import Float32s
 from linkwalk.artifact import FORMAT, digest, locked, publish, seal, tidy_up
 from linkwalk.device import choose_device
 from linkwalk.embed.encoder import MAX_TOKENS, Encoder, TellingEncoder, open_encoder
@@ -36,7 +34,7 @@ from linkwalk.progress import Progress
 TEXT = "{title}. {text}"
 """What is read of a block (``text.py``); in the fingerprint, so that another way of joining is another encoder."""
 
-Rows = Callable[[int, int, Callable[[float], None]], NDArray[np.float32]]
+Rows = Callable[[int, int, Callable[[float], None]], Float32s]
 """Vectors of the blocks from, to; the last argument hears of progress."""
 
 
@@ -266,7 +264,7 @@ def _source(
 ) -> Rows:
     if config.encoder == RANDOM:
 
-        def draw(start: int, stop: int, advance: Callable[[float], None]) -> NDArray[np.float32]:
+        def draw(start: int, stop: int, advance: Callable[[float], None]) -> Float32s:
             rows = random_features(start, stop, seed=config.seed, width=config.width)
             advance(stop - start)
             return rows
@@ -286,7 +284,7 @@ def _source(
             batch_tokens=batch_tokens,
         )
 
-    def read(start: int, stop: int, advance: Callable[[float], None]) -> NDArray[np.float32]:
+    def read(start: int, stop: int, advance: Callable[[float], None]) -> Float32s:
         return encoder.encode(node_texts(graph, start, stop, titles), advance)
 
     return read

@@ -4,8 +4,8 @@ import unicodedata
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bytes, Int32s
 from linkwalk.scripts import RANGES
 
 OTHER, LETTER, UNSPACED = range(3)
@@ -14,7 +14,7 @@ SIZE = 0x32400
 
 
 @cache
-def letters() -> tuple[NDArray[np.uint8], NDArray[np.int32]]:
+def letters() -> tuple[Bytes, Int32s]:
     """For every character what it is and what it counts as: capital letters as small ones, accents as they are."""
     kinds, folded = np.zeros(SIZE, np.uint8), np.arange(SIZE, dtype=np.int32)
     for code in range(SIZE):

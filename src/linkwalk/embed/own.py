@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwalk.arrays import Float32s
 from linkwalk.artifact import digest
-from linkwalk.embed.bert import Float32s
 from linkwalk.embed.encoder import Advance, Encoder, unheard
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.parts import is_part, make_part

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from linkwalk.arrays import Int64s, Integers
 from linkwalk.errors import InputError
 
 
@@ -52,12 +52,12 @@ class TokenRows:
     def __len__(self) -> int:
         return len(self._host) - 1
 
-    def lengths(self, rows: NDArray[np.integer]) -> NDArray[np.int64]:
+    def lengths(self, rows: Integers) -> Int64s:
         """Tokens of some texts; the host knows them without asking the device."""
-        found: NDArray[np.int64] = self._host[rows + 1] - self._host[rows]
+        found: Int64s = self._host[rows + 1] - self._host[rows]
         return found
 
-    def take(self, rows: NDArray[np.integer]) -> Packed:
+    def take(self, rows: Integers) -> Packed:
         """Some of the texts, in that order."""
         lengths = self.lengths(rows)
         ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))

@@ -10,14 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bools, Float32s, Int64s
 from linkwalk.embed.batches import shared_out
-from linkwalk.embed.bert import Bert, Float32s, cores, several_threads
+from linkwalk.embed.bert import Bert, cores, several_threads
 
 BATCH_TOKENS = 1024
 
-Bools = NDArray[np.bool_]
 Choose = Callable[["Means"], Bools]
 """Which pairs [P] go on, given what came of the first layers."""
 
@@ -39,7 +38,7 @@ class Means(NamedTuple):
     """[P, D], of unit length."""
     sections: Float32s
     """[S, D], of unit length."""
-    owner: NDArray[np.int64]
+    owner: Int64s
     """[S]: the pair that each section is of."""
 
 
@@ -62,11 +61,11 @@ class NumpySections:
         lengths = [len(pair.tokens) for pair in pairs]
         states: list[Float32s] = [np.zeros((0, self.bert.width), np.float32)] * len(pairs)
 
-        def begin(batch: NDArray[np.int64]) -> Float32s:
+        def begin(batch: Int64s) -> Float32s:
             types = [[0] * pairs[i].second + [1] * (lengths[i] - pairs[i].second) for i in batch]
             return self.bert.begin([pairs[i].tokens for i in batch], types)
 
-        def through(batch: NDArray[np.int64], x: Float32s, layers: range) -> None:
+        def through(batch: Int64s, x: Float32s, layers: range) -> None:
             own = [lengths[i] for i in batch]
             done = self.bert.go_on(x, own, layers)
             for i, part in zip(batch.tolist(), np.split(done, np.cumsum(own)[:-1]), strict=True):

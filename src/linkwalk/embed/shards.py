@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Float16s, Float32s
 from linkwalk.artifact import is_whole, read_json, write_json, write_piece
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.columns import ArrayWriter, map_array
@@ -61,7 +61,7 @@ class Shards:
         """Whether a shard is finished; one that is damaged is not."""
         return self._read(self.path(number), number) is not None
 
-    def write(self, number: int, vectors: NDArray[np.float32]) -> None:
+    def write(self, number: int, vectors: Float32s) -> None:
         """Keep a shard's vectors: all of it or nothing is there to be seen."""
         with np.errstate(over="ignore"):
             half = vectors.astype(np.float16)
@@ -104,7 +104,7 @@ class Shards:
         writer.close()
         return width
 
-    def _read(self, path: Path, number: int) -> NDArray[np.float16] | None:
+    def _read(self, path: Path, number: int) -> Float16s | None:
         try:
             vectors = map_array(path, dtype=np.float16) if is_whole(path) else None
         except ArtifactError:

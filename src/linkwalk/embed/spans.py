@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Bools, Int64s, Integers
 from linkwalk.compiled import OUTSIDE
 from linkwalk.embed.text import node_texts
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Int64s, gather_rows
+from linkwalk.graph.csr import gather_rows
 from linkwalk.graph.store import Graph
 
 _BLOCKS = 4096
@@ -23,7 +24,7 @@ Int16s = NDArray[np.uint16]
 class BlockTokens(NamedTuple):
     """All blocks of a graph as tokens, and where in them their links stand."""
 
-    tokens: NDArray[np.integer]
+    tokens: Integers
     """Of all blocks, one after the other."""
     bounds: Int64s
     """Where each block begins, and the last one ends [N + 1]."""
@@ -40,7 +41,7 @@ class BlockTokens(NamedTuple):
                 "this encoder's tokenizer does not say where tokens stand: choose another encoder"
             )
         small = len(tokenizer) <= 1 << 16
-        tokens: list[NDArray[np.integer]] = [np.zeros(0, np.uint16 if small else np.int32)]
+        tokens: list[Integers] = [np.zeros(0, np.uint16 if small else np.int32)]
         lengths: list[Int64s] = [np.zeros(1, np.int64)]
         spans = np.zeros((graph.edges, 2), np.uint16)
         for at in range(0, graph.nodes, _BLOCKS):
@@ -56,7 +57,7 @@ class BlockTokens(NamedTuple):
         bounds = np.cumsum(np.concatenate(lengths))
         return cls(np.concatenate(tokens), bounds, spans)
 
-    def batch(self, nodes: NDArray[np.integer]) -> "TokenBatch":
+    def batch(self, nodes: Integers) -> "TokenBatch":
         """Some blocks."""
         bounds, tokens = gather_rows(self.bounds, self.tokens, nodes)
         return TokenBatch(tokens.astype(np.int64), bounds)
@@ -65,17 +66,17 @@ class BlockTokens(NamedTuple):
 class TokenBatch(NamedTuple):
     """Some texts as tokens, end to end."""
 
-    tokens: NDArray[np.int64]
+    tokens: Int64s
     """[T]."""
     bounds: Int64s
     """Where each text begins, and the last one ends [B + 1]."""
 
-    def take(self, rows: NDArray[np.integer]) -> "TokenBatch":
+    def take(self, rows: Integers) -> "TokenBatch":
         """Some of them."""
         bounds, tokens = gather_rows(self.bounds, self.tokens, rows)
         return TokenBatch(tokens, bounds)
 
-    def replaced(self, which: NDArray[np.bool_], others: "TokenBatch") -> "TokenBatch":
+    def replaced(self, which: Bools, others: "TokenBatch") -> "TokenBatch":
         """The same with other texts in the place of some [B]."""
         order = np.arange(len(which))
         order[which] = len(which) + np.arange(int(which.sum()))
@@ -85,10 +86,10 @@ class TokenBatch(NamedTuple):
         )
         return both.take(order)
 
-    def padded(self, filler: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def padded(self, filler: int) -> tuple[Int64s, Bools]:
         """Token ids filled up to the longest, and which of them are tokens [B, L]."""
         lengths = np.diff(self.bounds)
-        mask: NDArray[np.bool_] = np.arange(int(lengths.max(initial=1))) < lengths[:, None]
+        mask: Bools = np.arange(int(lengths.max(initial=1))) < lengths[:, None]
         ids = np.full(mask.shape, filler, np.int64)
         ids[mask] = self.tokens
         return ids, mask

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Array
 from linkwalk.artifact import MANIFEST, look_at, read_json, read_manifest, steady
 from linkwalk.embed.features import RANDOM
 from linkwalk.embed.fitted import WORDS, Fitted
@@ -51,7 +51,7 @@ def command(workspace: Path, name: str) -> str:
 class Embeddings:
     """phi(s_i) for every node: row ``i`` of ``vectors`` is node ``i``'s, as the encoder gave it (not normalised)."""
 
-    def __init__(self, folder: Path, manifest: dict[str, Any], vectors: NDArray[Any]) -> None:
+    def __init__(self, folder: Path, manifest: dict[str, Any], vectors: Array) -> None:
         self.folder, self.manifest, self.vectors = folder, manifest, vectors
 
     @classmethod

@@ -10,11 +10,10 @@ from concurrent.futures import Executor
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Float32s, Float64s, Int32s, Int64s
 from linkwalk.compiled import guarded
 
-Float32s = NDArray[np.float32]
 _ROWS = 1 << 14
 _COLUMNS = 128
 _SHARE = 1024
@@ -24,8 +23,8 @@ _TINY = 1e-9
 class Sparse(NamedTuple):
     """Rows of a sparse matrix: row ``i`` has ``values[bounds[i]:bounds[i + 1]]`` in those ``columns``."""
 
-    bounds: NDArray[np.int64]
-    columns: NDArray[np.int32]
+    bounds: Int64s
+    columns: Int32s
     values: Float32s
 
 
@@ -36,7 +35,7 @@ Pass = Callable[[], Iterable[Sparse]]
 class Svd(NamedTuple):
     """Singular values, largest first [K], and right singular vectors [V, K]."""
 
-    values: NDArray[np.float64]
+    values: Float64s
     vectors: Float32s
 
 
@@ -92,7 +91,7 @@ def add_product(total: Float32s, piece: Sparse, dense: Float32s, pool: Executor)
     list(pool.map(some, range(0, width, _COLUMNS)))
 
 
-def _inner(left: Float32s, right: Float32s) -> NDArray[np.float64]:
+def _inner(left: Float32s, right: Float32s) -> Float64s:
     """Inner products of columns; float32 within pieces, whose sums are added in float64."""
     found = np.zeros((left.shape[1], right.shape[1]))
     for at in range(0, len(left), _ROWS):
@@ -100,7 +99,7 @@ def _inner(left: Float32s, right: Float32s) -> NDArray[np.float64]:
     return found
 
 
-def _turned(base: Float32s, turn: NDArray[np.float64]) -> Float32s:
+def _turned(base: Float32s, turn: Float64s) -> Float32s:
     """Columns combined, in the place of the first of them: there may be no room for as many again."""
     matrix = turn.astype(np.float32)
     found = base[:, : matrix.shape[1]]
@@ -111,8 +110,8 @@ def _turned(base: Float32s, turn: NDArray[np.float64]) -> Float32s:
 
 @guarded
 def _times(
-    bounds: NDArray[np.int64],
-    columns: NDArray[np.int32],
+    bounds: Int64s,
+    columns: Int32s,
     values: Float32s,
     dense: Float32s,
     found: Float32s,
@@ -130,8 +129,8 @@ def _times(
 
 @guarded
 def _add_columns(
-    bounds: NDArray[np.int64],
-    columns: NDArray[np.int32],
+    bounds: Int64s,
+    columns: Int32s,
     values: Float32s,
     dense: Float32s,
     total: Float32s,

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Bytes, Int32s, Int64s
 from linkwalk.compiled import kernel
 from linkwalk.embed.letters import LETTER, SIZE, UNSPACED, letters
 
@@ -19,9 +20,6 @@ _BASIS = np.uint64(0xCBF29CE484222325)
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(64 - BITS)
 _HALF = np.uint64(32)
-
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 
 class TermCounts(NamedTuple):
@@ -42,9 +40,7 @@ def count_terms(texts: Sequence[str]) -> TermCounts:
 
 
 @kernel
-def _terms(
-    codes: NDArray[np.uint32], ends: Int64s, kinds: NDArray[np.uint8], folded: Int32s
-) -> tuple[Int64s, Int32s]:
+def _terms(codes: NDArray[np.uint32], ends: Int64s, kinds: Bytes, folded: Int32s) -> tuple[Int64s, Int32s]:
     """Terms of each text in the order they stand in."""
     bounds = np.zeros(len(ends) + 1, np.int64)
     terms = np.empty(2 * len(codes), np.int32)  # a pair and a three for each character at most

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from linkwalk.arrays import Float32s
 from linkwalk.device import INSTALL, choose_device, compute_dtype
 from linkwalk.embed.batches import by_length, pad
 from linkwalk.embed.bert import Weights, product
@@ -71,9 +71,7 @@ class TransformerEncoder:
         ids: list[list[int]] = found["input_ids"]
         return ids
 
-    def encode(
-        self, texts: list[str], advance: Callable[[float], None] = lambda _: None
-    ) -> NDArray[np.float32]:
+    def encode(self, texts: list[str], advance: Callable[[float], None] = lambda _: None) -> Float32s:
         """One row per text, in order; ``advance`` hears how many texts' worth of tokens are done."""
         rows = self.tokenize(texts)
         lengths = [len(row) for row in rows]
@@ -86,9 +84,7 @@ class TransformerEncoder:
             raise InputError(f"the encoder in {self.folder} gives values that are not numbers: it is damaged")
         return vectors
 
-    def pairs(
-        self, queries: list[str], passages: list[str]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def pairs(self, queries: list[str], passages: list[str]) -> tuple[Float32s, Float32s]:
         """The mean over each query's tokens and over its passage's, both read at once."""
         pairs = Pairs(self.tokenizer, self.max_tokens)
         ids, types = pairs.tokenize(queries, passages)
@@ -115,13 +111,13 @@ class TransformerEncoder:
         merge(other.model, adapter)
         return other
 
-    def _forward(self, rows: list[list[int]]) -> NDArray[np.float32]:
+    def _forward(self, rows: list[list[int]]) -> Float32s:
         ids, mask = pad(rows, self.tokenizer.pad_token_id or 0)
         try:
             with torch.inference_mode():
                 ids_BL = torch.from_numpy(ids).to(self.device)
                 mask_BL = torch.from_numpy(mask).to(self.device)
-                vectors: NDArray[np.float32] = forward(self.model, ids_BL, mask_BL, self.tanh).cpu().numpy()
+                vectors: Float32s = forward(self.model, ids_BL, mask_BL, self.tanh).cpu().numpy()
         except torch.OutOfMemoryError:
             raise InputError(
                 f"{self.device} has too little memory for batches of {self.batch_tokens:,} tokens: "

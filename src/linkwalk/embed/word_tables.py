@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from linkwalk.arrays import Float32s
 from linkwalk.artifact import digest, look_at, parsing, publish, read_manifest, seal, steady
 from linkwalk.embed.fitted import WORDS, Fitted
 from linkwalk.embed.store import FIELDS, KIND, Embeddings, folder_of
-from linkwalk.embed.svd import Float32s
 from linkwalk.errors import InputError
 from linkwalk.graph.columns import ArrayWriter
 

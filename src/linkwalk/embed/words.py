@@ -16,12 +16,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Float32s, Int32s, Int64s
 from linkwalk.compiled import kernel
 from linkwalk.embed.bert import cores
 from linkwalk.embed.encoder import Advance, unheard
 from linkwalk.embed.fitted import Fitted
-from linkwalk.embed.svd import Float32s, Sparse, leading, times
-from linkwalk.embed.terms import BITS, Int32s, count_terms
+from linkwalk.embed.svd import Sparse, leading, times
+from linkwalk.embed.terms import BITS, count_terms
 from linkwalk.progress import Progress
 
 VERSION = 1
@@ -143,8 +144,8 @@ def weighed(texts: list[str], terms: Int32s, idf: Float32s) -> Sparse:
 
 @kernel
 def _weigh(
-    bounds: NDArray[np.int64], found: Int32s, often: Int32s, terms: Int32s, idf: Float32s
-) -> tuple[NDArray[np.int64], Int32s, Float32s]:
+    bounds: Int64s, found: Int32s, often: Int32s, terms: Int32s, idf: Float32s
+) -> tuple[Int64s, Int32s, Float32s]:
     kept, columns, values = np.zeros_like(bounds), np.empty_like(found), np.empty(len(found), np.float32)
     count = 0
     for row in range(len(bounds) - 1):

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from linkwalk.arrays import Bools
 from linkwalk.embed.batches import by_length, pad
-from linkwalk.embed.sections import Bools, Choose, Means, Sections
+from linkwalk.embed.sections import Choose, Means, Sections
 from linkwalk.policy.low_rank import adapt, adapter_of
 from linkwalk.retrieve.block_reader import HEADS, fresh_heads
 

@@ -21,8 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.embed.bert import Float32s, Weights
-from linkwalk.embed.sections import Bools, Means, SectionReader, Sections
+from linkwalk.arrays import Bools, Float32s
+from linkwalk.embed.bert import Weights
+from linkwalk.embed.sections import Means, SectionReader, Sections
 from linkwalk.embed.tokens import Tokens
 
 HEADS = "heads"

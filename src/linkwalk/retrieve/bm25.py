@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwalk.arrays import Bools, Int32s, UInt64s
 from linkwalk.artifact import (
     clear,
     faults,
@@ -37,14 +38,12 @@ from linkwalk.artifact import (
     tidy_up,
 )
 from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkError
-from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 from linkwalk.retrieve.bm25_files import (
     FIELDS,
     KIND,
     LAYOUT,
-    Bools,
     check,
     link_files,
     look,
@@ -52,7 +51,7 @@ from linkwalk.retrieve.bm25_files import (
     searcher,
     write_texts,
 )
-from linkwalk.retrieve.keys import NO_KEYS, Keys, UInt64s, block_keys
+from linkwalk.retrieve.keys import NO_KEYS, Keys, block_keys
 from linkwalk.retrieve.segments import check_segments
 from linkwalk.retrieve.words import analyser, check_stem, engine, stem_for
 

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bools, UInt64s
 from linkwalk.artifact import look_at, parsing, read_manifest, sync, writing
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
-from linkwalk.retrieve.keys import Keys, UInt64s
+from linkwalk.retrieve.keys import Keys
 from linkwalk.retrieve.words import engine
 
 KIND = "index"
@@ -23,7 +23,6 @@ FIELDS = {"graph": str, "nodes": int, "stale": int, "engine": str, "bm25": dict}
 _HEAP = 128 << 20
 _BLOCKS = 4096
 _WORDS = "words"  # the analyser's name in the schema
-Bools = NDArray[np.bool_]
 
 
 def remedy(folder: Path) -> str:

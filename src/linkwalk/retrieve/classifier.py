@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from linkwalk.arrays import Float32s
 from linkwalk.device import choose_device, compute_dtype
 from linkwalk.embed.batches import by_length
 from linkwalk.embed.model import refuse_code
 from linkwalk.embed.pairs import Pairs
 from linkwalk.embed.transformer import CPU_BATCH_TOKENS, FROM_DISK, silence
 from linkwalk.errors import InputError
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve.cross import MAX_TOKENS, passage
 
 

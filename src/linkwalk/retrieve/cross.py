@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from linkwalk.arrays import Float32s
 from linkwalk.artifact import parsing, read_manifest, steady
 from linkwalk.device import choose_device
 from linkwalk.embed.bert import Weights
@@ -28,7 +29,6 @@ from linkwalk.embed.encoder import Encoder, Reader, open_encoder
 from linkwalk.embed.model import find_model
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.navigate import unit_rows
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.policy.checkpoint import NO_NUMBERS, command_for, look_at_some
 from linkwalk.retrieve.block_reader import HEADS, BlockReader
 

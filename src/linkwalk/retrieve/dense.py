@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from linkwalk.arrays import Float32s, Int32s
 from linkwalk.artifact import (
     checksum,
     clear,
@@ -31,9 +32,7 @@ from linkwalk.artifact import (
 )
 from linkwalk.embed.store import Embeddings
 from linkwalk.errors import ArtifactError, DamagedError, InputError
-from linkwalk.graph.csr import Int32s
 from linkwalk.navigate.cosine import unit_rows
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.progress import Progress
 from linkwalk.retrieve.starts import rank
 

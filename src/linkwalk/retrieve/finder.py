@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwalk.arrays import Float32s
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Agent, Episodes, Journeys
 from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.tabs import Hits, read_tabs
 from linkwalk.policy.direction import Guide
 from linkwalk.retrieve.config import FindConfig

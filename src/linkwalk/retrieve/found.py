@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwalk.navigate.journeys import Float32s
+from linkwalk.arrays import Float32s
 from linkwalk.retrieve.desk import Desk
 from linkwalk.retrieve.judge import Judge
 from linkwalk.retrieve.starts import SearchHits, Starts

@@ -9,16 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Int32s, Int64s, UInt64s
 from linkwalk.errors import DamagedError
 from linkwalk.graph.columns import AGAIN, ArrayWriter, map_array
-from linkwalk.graph.csr import Int32s
 from linkwalk.graph.hashes import hash_strings
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 
-UInt64s = NDArray[np.uint64]
 _KEYS, _NODES = "keys.npy", "nodes.npy"
 _CHUNK = 1 << 18
 _PARTS = 16  # keys are sorted in so many pieces, for the memory's sake
@@ -92,7 +90,7 @@ class Keys:
                     folder / _NODES, f"a block beyond the {len(self.nodes):,} there are", remedy
                 )
 
-    def blocks(self, keys: UInt64s) -> tuple[Int32s, NDArray[np.int64]]:
+    def blocks(self, keys: UInt64s) -> tuple[Int32s, Int64s]:
         """The blocks of some keys, and for each block which of the keys it is of; an unknown key has none."""
         begin = np.searchsorted(self.keys, keys, "left")
         counts = np.searchsorted(self.keys, keys, "right") - begin

@@ -15,13 +15,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bools, Float32s, Float64s, Int32s, Int64s
 from linkwalk.compiled import kernel, row_of, within
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 from linkwalk.graph.store import Graph
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.mapping import EMPTY, slot_of
 from linkwalk.navigate.walker import in_pieces
 from linkwalk.retrieve.starts import SearchHits, fuse
@@ -31,8 +30,6 @@ HITS = 20
 RESTED = 200
 """Blocks whose weight a judge hears of."""
 _HIT = -1  # the parent of a search result
-
-Float64s = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +87,7 @@ class _Pushed(NamedTuple):
     link: Int32s
     degree: Int64s
     queue: Int32s
-    queued: NDArray[np.bool_]
+    queued: Bools
 
     @classmethod
     def of(cls, most: int) -> "_Pushed":

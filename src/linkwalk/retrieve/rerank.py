@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Float32s, Int64s
 from linkwalk.errors import InputError
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve.tfidf import tfidf
 
 TOP = 20
@@ -115,7 +114,7 @@ class Cascade:
         return [_below(*each) for each in zip(order, slow, strict=True)]
 
 
-def _order(quick: Float32s, blocks: Sequence[int]) -> NDArray[np.int64]:
+def _order(quick: Float32s, blocks: Sequence[int]) -> Int64s:
     """Sentences in the order in which the slow reranker takes them."""
     liked = np.argsort(-quick, kind="stable")
     read = {block: place for place, block in enumerate(dict.fromkeys(blocks))}
@@ -138,7 +137,7 @@ def _fused(slow: Float32s, chosen: list[int], blocks: Sequence[int]) -> Float32s
     return scores
 
 
-def _below(order: NDArray[np.int64], slow: Float32s) -> Float32s:
+def _below(order: Int64s, slow: Float32s) -> Float32s:
     """The slow scores for the first sentences of an order; the others a step below the least, one after the other."""
     scores = np.empty(len(order), np.float32)
     scores[order[: len(slow)]] = slow

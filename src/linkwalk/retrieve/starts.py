@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Array, Float32s, Float64s, Int32s, Int64s
 from linkwalk.compiled import kernel
 from linkwalk.embed.bert import cores
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Int32s
 from linkwalk.navigate.cosine import HalfUnits, Units, cosine, in_kernel
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.walker import in_pieces
 
 STARTS = ("bm25", "dense", "hybrid")
@@ -73,7 +71,7 @@ def nearest_many(vectors: Units, meanings: Float32s, count: int) -> Int32s:
     return found
 
 
-def _candidates(vectors: Units, meanings: Float32s, count: int) -> NDArray[np.int64]:
+def _candidates(vectors: Units, meanings: Float32s, count: int) -> Int64s:
     """The blocks [Q, count] of the highest scores, in no order."""
     nodes = np.zeros((len(meanings), 0), np.int64)
     scores = np.zeros((len(meanings), 0), np.float32)
@@ -98,7 +96,7 @@ def _candidates(vectors: Units, meanings: Float32s, count: int) -> NDArray[np.in
     return _top(nodes, scores, count)[0]
 
 
-def _looked_at(bits: NDArray[Any], meanings: Float32s) -> Float32s:
+def _looked_at(bits: Array, meanings: Float32s) -> Float32s:
     """The scores [Q, N] of rows in half precision, widened as they are read: for few queries quicker than a product."""
     scores = np.empty((len(meanings), len(bits)), np.float32)
     in_pieces(len(bits), cores(), lambda start, stop: _look(bits, meanings, start, stop, scores))
@@ -106,21 +104,19 @@ def _looked_at(bits: NDArray[Any], meanings: Float32s) -> Float32s:
 
 
 @kernel
-def _look(bits: NDArray[Any], meanings: Float32s, start: int, stop: int, scores: Float32s) -> None:
+def _look(bits: Array, meanings: Float32s, start: int, stop: int, scores: Float32s) -> None:
     for row in range(start, stop):
         for query in range(meanings.shape[0]):
             scores[query, row] = cosine(bits[row], meanings[query])
 
 
-def _top(nodes: NDArray[np.int64], scores: Float32s, count: int) -> tuple[NDArray[np.int64], Float32s]:
+def _top(nodes: Int64s, scores: Float32s, count: int) -> tuple[Int64s, Float32s]:
     """The best of each row, low numbers first where scores are equal at the end."""
     top = np.argsort(-scores, axis=1, kind="stable")[:, :count]
     return np.take_along_axis(nodes, top, 1), np.take_along_axis(scores, top, 1)
 
 
-def rank(
-    vectors: Units | NDArray[Any], meaning: Float32s, nodes: NDArray[Any]
-) -> tuple[Int32s, NDArray[np.float64]]:
+def rank(vectors: Units | Array, meaning: Float32s, nodes: Array) -> tuple[Int32s, Float64s]:
     """Some blocks by how close their rows are to a vector, the closest first, equal ones by number; and how close."""
     scores = np.round((vectors[nodes].astype(np.float64) * meaning.astype(np.float64)).sum(1), _DIGITS)
     order = np.lexsort((nodes, -scores))

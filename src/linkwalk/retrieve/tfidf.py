@@ -16,9 +16,8 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwalk.navigate.journeys import Float32s
+from linkwalk.arrays import Float32s, Int64s
 from linkwalk.scripts import UNSPACED
 
 #: Letters of scripts without blanks stand alone, so that pairs of them are terms; others make words.
@@ -75,7 +74,7 @@ def _scores(
     return np.split(scores[: len(texts)].astype(np.float32), np.cumsum(counts)[:-1])
 
 
-def _count(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _count(texts: Sequence[str]) -> tuple[Int64s, Int64s, Int64s]:
     """Which text has which term how often: three columns [P]."""
     words = [_WORDS.findall(text.lower()) for text in texts]
     numbers: defaultdict[str, int] = defaultdict()

@@ -18,10 +18,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from linkwalk.arrays import Float32s
 from linkwalk.compiled import guarded, row_of, within
 from linkwalk.embed.bert import cores
 from linkwalk.embed.fitted import Fitted
-from linkwalk.embed.svd import Float32s, Sparse
+from linkwalk.embed.svd import Sparse
 from linkwalk.embed.text import node_texts
 from linkwalk.embed.words import TITLES, weighed
 from linkwalk.graph.csr import Int32s, Int64s

@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
+from linkwalk.errors import InputError
 from linkwalk.navigate.ways import Ways
+from linkwalk.parts import is_part
 
 NAMES = (
     "compass (the policy that ships, for minilm-walks), random, greedy, greedy-unvisited, random-dfs, greedy-dfs, "
@@ -17,7 +19,7 @@ COMPARED = ("greedy-unvisited", "random")
 
 Back = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--back",
         help="Give agents a back button, one step a page: greedy-unvisited and policies go back to the best link of "
         "the last 16 pages; compass, the maps, random and greedy have one more way to go. Without it the paper's "
@@ -26,32 +28,30 @@ Back = Annotated[
 ]
 Sampled = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--sampled",
         help="Draw links by their probability instead of taking the best: policies and maps.",
     ),
 ]
 Revisit = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--revisit",
         help="Let policies return to pages they have seen whenever these look best, the paper read literally; a "
         "compass remembers where it has been in any case.",
     ),
 ]
 Budget = Annotated[
-    int, typer.Option(min=1, max=1_000_000, metavar="B", help="Steps an agent has to reach the goal.")
+    int, Option(min=1, max=1_000_000, metavar="B", help="Steps an agent has to reach the goal.")
 ]
-Seed = Annotated[int, typer.Option(min=0, metavar="N", help="Makes all chance repeatable.")]
+Seed = Annotated[int, Option(min=0, metavar="N", help="Makes all chance repeatable.")]
 Runs = Annotated[
     Path | None,
-    typer.Option(
-        "--runs", metavar="FILE", help="Write every click to a run file, for `linkwalk games score`."
-    ),
+    Option("--runs", metavar="FILE", help="Write every click to a run file, for `linkwalk games score`."),
 ]
 EmbeddingsName = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="NAME",
         help="Embeddings that are looked at. [default: those that the policy named was trained on, else those by an "
         "encoder that was trained on a wiki, else minilm-walks, else minilm, else the newest there are]",
@@ -66,8 +66,6 @@ def given(ways: Ways) -> str:
 
 def _use_heads(names: list[str] | None) -> list[str] | None:
     """Make them known; nothing else has to be done with them."""
-    from linkwalk.errors import InputError
-    from linkwalk.parts import is_part
     from linkwalk.policy.own import use_head
 
     for name in names or []:
@@ -79,7 +77,7 @@ def _use_heads(names: list[str] | None) -> list[str] | None:
 
 Heads = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--head",
         metavar="HEAD",
         callback=_use_heads,
@@ -93,8 +91,6 @@ def _use_encoder(name: str | None) -> str | None:
     """Make it known; nothing else has to be done with it."""
     if name is not None:
         from linkwalk.embed import use_encoder
-        from linkwalk.errors import InputError
-        from linkwalk.parts import is_part
 
         if not is_part(name):
             raise InputError(f"--encoder {name}: write an encoder of your own as package.module:Name")
@@ -104,7 +100,7 @@ def _use_encoder(name: str | None) -> str | None:
 
 EncoderName = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--encoder",
         metavar="PART",
         callback=_use_encoder,

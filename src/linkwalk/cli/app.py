@@ -1,6 +1,7 @@
 """The command ``linkwalk``: its verbs in the order one uses them."""
 
 import typer
+from typer import Option
 
 from linkwalk import __version__
 from linkwalk.cli.build import build
@@ -45,7 +46,7 @@ def _version(show: bool) -> None:
 
 @app.callback()
 def _root(
-    version: bool = typer.Option(
+    version: bool = Option(
         False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
     ),
 ) -> None:

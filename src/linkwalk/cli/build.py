@@ -4,15 +4,17 @@ import os
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
+from linkwalk.errors import InputError
+from linkwalk.progress import Progress
 
 
 def build(
     dumps: Annotated[
         list[Path],
-        typer.Argument(
+        Argument(
             metavar="DUMP",
             help="MediaWiki exports (.xml, .xml.bz2, .xml.gz, .xml.xz; several parts of one wiki are read in order), "
             "JSON lines with `title` and `text` (.jsonl, packed or not), a folder of Markdown or HTML, a ZIM file, a "
@@ -20,10 +22,10 @@ def build(
             "encyclopedia.",
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="WIKI", help="Workspace to make.")],
+    output: Annotated[Path, Option("--output", "-o", metavar="WIKI", help="Workspace to make.")],
     format: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="What is read: `mediawiki`, `jsonlines`, `markdown`, `html`, `zim`, `warc`, or a source of your own "
             "as package.module:Name. [default: told by the files]",
@@ -31,70 +33,58 @@ def build(
     ] = None,
     language: Annotated[
         str,
-        typer.Option(
-            metavar="CODE", help="The text's language, such as `de`. [default: what the source says]"
-        ),
+        Option(metavar="CODE", help="The text's language, such as `de`. [default: what the source says]"),
     ] = "",
-    block_words: Annotated[
-        int, typer.Option(min=10, max=1000, metavar="N", help="Words in a block, about.")
-    ] = 100,
+    block_words: Annotated[int, Option(min=10, max=1000, metavar="N", help="Words in a block, about.")] = 100,
     min_chars: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Leave out pages with fewer characters of text.")
+        int, Option(min=0, metavar="N", help="Leave out pages with fewer characters of text.")
     ] = 20,
     prose_only: Annotated[
-        bool, typer.Option("--prose-only", help="Drop lists and captions too, as the paper did.")
+        bool, Option("--prose-only", help="Drop lists and captions too, as the paper did.")
     ] = False,
     keep_tables: Annotated[
         bool | None,
-        typer.Option(
+        Option(
             "--keep-tables/--drop-tables",
             help="Tables, each row a sentence with its links, or none. [default: kept, but for MediaWiki's]",
         ),
     ] = None,
     keep_list_pages: Annotated[
-        bool, typer.Option("--keep-list-pages", help='Keep pages titled "List of ...".')
+        bool, Option("--keep-list-pages", help='Keep pages titled "List of ...".')
     ] = False,
-    keep_code: Annotated[
-        bool, typer.Option("--keep-code", help="Keep blocks of code, line by line.")
-    ] = False,
+    keep_code: Annotated[bool, Option("--keep-code", help="Keep blocks of code, line by line.")] = False,
     markup: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="NAME", help="What the text of JSON lines is written in: `plain`, `wikitext`, `markdown`."
         ),
     ] = "plain",
     main: Annotated[
         str,
-        typer.Option(
-            metavar="NAME", help="What finds the own text of a page of HTML: `rule`, or `trafilatura`."
-        ),
+        Option(metavar="NAME", help="What finds the own text of a page of HTML: `rule`, or `trafilatura`."),
     ] = "rule",
     no_entity_links: Annotated[
         bool,
-        typer.Option("--no-entity-links", help="Only the links that authors set: no links for mentions."),
+        Option("--no-entity-links", help="Only the links that authors set: no links for mentions."),
     ] = False,
     no_contents: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--no-contents", help="No links up and down between the pages of a folder or a table of contents."
         ),
     ] = False,
     backlinks: Annotated[
-        bool, typer.Option("--backlinks", help="For every link one back, from the page that it leads to.")
+        bool, Option("--backlinks", help="For every link one back, from the page that it leads to.")
     ] = False,
     anchors: Annotated[
         Path | None,
-        typer.Option(metavar="WIKI", help="Learn which words link where from this workspace as well."),
+        Option(metavar="WIKI", help="Learn which words link where from this workspace as well."),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Worker processes. [default: one per core]")
+        int | None, Option(min=1, metavar="N", help="Worker processes. [default: one per core]")
     ] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Fail on damaged input instead of warning.")
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace a graph of other input or options.")
-    ] = False,
+    strict: Annotated[bool, Option("--strict", help="Fail on damaged input instead of warning.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace a graph of other input or options.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -112,8 +102,6 @@ def build(
     from linkwalk.build.build import BuildConfig
     from linkwalk.build.build import build as run
     from linkwalk.build.shard import ExtractConfig
-    from linkwalk.errors import InputError
-    from linkwalk.progress import Progress
     from linkwalk.shipped import dump_path
     from linkwalk.sources.formats import open_source
     from linkwalk.sources.source import MAINS, MARKUPS, ReadConfig

@@ -3,16 +3,18 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
+from linkwalk.errors import DamagedError
+from linkwalk.progress import Progress
 
 
 def check(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace, or the folder of a split.")],
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace, or the folder of a split.")],
     add_checksums: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--add-checksums",
             help="Write checksums for what an earlier version made without them, if nothing is wrong with it.",
         ),
@@ -28,8 +30,6 @@ def check(
 
     Example: linkwalk check WIKI
     """
-    from linkwalk.errors import DamagedError
-    from linkwalk.progress import Progress
     from linkwalk.wiki.check import check as run
 
     found = run(wiki, add_checksums=add_checksums, progress=Progress(quiet=quiet))

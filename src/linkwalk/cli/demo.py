@@ -7,24 +7,26 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from linkwalk.cli.output import no_hints
+from linkwalk.errors import InputError
 
 QUESTION = "In which year did the country whose invading army was beaten at Adwa vote to become a republic?"
 _FROM, _TO = "Piano", "Transistor (1)"
 
 
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="WIKI", help="Workspace to make.")] = Path(
+    output: Annotated[Path, Option("--output", "-o", metavar="WIKI", help="Workspace to make.")] = Path(
         "linkwalk-demo"
     ),
     no_serve: Annotated[
-        bool, typer.Option("--no-serve", help="Stop before the page is served: for scripts.")
+        bool, Option("--no-serve", help="Stop before the page is served: for scripts.")
     ] = False,
     port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="N", help="Of the page; if it is taken, any other.")
+        int, Option(min=0, max=65535, metavar="N", help="Of the page; if it is taken, any other.")
     ] = 8000,
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    open_page: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Show everything on the bundled encyclopedia: its graph, agents compared, a click path, a question, the page.
 
@@ -60,7 +62,6 @@ def demo(
 
 def _look(output: Path) -> None:
     """Refuse a workspace of another wiki: the demo would replace it."""
-    from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
 
     if not (output / "graph").is_dir():

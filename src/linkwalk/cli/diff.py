@@ -3,20 +3,21 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_next, print_table
+from linkwalk.progress import Progress
 
 if TYPE_CHECKING:
     from linkwalk.graph.diff import Diff
 
 
 def diff(
-    old: Annotated[Path, typer.Argument(metavar="OLD", help="Workspace of the earlier snapshot.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="Workspace of the later snapshot.")],
+    old: Annotated[Path, Argument(metavar="OLD", help="Workspace of the earlier snapshot.")],
+    new: Annotated[Path, Argument(metavar="NEW", help="Workspace of the later snapshot.")],
     plots: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Draw the histogram of edge changes as a PNG file into DIR."),
+        Option(metavar="DIR", help="Draw the histogram of edge changes as a PNG file into DIR."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -30,7 +31,6 @@ def diff(
     from linkwalk.graph import plots as drawing
     from linkwalk.graph.diff import diff as diff_graphs
     from linkwalk.graph.store import Graph
-    from linkwalk.progress import Progress
 
     if plots is not None:
         drawing.require(plots)

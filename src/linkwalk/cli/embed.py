@@ -4,19 +4,21 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
+from linkwalk.errors import InputError
+from linkwalk.progress import Progress
 
 if TYPE_CHECKING:
     from linkwalk.embed.job import Embedded
 
 
 def embed(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
     encoder: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="minilm-walks|minilm|words|random|NAME|PATH|PART",
             help="minilm-walks: all-MiniLM-L6-v2, trained on walks of many wikis, together with the policy that ships; "
             "it reads English. minilm: the same, as its package has it. words: made from the wiki's own text (TF-IDF "
@@ -28,44 +30,38 @@ def embed(
     ] = None,
     device: Annotated[
         str,
-        typer.Option(metavar="D", help="auto, cpu, cuda, cuda:N or mps; auto takes a GPU if there is one."),
+        Option(metavar="D", help="auto, cpu, cuda, cuda:N or mps; auto takes a GPU if there is one."),
     ] = "auto",
     name: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--name", metavar="NAME", help="Name of the embeddings in the workspace. [default: the encoder's]"
         ),
     ] = None,
-    tanh: Annotated[
-        bool, typer.Option("--tanh", help="tanh of the mean over tokens, as in the paper.")
-    ] = False,
+    tanh: Annotated[bool, Option("--tanh", help="tanh of the mean over tokens, as in the paper.")] = False,
     max_tokens: Annotated[
-        int, typer.Option(min=3, metavar="N", help="Read at most N tokens of a block's title and text.")
+        int, Option(min=3, metavar="N", help="Read at most N tokens of a block's title and text.")
     ] = 200,
-    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Seed of --encoder random and words.")] = 0,
+    seed: Annotated[int, Option(min=0, metavar="N", help="Seed of --encoder random and words.")] = 0,
     batch_tokens: Annotated[
         int | None,
-        typer.Option(
-            min=1, metavar="N", help="Tokens computed at once. [default: 512 on a CPU, 131072 on a GPU]"
-        ),
+        Option(min=1, metavar="N", help="Tokens computed at once. [default: 512 on a CPU, 131072 on a GPU]"),
     ] = None,
     only_shards: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="A:B",
             help="Make only the shards A to B-1, to share the work between machines; a shard is 4096 blocks.",
         ),
     ] = None,
     import_shards: Annotated[
         list[Path] | None,
-        typer.Option(
+        Option(
             metavar="DIR",
             help="Take the shards that another machine left in DIR (WIKI/embeddings/NAME.partial).",
         ),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace embeddings and shards of other options.")
-    ] = False,
+    force: Annotated[bool, Option("--force", help="Replace embeddings and shards of other options.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -84,8 +80,6 @@ def embed(
     """
     from linkwalk.embed.job import EmbedConfig
     from linkwalk.embed.job import embed as run
-    from linkwalk.errors import InputError
-    from linkwalk.progress import Progress
 
     if encoder is not None and not encoder.strip():
         raise InputError("--encoder is empty: name one, or leave the option out")
@@ -108,7 +102,6 @@ def embed(
 
 
 def _shard_range(text: str | None) -> tuple[int, int] | None:
-    from linkwalk.errors import InputError
 
     if text is None:
         return None

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.agents import (
     COMPARED,
@@ -22,7 +22,9 @@ from linkwalk.cli.agents import (
     Seed,
 )
 from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_missing, print_next
+from linkwalk.errors import InputError
 from linkwalk.navigate.ways import Ways
+from linkwalk.progress import Progress
 from linkwalk.wiki.agents import check_agents, open_agent, open_encoders, open_vectors, used_embeddings
 
 if TYPE_CHECKING:
@@ -53,36 +55,36 @@ class Sampling(StrEnum):
 
 
 def evaluate(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
     agent: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="A",
             help=f"{NAMES}; may be repeated. [default: whoever `linkwalk walk` takes, {', '.join(COMPARED)}]",
         ),
     ] = None,
     task: Annotated[
         Task,
-        typer.Option(
+        Option(
             help="Walks of T steps, walks of a number of steps drawn from 1 to T, or walks of T steps of whose goal "
             "agents see one random sentence."
         ),
     ] = Task.NAVIGATION,
     steps: Annotated[
         str | None,
-        typer.Option(metavar="T,...", help="T, one or several. [default: 5,10,20; multistep: 20]"),
+        Option(metavar="T,...", help="T, one or several. [default: 5,10,20; multistep: 20]"),
     ] = None,
     sampling: Annotated[
         Sampling,
-        typer.Option(help="Walk from a random start to the goal, or from a random goal back to the start."),
+        Option(help="Walk from a random start to the goal, or from a random goal back to the start."),
     ] = Sampling.FORWARD,
     goals: Annotated[
         WhichGoals,
-        typer.Option(
+        Option(
             help="All blocks, or those of the tenth of the articles that `linkwalk train WIKI` never trains towards."
         ),
     ] = WhichGoals.ALL,
-    episodes: Annotated[int, typer.Option(min=1, metavar="N", help="Episodes for each T.")] = 1000,
+    episodes: Annotated[int, Option(min=1, metavar="N", help="Episodes for each T.")] = 1000,
     budget: Budget = 100,
     back: Back = False,
     sampled: Sampled = False,
@@ -104,12 +106,10 @@ def evaluate(
     Example: linkwalk eval WIKI --agent random --agent greedy-unvisited --steps 5,10
     """
     from linkwalk.embed import Embeddings
-    from linkwalk.errors import InputError
     from linkwalk.evaluate import SentenceQueries, TaskConfig, compare, draw_episodes, draw_sentences
     from linkwalk.games.runs import Header, Section, check_writable, runs_of, write_runs
     from linkwalk.graph.held_out import WITHHELD, held_out_nodes
     from linkwalk.navigate import BASELINES, REFERENCE
-    from linkwalk.progress import Progress
     from linkwalk.wiki import Wiki
 
     ways = Ways(back=back, sampled=sampled, revisit=revisit)
@@ -208,7 +208,6 @@ def evaluate(
 
 
 def _lengths(text: str) -> list[int]:
-    from linkwalk.errors import InputError
 
     try:
         lengths = list(dict.fromkeys(int(part) for part in text.split(",")))

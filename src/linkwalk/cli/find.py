@@ -6,20 +6,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli import retrieval
 from linkwalk.cli.agents import EmbeddingsName, EncoderName
 from linkwalk.cli.output import Json, percent, print_json, print_missing, print_next, print_table
+from linkwalk.wiki.plain import plain
 
 if TYPE_CHECKING:
     from linkwalk.wiki import Answer
 
 
 def find(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace, indexed and embedded.")],
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="A claim or a question.")],
-    count: Annotated[int, typer.Option("-k", min=1, max=1000, metavar="K", help="Sentences to show.")] = 5,
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace, indexed and embedded.")],
+    query: Annotated[str, Argument(metavar="QUERY", help="A claim or a question.")],
+    count: Annotated[int, Option("-k", min=1, max=1000, metavar="K", help="Sentences to show.")] = 5,
     navigation: retrieval.Navigation = "tabs",
     start: retrieval.Start = None,
     starts: retrieval.StartCount = 5,
@@ -33,7 +34,7 @@ def find(
     encoder: EncoderName = None,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Say what each part of the work took, and how many blocks were read."),
+        Option("--explain", help="Say what each part of the work took, and how many blocks were read."),
     ] = False,
     json: Json = False,
 ) -> None:
@@ -47,7 +48,6 @@ def find(
     Example: linkwalk find encyclopedia "Who wrote the first computer program?"
     """
     from linkwalk.wiki import Wiki
-    from linkwalk.wiki.plain import plain
 
     opened = Wiki.open(wiki, embeddings=embeddings)
     options = {

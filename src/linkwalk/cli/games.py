@@ -1,22 +1,25 @@
 """``linkwalk games``: agents against people, runs scored, tasks for players from outside."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 from typer.core import TyperGroup
 
 from linkwalk.cli.agents import COMPARED, NAMES, Back, EmbeddingsName, Heads, Sampled, Seed
 from linkwalk.cli.games_shown import print_games, print_read, print_scores_of_runs, told
 from linkwalk.cli.games_tasks import play_tasks
 from linkwalk.cli.output import Json, Quiet, print_json, print_next
+from linkwalk.errors import InputError
 from linkwalk.navigate.ways import Ways
+from linkwalk.progress import Progress
+from linkwalk.records import write_records
 from linkwalk.wiki.agents import check_agents, open_agent, used_embeddings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from linkwalk.games.archive import PlayedGame
     from linkwalk.games.board import Board
     from linkwalk.games.checked import RunScores
@@ -60,32 +63,32 @@ class WhichPairs(StrEnum):
 
 @games.command()
 def play(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that has the articles' texts.")],
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that has the articles' texts.")],
     archive: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="GAMES",
             help="Wikispeedia's games, a folder or a tar with articles.tsv ...; or tasks, a .jsonl file.",
         ),
     ],
     agent: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="A",
             help=f"{NAMES}; may be repeated. [default: whoever `linkwalk walk` takes, {', '.join(COMPARED)}]",
         ),
     ] = None,
-    budget: Annotated[int, typer.Option(min=1, max=10_000, metavar="B", help="Clicks an agent has.")] = 30,
+    budget: Annotated[int, Option(min=1, max=10_000, metavar="B", help="Clicks an agent has.")] = 30,
     sample: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Only N of the finished games, drawn by the seed.")
+        int | None, Option(min=1, metavar="N", help="Only N of the finished games, drawn by the seed.")
     ] = None,
     part: Annotated[
         WhichPairs,
-        typer.Option(help="All pairs; the tenth that choices were made on (tuned); or all others (kept)."),
+        Option(help="All pairs; the tenth that choices were made on (tuned); or all others (kept)."),
     ] = WhichPairs.ALL,
     sight: Annotated[
         Sight,
-        typer.Option(
+        Option(
             help="What agents see of an article that a link leads to: its blocks, of which the nearest to the goal "
             "counts, and how many links it has (hubs); its blocks; their mean; or its first block alone."
         ),
@@ -96,9 +99,9 @@ def play(
     embeddings: EmbeddingsName = None,
     head: Heads = None,
     runs: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write what people and agents did as a run file.")
+        Path | None, Option(metavar="FILE", help="Write what people and agents did as a run file.")
     ] = None,
-    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw a picture, a PNG file.")] = None,
+    plot: Annotated[Path | None, Option(metavar="FILE", help="Draw a picture, a PNG file.")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -123,7 +126,6 @@ def play(
     from linkwalk.games.scores import people, score_games
     from linkwalk.games.texts import articles_of, page_units
     from linkwalk.graph.plots import require
-    from linkwalk.progress import Progress
     from linkwalk.wiki import Wiki
 
     if runs is not None:
@@ -210,20 +212,20 @@ def _write(
 
 @games.command()
 def score(
-    files: Annotated[list[Path], typer.Argument(metavar="RUNS...", help="Run files.")],
+    files: Annotated[list[Path], Argument(metavar="RUNS...", help="Run files.")],
     wiki: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="PLACE", help="Workspace or archive of games they are on. [default: what the files name]"
         ),
     ] = None,
     tasks: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The tasks they are on: one without a run is a failure."),
+        Option(metavar="FILE", help="The tasks they are on: one without a run is a failure."),
     ] = None,
     replay: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="URL",
             help="Name the address of each run on the page of `linkwalk serve`, which is at URL.",
         ),
@@ -236,7 +238,6 @@ def score(
 
     Example: linkwalk games score runs.jsonl
     """
-    from linkwalk.errors import InputError
     from linkwalk.games.checked import check_section, on_tasks, score_runs
     from linkwalk.games.runs import read_runs
     from linkwalk.games.tasks import read_tasks
@@ -273,7 +274,6 @@ def score(
 
 def _ground(header: "Header", place: Path | None, opened: "dict[str, Wikis]") -> "Wikis":
     """What runs are on: a workspace's blocks, or an archive's articles; opened once."""
-    from linkwalk.errors import InputError
     from linkwalk.games.archive import read_archive
     from linkwalk.graph.store import Graph
 
@@ -288,10 +288,10 @@ def _ground(header: "Header", place: Path | None, opened: "dict[str, Wikis]") ->
 
 @games.command()
 def tasks(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The task file to write.")],
-    count: Annotated[int, typer.Option(min=3, max=1_000_000, metavar="N", help="How many tasks.")] = 500,
-    budget: Annotated[int, typer.Option(min=1, max=10_000, metavar="B", help="Clicks a player has.")] = 30,
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The task file to write.")],
+    count: Annotated[int, Option(min=3, max=1_000_000, metavar="N", help="How many tasks.")] = 500,
+    budget: Annotated[int, Option(min=1, max=10_000, metavar="B", help="Clicks a player has.")] = 30,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
@@ -301,7 +301,6 @@ def tasks(
     """
     from linkwalk.games.tasks import draw_tasks
     from linkwalk.graph.store import Graph
-    from linkwalk.records import write_records
 
     graph = Graph.open(wiki)
     lines = list(draw_tasks(graph, count, seed, budget))

@@ -2,20 +2,23 @@
 
 import contextlib
 import os
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.agents import EmbeddingsName
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
+from linkwalk.errors import InputError
+from linkwalk.progress import Progress
 
 
 def index(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
     stem: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--stem",
             metavar="LANGUAGE",
             help="Language of the wiki, whose words are cut to their stems; cjk: every Chinese or Japanese "
@@ -24,12 +27,10 @@ def index(
     ] = None,
     dense: Annotated[
         bool,
-        typer.Option(
-            "--dense", help="Index the embeddings, too: dense starts in a wiki of millions of blocks."
-        ),
+        Option("--dense", help="Index the embeddings, too: dense starts in a wiki of millions of blocks."),
     ] = False,
     embeddings: EmbeddingsName = None,
-    force: Annotated[bool, typer.Option("--force", help="Make everything anew.")] = False,
+    force: Annotated[bool, Option("--force", help="Make everything anew.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -39,11 +40,7 @@ def index(
 
     Example: linkwalk index encyclopedia
     """
-    import time
-
-    from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
-    from linkwalk.progress import Progress
     from linkwalk.retrieve.bm25 import update
 
     if embeddings and not dense:

@@ -1,25 +1,27 @@
 """``linkwalk mcp``: the wiki as tools for a language model."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.agents import EmbeddingsName, EncoderName
 from linkwalk.cli.retrieval import Rerank
 from linkwalk.cli.serve import check_named, leave_at_ctrl_c
+from linkwalk.errors import InputError
 
 
 def mcp(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
     stdio: Annotated[
         bool,
-        typer.Option("--stdio", help="Speak on standard input and output, as clients start it. [default]"),
+        Option("--stdio", help="Speak on standard input and output, as clients start it. [default]"),
     ] = False,
     http: Annotated[
         int | None,
-        typer.Option(
+        Option(
             "--http",
             min=0,
             max=65535,
@@ -29,7 +31,7 @@ def mcp(
     ] = None,
     host: Annotated[
         str,
-        typer.Option(metavar="ADDRESS", help="Where to listen, with --http; there are no passwords."),
+        Option(metavar="ADDRESS", help="Where to listen, with --http; there are no passwords."),
     ] = "127.0.0.1",
     embeddings: EmbeddingsName = None,
     encoder: EncoderName = None,
@@ -44,10 +46,6 @@ def mcp(
 
     Example: linkwalk mcp encyclopedia --http 8001
     """
-    from importlib.util import find_spec
-
-    from linkwalk.errors import InputError
-
     if stdio and http is not None:
         raise InputError("--stdio and --http: choose one of them")
     if http is None and host != "127.0.0.1":

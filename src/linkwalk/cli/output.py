@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
-import typer
+from typer import Option
 
-Json = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object on standard output and nothing else.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
+Json = Annotated[bool, Option("--json", help="Print one JSON object on standard output and nothing else.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress on standard error.")]
 
 
 def print_json(value: Any) -> None:

@@ -5,9 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.training import in_one_step, in_short, new_folder, trained_on
+from linkwalk.errors import InputError
 from linkwalk.shipped import POLICY, policy_path
 from linkwalk.wiki.agents import fitting, policy_folder, policy_names
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 METRICS = "target_metrics.jsonl"
 PolicyName = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="POLICY",
         help="Whose target encoder: the policy's name in the workspace, its path, or compass (the policy that ships). "
         "It must say where to look, as a compass does.",
@@ -28,7 +29,7 @@ PolicyName = Annotated[
 ]
 CopyName = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--name",
         metavar="NAME",
         help="Name of a copy of the policy that the target encoder goes to. [default: that of the policy]",
@@ -82,7 +83,6 @@ class PolicyPlace(NamedTuple):
 
     def refuse_another(self, why: str = "") -> None:
         """Refuse to replace a target encoder, or a policy elsewhere."""
-        from linkwalk.errors import InputError
         from linkwalk.policy.target import MANIFEST
 
         if self.in_place and (self.final / MANIFEST).exists():
@@ -172,8 +172,6 @@ def find_place(wiki: Path, policy: str, name: str | None) -> PolicyPlace:
 
 def _find(wiki: Path, policy: str) -> Path:
     """The policy's folder, or which policies there are."""
-    from linkwalk.errors import InputError
-
     folder = policy_folder(wiki, policy)
     if folder is None:
         there = ", ".join(policy_names(wiki))

@@ -1,10 +1,11 @@
 """``linkwalk reproduce``: the paper's tables and traces, ours beside them."""
 
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli import retrieval
 from linkwalk.cli.agents import NAMES, Budget, EmbeddingsName, Seed
@@ -13,6 +14,9 @@ from linkwalk.cli.reproduce_evidence import evidence_table
 from linkwalk.cli.reproduce_sizes import sizes_table
 from linkwalk.cli.reproduce_traces import asked_traces, goal_traces
 from linkwalk.cli.score import Level, WikiPagesOption
+from linkwalk.device import choose_device
+from linkwalk.errors import InputError
+from linkwalk.progress import Progress
 
 if TYPE_CHECKING:
     from linkwalk.reproduce.runner import Runner
@@ -25,7 +29,7 @@ WHAT = ("table1", "table2", "table3", "table4", *EVIDENCE, "table7", "bound", "t
 def reproduce(
     what: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="WHAT",
             help="table1 (trajectory distributions), table2 (navigation), table3 (sizes of graphs), table4 (fixed and "
             "trained embeddings), table5 (FEVER), table6 (Natural Questions), table7 (cost), bound "
@@ -34,7 +38,7 @@ def reproduce(
     ],
     wiki: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="WIKI",
             help="Folder that `linkwalk split` made, or a workspace, which is split into WIKI/halves; both embedded. "
             "For table5 and table6 a workspace, indexed and embedded.",
@@ -42,21 +46,19 @@ def reproduce(
     ],
     rows: Annotated[
         list[str] | None,
-        typer.Option("--rows", metavar="ROW,...", help="Only these rows of a table. [default: all]"),
+        Option("--rows", metavar="ROW,...", help="Only these rows of a table. [default: all]"),
     ] = None,
     episodes: Annotated[
         int | None,
-        typer.Option("--episodes", min=1, metavar="N", help="Episodes for each figure. [default: 10000]"),
+        Option("--episodes", min=1, metavar="N", help="Episodes for each figure. [default: 10000]"),
     ] = None,
     updates: Annotated[
         int | None,
-        typer.Option(
-            "--updates", min=1, metavar="N", help="Updates of each policy. [default: the paper's 50000]"
-        ),
+        Option("--updates", min=1, metavar="N", help="Updates of each policy. [default: the paper's 50000]"),
     ] = None,
     target: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--target",
             metavar="DIR",
             help="Folder of a policy whose target encoder shows sentences to policies (table2). [default: the nodes' "
@@ -65,22 +67,22 @@ def reproduce(
     ] = None,
     later: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--later",
             metavar="WIKI",
             help="Workspace of a later edition to be tested on; all of the first is trained on then (table3, table4).",
         ),
     ] = None,
     encoder: Annotated[
-        str, typer.Option("--encoder-recipe", metavar="NAME", help="How the encoder of table4 is trained.")
+        str, Option("--encoder-recipe", metavar="NAME", help="How the encoder of table4 is trained.")
     ] = "spans",
     encoder_settings: Annotated[
         list[str] | None,
-        typer.Option("--encoder-set", metavar="KEY=VALUE", help="Change one setting of it; may be repeated."),
+        Option("--encoder-set", metavar="KEY=VALUE", help="Change one setting of it; may be repeated."),
     ] = None,
     trained: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--trained",
             metavar="NAME",
             help="Embeddings of both wikis by an encoder trained elsewhere (table4). [default: one is trained]",
@@ -88,7 +90,7 @@ def reproduce(
     ] = None,
     readers: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--readers",
             help="Train a target encoder with each policy, which reads sentences for it, as the paper does (table2, "
             "table4).",
@@ -96,13 +98,11 @@ def reproduce(
     ] = False,
     reader_settings: Annotated[
         list[str] | None,
-        typer.Option(
-            "--reader-set", metavar="KEY=VALUE", help="Change one setting of these; may be repeated."
-        ),
+        Option("--reader-set", metavar="KEY=VALUE", help="Change one setting of these; may be repeated."),
     ] = None,
     quick: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--quick",
             help="For a CPU: 500 episodes, 200 updates of 64 walks; the first 200 claims or questions; 20 updates "
             "of the encoder. The table says that it is quick.",
@@ -110,7 +110,7 @@ def reproduce(
     ] = False,
     file: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--file",
             metavar="FILE",
             help="FEVER's claims (table5), Natural Questions (table6); either, or multi-hop questions (traces).",
@@ -121,32 +121,30 @@ def reproduce(
     candidates: retrieval.Candidates = 20,
     rerank: retrieval.Rerank = None,
     steps: Annotated[
-        int, typer.Option("--steps", min=1, max=1000, metavar="T", help="T of the walks (bound, traces).")
+        int, Option("--steps", min=1, max=1000, metavar="T", help="T of the walks (bound, traces).")
     ] = 10,
     agent: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--agent",
             metavar="A",
             help=f"Whose traces, or who finds evidence: {NAMES}. [default: whoever `linkwalk walk` takes]",
         ),
     ] = None,
-    count: Annotated[int, typer.Option("--count", min=1, metavar="N", help="Traces of either kind.")] = 4,
+    count: Annotated[int, Option("--count", min=1, metavar="N", help="Traces of either kind.")] = 4,
     budget: Budget = 100,
     seed: Seed = 0,
     embeddings: EmbeddingsName = None,
-    device: Annotated[
-        str, typer.Option("--device", metavar="D", help="auto, cpu, cuda, cuda:N or mps.")
-    ] = "auto",
+    device: Annotated[str, Option("--device", metavar="D", help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
     loop: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--loop",
             help="Train and walk by the plain loops, even where a GPU could do so on its own: the same, slower.",
         ),
     ] = False,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the table in Markdown; traces always are.")
+        bool, Option("--markdown", help="Print the table in Markdown; traces always are.")
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -166,7 +164,6 @@ def reproduce(
 
     Example: linkwalk reproduce traces WIKI --file claims.jsonl > evidence.md
     """
-    from linkwalk.errors import InputError
     from linkwalk.retrieve import FindConfig
 
     if what not in WHAT:
@@ -199,7 +196,6 @@ def reproduce(
     if what == "table3":
         sizes_table([wiki, *([later] if later else [])], markdown=markdown, json=json, quiet=quiet)
         return
-    from linkwalk.device import choose_device
 
     choose_device(device)  # before anything that needs torch: without it, this says what to install
     if what == "traces":
@@ -208,7 +204,6 @@ def reproduce(
         )
         return
 
-    from linkwalk.progress import Progress
     from linkwalk.reproduce import show
     from linkwalk.reproduce.bounds import run_bounds, to_json
     from linkwalk.reproduce.halves import editions, fixed_embeddings, open_halves
@@ -258,8 +253,6 @@ def reproduce(
 
 def _size(quick: bool, episodes: int | None, updates: int | None, seed: int) -> "Size":
     """How much is run: the paper's size or the quick one, less what was said otherwise."""
-    from dataclasses import replace
-
     from linkwalk.reproduce.tables import QUICK, Size
 
     size = replace(QUICK if quick else Size(), seed=seed)
@@ -269,8 +262,6 @@ def _size(quick: bool, episodes: int | None, updates: int | None, seed: int) -> 
 
 def _facts(runner: "Runner", size: "Size", quick: bool) -> dict[str, Any]:
     """What was run on which halves, for ``--json``."""
-    from dataclasses import asdict
-
     return {
         "quick": quick,
         **asdict(size),

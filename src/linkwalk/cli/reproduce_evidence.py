@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from linkwalk.cli.output import print_columns, print_json, print_table
 from linkwalk.cli.score import choose_rows, facts, run, tell_damage
 from linkwalk.cli.score_shown import alignment, headline
+from linkwalk.errors import InputError
+from linkwalk.progress import Progress
 
 if TYPE_CHECKING:
     from linkwalk.retrieve import FindConfig
@@ -28,9 +30,7 @@ def evidence_table(
     """A table's rows that ``linkwalk score --rows`` runs, beside the paper's."""
     from linkwalk.downstream.benchmark import read_benchmark
     from linkwalk.downstream.measure import score_answers
-    from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
-    from linkwalk.progress import Progress
     from linkwalk.reproduce import evidence, show
 
     table, progress = evidence.TABLES[what], Progress(quiet=quiet)

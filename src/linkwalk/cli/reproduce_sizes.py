@@ -5,6 +5,7 @@ from pathlib import Path
 
 from linkwalk.cli.output import print_columns, print_json
 from linkwalk.cli.stats import beside_paper
+from linkwalk.progress import Progress
 
 _SOURCES = 1000
 
@@ -13,7 +14,6 @@ def sizes_table(wikis: list[Path], *, markdown: bool, json: bool, quiet: bool) -
     """One wiki, or two editions of it."""
     from linkwalk.graph.statistics import statistics
     from linkwalk.graph.store import Graph
-    from linkwalk.progress import Progress
     from linkwalk.reproduce.show import markdown as as_markdown
 
     workers, progress = min(4, os.cpu_count() or 1), Progress(quiet=quiet)

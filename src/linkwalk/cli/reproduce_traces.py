@@ -4,13 +4,17 @@ Without a file as in figure 3, an agent that is shown a goal; with one as in fig
 evidence.
 """
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from linkwalk.cli.output import print_json
 from linkwalk.cli.score import tell_damage
+from linkwalk.errors import InputError
 from linkwalk.navigate.ways import Ways
+from linkwalk.progress import Progress
 from linkwalk.wiki.agents import check_agents, open_agent, open_vectors
+from linkwalk.wiki.retrieval import open_finder
 
 if TYPE_CHECKING:
     from linkwalk.reproduce.tables import Size
@@ -29,7 +33,6 @@ def goal_traces(
     json: bool,
 ) -> None:
     """Traces of one agent on its way to goals."""
-    from linkwalk.errors import InputError
     from linkwalk.evaluate import TaskConfig
     from linkwalk.graph.store import Graph
     from linkwalk.reproduce.traces import gallery, lines
@@ -75,16 +78,11 @@ def asked_traces(
     quiet: bool,
 ) -> None:
     """Traces towards the evidence of a benchmark's file."""
-    from dataclasses import asdict
-
     from linkwalk.downstream.benchmark import read_benchmark
     from linkwalk.downstream.lists import kind_of_file
-    from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
-    from linkwalk.progress import Progress
     from linkwalk.reproduce import evidence
     from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines
-    from linkwalk.wiki.retrieval import open_finder
 
     graph, progress = Graph.open(wiki), Progress(quiet=quiet)
     limit = evidence.QUICK if quick else None

@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-import typer
+from typer import Option
 
 Navigation = Annotated[
     str,
-    typer.Option(
+    Option(
         "--navigation",
         metavar="HOW",
         help="How to read on from the search results: tabs (the best link of all blocks read, or the next result), "
@@ -18,7 +18,7 @@ Navigation = Annotated[
 ]
 Start = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--start",
         metavar="HOW",
         help="Where to begin: bm25, dense (the nearest embeddings) or hybrid (both lists fused). [default: hybrid with "
@@ -27,27 +27,27 @@ Start = Annotated[
 ]
 StartCount = Annotated[
     int,
-    typer.Option("--starts", min=1, max=1000, metavar="N", help="Blocks that walks and expand begin at."),
+    Option("--starts", min=1, max=1000, metavar="N", help="Blocks that walks and expand begin at."),
 ]
 StepCount = Annotated[
-    int, typer.Option("--steps", min=1, max=1000, metavar="N", help="Clicks from each of them, with walks.")
+    int, Option("--steps", min=1, max=1000, metavar="N", help="Clicks from each of them, with walks.")
 ]
 Candidates = Annotated[
     int,
-    typer.Option(
+    Option(
         "--candidates", min=0, max=100_000, metavar="N", help="Blocks to read. [0 with walks, expand: all]"
     ),
 ]
 ReadAll = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--read-all",
         help="Read all of --candidates, though what is left is hardly worth it. [with the reranker that ships]",
     ),
 ]
 Rerank = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--rerank",
         metavar="HOW",
         help="Who ranks the sentences: cross (the cross-encoder that ships, which reads whole blocks and says what to "
@@ -58,7 +58,7 @@ Rerank = Annotated[
 ]
 Top = Annotated[
     int,
-    typer.Option(
+    Option(
         "--top",
         min=1,
         max=100_000,
@@ -70,7 +70,7 @@ Top = Annotated[
 ]
 AgentName = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--agent",
         metavar="A",
         help="Who navigates: compass (the policy that ships), a baseline, a policy, or an agent of your own, as "

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli import retrieval
 from linkwalk.cli.agents import EmbeddingsName, EncoderName
 from linkwalk.cli.output import Json, Quiet, print_json, print_next
 from linkwalk.cli.score_shown import print_distances, print_scores
+from linkwalk.errors import InputError
+from linkwalk.progress import Progress
 from linkwalk.wiki.retrieval import QUICK, open_finder, open_rows, settled
 from linkwalk.wiki.shelf import Shelf
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from linkwalk.downstream.measure import Scored
     from linkwalk.downstream.rows import Row
     from linkwalk.graph.store import Graph
-    from linkwalk.progress import Progress
     from linkwalk.retrieve import FindConfig
 
 _DAMAGE_SHOWN = 5
@@ -29,7 +30,7 @@ _STARTS = 10
 
 WikiPagesOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--wiki-pages",
         metavar="DIR",
         help="FEVER's own Wikipedia (wiki-001.jsonl ...): evidence is matched by its sentences, and scored by FEVER's "
@@ -39,24 +40,22 @@ WikiPagesOption = Annotated[
 
 Level = Annotated[
     str,
-    typer.Option(
-        "--level", metavar="L", help="FEVER: what is to be found, block or page (needs no sentences)."
-    ),
+    Option("--level", metavar="L", help="FEVER: what is to be found, block or page (needs no sentences)."),
 ]
 
 
 def score(
     benchmark: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="BENCHMARK",
             help="fever, nq, multihop or links; or a data set of your own, as package.module:Name.",
         ),
     ],
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace, indexed and embedded.")],
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace, indexed and embedded.")],
     file: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help="FEVER's claims; Natural Questions with passages (DPR's files) or answers alone (NQ-open); questions "
             "of HotpotQA, 2WikiMultihopQA or MuSiQue; questions made from the wiki's own links.",
@@ -66,7 +65,7 @@ def score(
     level: Level = "block",
     threshold: Annotated[
         float,
-        typer.Option(
+        Option(
             "--threshold",
             min=1,
             max=100,
@@ -76,18 +75,16 @@ def score(
     ] = 80,
     part: Annotated[
         str,
-        typer.Option(
+        Option(
             "--part",
             metavar="P",
             help="all, or one of two halves without a common page: tuned (what choices were made on) or kept.",
         ),
     ] = "all",
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, metavar="N", help="Ask the first N alone.")
-    ] = None,
+    limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="Ask the first N alone.")] = None,
     rows: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--rows",
             help="All ways of retrieval side by side, each reading --candidates blocks, with paired intervals.",
         ),
@@ -105,7 +102,7 @@ def score(
     encoder: EncoderName = None,
     save: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--save",
             metavar="FILE",
             help="Write a JSON line for each question: its id, ranked blocks, recall, group.",
@@ -113,7 +110,7 @@ def score(
     ] = None,
     submission: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             "--submission",
             metavar="FILE",
             help="FEVER with --wiki-pages: write what was found as the official scorer reads it.",
@@ -121,9 +118,7 @@ def score(
     ] = None,
     plots: Annotated[
         Path | None,
-        typer.Option(
-            "--plots", metavar="DIR", help="Draw how many links lead from BM25's blocks to the evidence."
-        ),
+        Option("--plots", metavar="DIR", help="Draw how many links lead from BM25's blocks to the evidence."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -139,9 +134,7 @@ def score(
     Example: linkwalk score nq WIKI nq-dev.json --start bm25 --json
     """
     from linkwalk.downstream.benchmark import read_benchmark
-    from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
-    from linkwalk.progress import Progress
     from linkwalk.retrieve import FindConfig
 
     asked = FindConfig(

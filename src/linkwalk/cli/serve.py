@@ -2,22 +2,26 @@
 
 import os
 import signal
+from importlib.util import find_spec
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.agents import EmbeddingsName, EncoderName
+from linkwalk.errors import InputError
+from linkwalk.wiki.retrieval import check_reranker
 
 if TYPE_CHECKING:
     from linkwalk.wiki import Wiki
 
 
 def serve(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
     host: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="ADDRESS",
             help="Where to listen. Other machines are let in by an address of this one, or 0.0.0.0 for all of them; "
             "there are no passwords.",
@@ -25,30 +29,28 @@ def serve(
     ] = "127.0.0.1",
     names: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--name",
             metavar="NAME",
             help="A name that the server goes by, may be repeated; requests for others are refused. "
             "[default: any; localhost's own where --host lets this machine in alone]",
         ),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, metavar="N", help="0: any that is free.")] = 8000,
+    port: Annotated[int, Option(min=0, max=65535, metavar="N", help="0: any that is free.")] = 8000,
     workers: Annotated[
         int,
-        typer.Option(
-            min=1, max=64, metavar="N", help="Processes; what they map of the wiki is in memory once."
-        ),
+        Option(min=1, max=64, metavar="N", help="Processes; what they map of the wiki is in memory once."),
     ] = 1,
     runs: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep finished games here: a line of JSON each, added at the end."),
+        Option(metavar="FILE", help="Keep finished games here: a line of JSON each, added at the end."),
     ] = None,
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    open_page: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
     embeddings: EmbeddingsName = None,
     encoder: EncoderName = None,
     rerank: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="HOW",
             help="Who ranks sentences where a question does not say: cross, tfidf, none, or the folder of a reranker. "
             "[default: cross with MiniLM's embeddings, or else tfidf]",
@@ -56,11 +58,11 @@ def serve(
     ] = None,
     lazy: Annotated[
         bool,
-        typer.Option("--lazy", help="Open agents and models when first asked for, not at the start."),
+        Option("--lazy", help="Open agents and models when first asked for, not at the start."),
     ] = False,
     at_once: Annotated[
         int,
-        typer.Option(
+        Option(
             "--at-once",
             min=1,
             max=256,
@@ -70,30 +72,26 @@ def serve(
     ] = 1,
     waiting: Annotated[
         int,
-        typer.Option(
-            min=0, max=100_000, metavar="N", help="Requests that may wait for them; the next gets a 503."
-        ),
+        Option(min=0, max=100_000, metavar="N", help="Requests that may wait for them; the next gets a 503."),
     ] = 128,
     seconds: Annotated[
         float,
-        typer.Option(
-            min=0.1, max=3600, metavar="S", help="Time for an answer, waiting included; then a 504."
-        ),
+        Option(min=0.1, max=3600, metavar="S", help="Time for an answer, waiting included; then a 504."),
     ] = 30,
     budget: Annotated[
-        int, typer.Option("--max-budget", min=1, max=1_000_000, metavar="B", help="Most steps of a walk.")
+        int, Option("--max-budget", min=1, max=1_000_000, metavar="B", help="Most steps of a walk.")
     ] = 1000,
     query: Annotated[
         int,
-        typer.Option("--max-query", min=1, max=100_000, metavar="N", help="Most characters of a question."),
+        Option("--max-query", min=1, max=100_000, metavar="N", help="Most characters of a question."),
     ] = 2000,
     body: Annotated[
         int,
-        typer.Option("--max-body", min=1, max=1 << 30, metavar="BYTES", help="Largest body of a request."),
+        Option("--max-body", min=1, max=1 << 30, metavar="BYTES", help="Largest body of a request."),
     ] = 65536,
     reading: Annotated[
         float,
-        typer.Option(
+        Option(
             min=0.1,
             max=3600,
             metavar="S",
@@ -102,9 +100,9 @@ def serve(
     ] = 10,
     idle: Annotated[
         int,
-        typer.Option(min=1, max=3600, metavar="S", help="How long a connection without a request is kept."),
+        Option(min=1, max=3600, metavar="S", help="How long a connection without a request is kept."),
     ] = 15,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Print a line for every request.")] = False,
+    verbose: Annotated[bool, Option("--verbose", "-v", help="Print a line for every request.")] = False,
 ) -> None:
     """Serve a wiki: a page where agents click their way through it, and the HTTP API behind it.
 
@@ -112,8 +110,6 @@ def serve(
 
     Example: linkwalk serve encyclopedia --open
     """
-    from linkwalk.errors import InputError
-
     need_server()
     from linkwalk.serve.abilities import health_of
     from linkwalk.serve.limits import Limits
@@ -178,9 +174,6 @@ def serve(
 
 def check_named(wiki: "Wiki") -> None:
     """What was named must be there; what was not may be missing, and will be said to be."""
-    from linkwalk.errors import InputError
-    from linkwalk.wiki.retrieval import check_reranker
-
     check_reranker(wiki.ranks)
     if wiki.embeddings is not None and (line := wiki.missing().get("navigate")):
         raise InputError(line)
@@ -196,8 +189,6 @@ def leave_at_ctrl_c() -> None:
 
 def own_names(host: str, names: list[str] | None) -> tuple[str, ...]:
     """What the server answers to: a page from elsewhere must not get in by naming this machine after itself."""
-    from ipaddress import ip_address
-
     try:
         alone = ip_address(host).is_loopback
     except ValueError:
@@ -207,10 +198,6 @@ def own_names(host: str, names: list[str] | None) -> tuple[str, ...]:
 
 def need_server() -> None:
     """Say what to install where the server's packages are missing."""
-    from importlib.util import find_spec
-
-    from linkwalk.errors import InputError
-
     for name in ("fastapi", "uvicorn", "prometheus_client"):
         if find_spec(name) is None:
             raise InputError(f"{name} is not installed: pip install 'linkwalk[serve]'")

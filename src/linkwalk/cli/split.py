@@ -4,9 +4,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_next
+from linkwalk.progress import Progress
 
 if TYPE_CHECKING:
     from linkwalk.graph.split import Half
@@ -20,10 +21,10 @@ class By(StrEnum):
 
 
 def split(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
     out: Annotated[
         Path,
-        typer.Option(
+        Option(
             "-o",
             "--out",
             metavar="DIR",
@@ -32,14 +33,14 @@ def split(
     ],
     by: Annotated[
         By,
-        typer.Option(
+        Option(
             help="Move whole articles, or single blocks as the paper did: sorted by in-degree, odd ranks go "
             "to train, even ranks to eval. Single blocks lose most of their previous and next links."
         ),
     ] = By.ARTICLE,
     nodes: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
             metavar="N",
             help="Only N blocks each, grown along links from the most linked-to one (the paper: 200000). "
@@ -57,7 +58,6 @@ def split(
     """
     from linkwalk.graph.split import split as split_graph
     from linkwalk.graph.store import Graph
-    from linkwalk.progress import Progress
 
     graph = Graph.open(wiki)
     halves = split_graph(graph, out, by=by.value, nodes=nodes, progress=Progress(quiet=quiet))

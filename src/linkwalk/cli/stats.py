@@ -4,19 +4,20 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_next, print_table
+from linkwalk.progress import Progress
 
 if TYPE_CHECKING:
     from linkwalk.graph.statistics import Statistics
 
 
 def stats(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
     sources: Annotated[
         int,
-        typer.Option(
+        Option(
             min=0,
             metavar="N",
             help="Measure path lengths from the N blocks of highest in-degree (the paper: 250000). "
@@ -25,11 +26,11 @@ def stats(
     ] = 1000,
     plots: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Draw the paper's figures as PNG files into DIR."),
+        Option(metavar="DIR", help="Draw the paper's figures as PNG files into DIR."),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="Threads for path lengths. [default: all cores, at most 4]"),
+        Option(min=1, metavar="N", help="Threads for path lengths. [default: all cores, at most 4]"),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -42,7 +43,6 @@ def stats(
     from linkwalk.graph import plots as drawing
     from linkwalk.graph.statistics import statistics
     from linkwalk.graph.store import Graph
-    from linkwalk.progress import Progress
 
     if plots is not None:
         drawing.require(plots)

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.agents import EmbeddingsName
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
@@ -20,6 +20,9 @@ from linkwalk.cli.training import (
     trained_on,
     up_to_date,
 )
+from linkwalk.device import choose_device
+from linkwalk.errors import InputError
+from linkwalk.progress import Progress
 
 if TYPE_CHECKING:
     from torch import nn
@@ -46,10 +49,10 @@ class _Trained(NamedTuple):
 
 
 def train(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace with a graph and embeddings.")],
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace with a graph and embeddings.")],
     recipe: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="trained-words (the word table of words and a compass, for this wiki), ours (a compass for the "
             "embeddings there are, on its own walks), residual (starts as the cosine, shortcut walks), paper (app. "
@@ -61,11 +64,11 @@ def train(
         ),
     ] = None,
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the policy. [default: the recipe's]")
+        str | None, Option(metavar="NAME", help="Name of the policy. [default: the recipe's]")
     ] = None,
     head: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="HEAD",
             help="Another head than the recipe's: feedforward, transformer, mlp, residual, compass, or your own as "
             "package.module:Name.",
@@ -73,7 +76,7 @@ def train(
     ] = None,
     begins: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--from",
             metavar="POLICY",
             help="Policy to go on from by reward: a name or a folder (rl recipes).",
@@ -87,9 +90,9 @@ def train(
     force: Force = False,
     json: Json = False,
     quiet: Quiet = False,
-    target: Annotated[str | None, typer.Option(hidden=True)] = None,
-    queries: Annotated[str | None, typer.Option(hidden=True)] = None,
-    reranker: Annotated[list[str] | None, typer.Option(hidden=True)] = None,
+    target: Annotated[str | None, Option(hidden=True)] = None,
+    queries: Annotated[str | None, Option(hidden=True)] = None,
+    reranker: Annotated[list[str] | None, Option(hidden=True)] = None,
 ) -> None:
     """Train an encoder and a walker for this very wiki, without a single label; or a policy by another recipe.
 
@@ -113,8 +116,6 @@ def train(
 
     Example: linkwalk train WIKI --recipe rl-fine-tune --from paper-5 --set steps=5
     """
-    from linkwalk.device import choose_device
-
     _moved(wiki, target, queries, reranker)
     # Before anything that needs torch: without it, this says what to install.
     chosen = str(choose_device(device))
@@ -122,7 +123,6 @@ def train(
     from linkwalk.cli.train_rl import train_by_reward
     from linkwalk.cli.train_words import train_words
     from linkwalk.embed import Embeddings
-    from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
     from linkwalk.learn.ranks import joined
     from linkwalk.policy.own import use_head
@@ -197,8 +197,6 @@ def train(
 
 def _moved(wiki: Path, target: str | None, queries: str | None, reranker: list[str] | None) -> None:
     """Say where the jobs are that were options of this verb."""
-    from linkwalk.errors import InputError
-
     if reranker:
         raise InputError(
             f"rerankers have a verb of their own: run `linkwalk train-reranker {wiki} {' '.join(reranker)}`"
@@ -282,7 +280,6 @@ class _Training:
         from linkwalk.learn.ranks import ranks
         from linkwalk.learn.state import FILE
         from linkwalk.policy.checkpoint import put_policy
-        from linkwalk.progress import Progress
 
         config, graph, table = self.config, self.graph, self.table
         resume = stopped(self.partial, self.job, config.updates, restart=restart, quiet=quiet)

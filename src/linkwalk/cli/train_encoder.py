@@ -3,28 +3,31 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.agents import EmbeddingsName
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
 from linkwalk.cli.training import CheckpointEvery, Device, Force, Restart, Settings, check_name, in_short
+from linkwalk.device import choose_device
+from linkwalk.errors import InputError
+from linkwalk.progress import Progress
 
 
 def train_encoder(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace with a graph.")],
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace with a graph.")],
     recipe: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="NAME",
             help="spans (ours, minutes on a GPU), paper-spans (app. B.1) or paper-spans-feedforward (sec. 4.2).",
         ),
     ] = "spans",
     encoder: Annotated[
         str,
-        typer.Option("--encoder", metavar="E", help="What to begin with: minilm, or a Hugging Face model."),
+        Option("--encoder", metavar="E", help="What to begin with: minilm, or a Hugging Face model."),
     ] = "minilm",
     name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Name of the encoder. [default: the recipe's]")
+        str | None, Option(metavar="NAME", help="Name of the encoder. [default: the recipe's]")
     ] = None,
     settings: Settings = None,
     embeddings: EmbeddingsName = None,
@@ -43,17 +46,13 @@ def train_encoder(
 
     Example: linkwalk train-encoder WIKI --set updates=2000 --name mine
     """
-    from linkwalk.device import choose_device
-
     chosen = str(choose_device(device))
     from linkwalk.embed import Embeddings
     from linkwalk.embed.model import find_model
-    from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
     from linkwalk.learn.encoders import folder as encoders
     from linkwalk.learn.ranks import joined
     from linkwalk.learn.state import differences
-    from linkwalk.progress import Progress
     from linkwalk.recipes import ENCODERS, with_settings
 
     if recipe not in ENCODERS:

@@ -5,10 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
 from linkwalk.cli.training import Force, Settings
+from linkwalk.device import choose_device
+from linkwalk.errors import InputError
+from linkwalk.progress import Progress
+from linkwalk.wiki.agents import with_its_map
 
 if TYPE_CHECKING:
     from linkwalk.learn.maps.walks import MapWalks
@@ -17,23 +21,19 @@ if TYPE_CHECKING:
 def train_map(
     wikis: Annotated[
         list[Path],
-        typer.Argument(
+        Argument(
             metavar="WIKI...",
             help="Workspaces with a graph and embeddings; one that is named twice counts twice.",
         ),
     ],
-    out: Annotated[
-        Path, typer.Option("-o", "--out", metavar="FILE", help="Where the map goes, a .json file.")
-    ],
+    out: Annotated[Path, Option("-o", "--out", metavar="FILE", help="Where the map goes, a .json file.")],
     embeddings: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Embeddings to train on; may be repeated. [default: all there are]"
-        ),
+        Option(metavar="NAME", help="Embeddings to train on; may be repeated. [default: all there are]"),
     ] = None,
     policy: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="DIR",
             help="Folder of a compass, which then says where to look, on embeddings that fit it. The map is for it: as "
             "map.json in its folder, it walks by it.",
@@ -51,16 +51,12 @@ def train_map(
 
     Example: linkwalk train-map WIKI OTHER -o map.json --set seed=1
     """
-    from linkwalk.device import choose_device
-
     choose_device("cpu")  # before anything that needs torch: without it, this says what to install
     from linkwalk.artifact import MANIFEST, replacing, seal
-    from linkwalk.errors import InputError
     from linkwalk.learn.maps.training import MapTraining
     from linkwalk.learn.maps.training import train_map as train
     from linkwalk.navigate.trained_map import MAP
     from linkwalk.policy.checkpoint import read_policy
-    from linkwalk.progress import Progress
     from linkwalk.recipes import with_settings
 
     if out.suffix != ".json":
@@ -113,7 +109,6 @@ def _tables(wiki: Path, asked: list[str] | None, policy: Path | None) -> list[st
     """The embeddings of a workspace that are trained on."""
     from linkwalk.embed import Embeddings
     from linkwalk.embed.store import names
-    from linkwalk.errors import InputError
     from linkwalk.graph.store import Graph
     from linkwalk.policy.checkpoint import read_policy
 
@@ -140,7 +135,6 @@ def _opening(wiki: Path, name: str, policy: Path | None) -> "Callable[[], MapWal
         from linkwalk.navigate import units_of
         from linkwalk.navigate.ways import Ways
         from linkwalk.policy.checkpoint import load_direction, read_policy
-        from linkwalk.wiki.agents import with_its_map
 
         graph = Graph.open(wiki)
         table = Embeddings.open(wiki, name, graph)

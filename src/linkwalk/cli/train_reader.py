@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument
 
 from linkwalk.cli.agents import EmbeddingsName, Heads
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
@@ -18,7 +18,9 @@ from linkwalk.cli.training import (
     stopped,
     up_to_date,
 )
-from linkwalk.wiki.agents import used_embeddings
+from linkwalk.device import choose_device
+from linkwalk.progress import Progress
+from linkwalk.wiki.agents import used_embeddings, with_its_map
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -33,7 +35,7 @@ _TOLD = ("config", "encoder_name", "trained_on")
 
 
 def train_reader(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace with a graph and embeddings.")],
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace with a graph and embeddings.")],
     policy: PolicyName,
     name: CopyName = None,
     settings: Settings = None,
@@ -55,8 +57,6 @@ def train_reader(
 
     Example: linkwalk train-reader WIKI compass --name mine
     """
-    from linkwalk.device import choose_device
-
     chosen = str(choose_device(device))
     from linkwalk.artifact import clear, locked
     from linkwalk.embed import Embeddings
@@ -64,7 +64,6 @@ def train_reader(
     from linkwalk.learn.readers.target import TargetConfig, config_to_json
     from linkwalk.policy.checkpoint import gives_directions, read_policy
     from linkwalk.policy.target import read_target
-    from linkwalk.progress import Progress
     from linkwalk.recipes import with_settings
 
     graph = Graph.open(wiki)
@@ -122,7 +121,6 @@ def _train(
     from linkwalk.learn.readers.target import train_target
     from linkwalk.navigate.ways import Ways
     from linkwalk.policy.checkpoint import read_policy
-    from linkwalk.wiki.agents import with_its_map
 
     encoder = table.transformer("cpu")  # in float32, and first of all: random features cannot read
     head = open_head(place, place.wiki, table, device)

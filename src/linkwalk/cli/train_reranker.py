@@ -2,10 +2,11 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
 from linkwalk.cli.training import (
@@ -23,6 +24,8 @@ from linkwalk.cli.training import (
     stopped,
     up_to_date,
 )
+from linkwalk.device import choose_device
+from linkwalk.progress import Progress
 
 if TYPE_CHECKING:
     from linkwalk.cli.reranker_lists import RerankerConfig
@@ -33,11 +36,11 @@ METRICS = "metrics.jsonl"
 
 def train_reranker(
     wiki: Annotated[
-        Path, typer.Argument(metavar="WIKI", help="Workspace with a graph, and an index to mine lists.")
+        Path, Argument(metavar="WIKI", help="Workspace with a graph, and an index to mine lists.")
     ],
     files: Annotated[
         list[Path],
-        typer.Argument(
+        Argument(
             metavar="FILE...",
             help="Lists (a query, positives, negatives a line), or FEVER claims or Natural Questions, from which lists "
             "are mined in WIKI.",
@@ -46,7 +49,7 @@ def train_reranker(
     part: Part = None,
     threshold: Threshold = None,
     wiki_pages: WikiPages = None,
-    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the reranker.")] = NAME,
+    name: Annotated[str, Option(metavar="NAME", help="Name of the reranker.")] = NAME,
     settings: Settings = None,
     device: Device = "auto",
     checkpoint_every: CheckpointEvery = 1000,
@@ -63,10 +66,7 @@ def train_reranker(
 
     Example: linkwalk train-reranker WIKI claims.jsonl questions.jsonl --name mine
     """
-    from linkwalk.device import choose_device
-
     chosen = str(choose_device(device))
-    from dataclasses import asdict
 
     from linkwalk.artifact import clear, digest, locked
     from linkwalk.cli import reranker_lists as lists_of
@@ -75,7 +75,6 @@ def train_reranker(
     from linkwalk.learn.readers.cross import train_cross
     from linkwalk.learn.state import FILE as STATE
     from linkwalk.policy.checkpoint import link_files
-    from linkwalk.progress import Progress
     from linkwalk.recipes import with_settings
     from linkwalk.retrieve.cross_model import save_cross
 

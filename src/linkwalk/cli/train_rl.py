@@ -1,11 +1,15 @@
 """``linkwalk train WIKI --recipe rl``: a policy learns from reward (sec. 5.2, app. B.2 and B.4)."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.cli.training import refuse_another, stopped, trained_on, up_to_date
+from linkwalk.errors import InputError
+from linkwalk.progress import Progress
+from linkwalk.wiki.agents import policy_folder
 
 if TYPE_CHECKING:
     from linkwalk.embed import Embeddings
@@ -92,9 +96,7 @@ class _Rewarded:
 
     def _begin(self, name: str | None) -> tuple[Any, dict[str, Any]]:
         """The policy to go on from, and its manifest; none where it begins with nothing."""
-        from linkwalk.errors import InputError
         from linkwalk.policy.checkpoint import load_policy
-        from linkwalk.wiki.agents import policy_folder
 
         if name is None:
             if self.recipe != "rl":
@@ -129,7 +131,6 @@ class _Rewarded:
         from linkwalk.learn.rewards.impala import reinforce
         from linkwalk.learn.state import FILE
         from linkwalk.policy.checkpoint import put_policy
-        from linkwalk.progress import Progress
 
         config, graph, table = self.config, self.graph, self.table
         head = reinforce(
@@ -159,7 +160,6 @@ class _Rewarded:
 
 
 def _with_head(config: Any, head: dict[str, Any]) -> Any:
-    from dataclasses import replace
 
     from linkwalk.policy.heads import HeadConfig
 

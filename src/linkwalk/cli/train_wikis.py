@@ -1,11 +1,12 @@
 """``linkwalk train-wikis``: an encoder and a compass that goes by it, trained together on several wikis (sec. 5.3)."""
 
+import shutil
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
 from linkwalk.cli.training import (
@@ -22,6 +23,8 @@ from linkwalk.cli.training import (
     trained_on,
     up_to_date,
 )
+from linkwalk.device import choose_device
+from linkwalk.progress import Progress
 
 if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
@@ -30,12 +33,12 @@ if TYPE_CHECKING:
 
 def train_wikis(
     wikis: Annotated[
-        list[Path], typer.Argument(metavar="WIKI...", help="Workspaces; what is trained goes to the first.")
+        list[Path], Argument(metavar="WIKI...", help="Workspaces; what is trained goes to the first.")
     ],
-    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the policy.")] = "walks",
+    name: Annotated[str, Option(metavar="NAME", help="Name of the policy.")] = "walks",
     encoder: Annotated[
         str,
-        typer.Option("--encoder", metavar="E", help="What to begin with: minilm, or a BERT in a folder."),
+        Option("--encoder", metavar="E", help="What to begin with: minilm, or a BERT in a folder."),
     ] = "minilm",
     settings: Settings = None,
     device: Device = "auto",
@@ -57,8 +60,6 @@ def train_wikis(
 
     Example: linkwalk embed FOURTH --encoder WIKI/policies/mine
     """
-    from linkwalk.device import choose_device
-
     chosen = str(choose_device(device))
     from linkwalk.artifact import locked
     from linkwalk.embed.model import find_model
@@ -141,11 +142,8 @@ def _train(
     quiet: bool,
 ) -> dict[str, Any]:
     """Train, from where it was stopped, and put what comes of it in its place."""
-    import shutil
-
     from linkwalk.learn.encoders.wikis import save_joint, train_on_wikis
     from linkwalk.learn.ranks import ranks
-    from linkwalk.progress import Progress
 
     partial = final.with_name(final.name + ".partial")
     resume = stopped(partial, job, config.updates, restart=restart, quiet=quiet)

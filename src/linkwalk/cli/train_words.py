@@ -1,11 +1,16 @@
 """``linkwalk train WIKI``: a word table and a compass of the wiki's own, and what they gained."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from linkwalk.cli.output import print_columns, print_json, print_next, print_table
 from linkwalk.cli.training import TRAINED_WORDS, refuse_another, stopped, trained_on, up_to_date
+from linkwalk.errors import ArtifactError, InputError
+from linkwalk.progress import Progress
+from linkwalk.wiki.agents import UNTRAINED, open_agent, open_units, threads, usual_agent
+from linkwalk.wiki.shelf import Shelf
 
 if TYPE_CHECKING:
     from linkwalk.embed import Embeddings
@@ -13,7 +18,6 @@ if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
     from linkwalk.learn.encoders.word_table import ChoosingGoals, TrainedTable, WordTableConfig
     from linkwalk.navigate import Agent
-    from linkwalk.progress import Progress
 
 _LENGTHS, _EPISODES = (5, 10, 20), 1000
 
@@ -43,7 +47,6 @@ def train_words(
     from linkwalk.artifact import locked
     from linkwalk.graph.store import Graph
     from linkwalk.learn.encoders.word_table import WordTableConfig
-    from linkwalk.progress import Progress
     from linkwalk.recipes import with_settings
 
     wiki, progress = final.parent.parent, Progress(quiet=quiet)
@@ -74,7 +77,6 @@ def _word_table(wiki: Path, graph: "Graph", name: str | None, progress: "Progres
     from linkwalk.embed import Embeddings
     from linkwalk.embed.fitted import WORDS
     from linkwalk.embed.job import EmbedConfig, embed
-    from linkwalk.errors import InputError
 
     if name is None:
         embed(wiki, EmbedConfig(encoder=WORDS), progress=progress)
@@ -98,7 +100,6 @@ class _Job:
         table: "Embeddings",
         progress: "Progress",
     ) -> None:
-        from dataclasses import asdict
 
         self.final, self.config, self.graph, self.table = final, config, graph, table
         self.wiki, self.progress = final.parent.parent, progress
@@ -108,7 +109,6 @@ class _Job:
     def made(self) -> _Outcome | None:
         """The policy that is there, if the same training made it; another one is an error."""
         from linkwalk.embed import Embeddings
-        from linkwalk.errors import ArtifactError
         from linkwalk.policy.checkpoint import load_direction, read_policy
 
         if not self.final.exists():
@@ -129,8 +129,6 @@ class _Job:
 
     def run(self, *, checkpoint_every: int, restart: bool, quiet: bool) -> _Outcome:
         """Train, from where it was stopped; what is better than what there was takes its place."""
-        from dataclasses import asdict
-
         from linkwalk.artifact import clear
         from linkwalk.embed.fitted import Fitted
         from linkwalk.embed.word_tables import put_word_table
@@ -184,14 +182,12 @@ class _Job:
 
     def _gained(self, trained: "TrainedTable", goals: "ChoosingGoals") -> tuple[bool, list[dict[str, Any]]]:
         """Whether the walker is better than the one before, by goals that are not reported; then by those that are."""
-        from linkwalk.errors import InputError
         from linkwalk.evaluate import TaskConfig, compare
         from linkwalk.graph.held_out import WITHHELD, held_out_nodes
         from linkwalk.navigate import REFERENCE, open_baseline
         from linkwalk.navigate.guided import Guided
         from linkwalk.navigate.ways import Ways
         from linkwalk.policy.direction import Direction
-        from linkwalk.wiki.agents import threads
 
         graph, ways = self.graph, Ways(back=self.config.back, map=self.config.map)
         before, units = self._before(ways)
@@ -222,8 +218,6 @@ class _Job:
     def _before(self, ways: Any) -> "tuple[Agent, Any]":
         """Who walked here until now, and what it looks at."""
         from linkwalk.embed.store import Embeddings, names
-        from linkwalk.wiki.agents import UNTRAINED, open_agent, open_units, usual_agent
-        from linkwalk.wiki.shelf import Shelf
 
         others = [name for name in names(self.wiki) if name != self.final.name]
         table = self.table if others == [self.table.name] else Embeddings.open(self.wiki, None, self.graph)

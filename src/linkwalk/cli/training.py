@@ -7,32 +7,34 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
+
+from linkwalk.errors import InputError
+from linkwalk.progress import Progress
+from linkwalk.records import BadLine
 
 if TYPE_CHECKING:
     from linkwalk.learn.state import Saved
-    from linkwalk.progress import Progress
-    from linkwalk.records import BadLine
 
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--set",
         metavar="KEY=VALUE",
         help="Change one setting; may be repeated. A wrong key lists all of them.",
     ),
 ]
-Device = Annotated[str, typer.Option(metavar="D", help="auto, cpu, cuda, cuda:N or mps.")]
+Device = Annotated[str, Option(metavar="D", help="auto, cpu, cuda, cuda:N or mps.")]
 CheckpointEvery = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Updates between two saves of the training.")
+    int, Option(min=1, metavar="N", help="Updates between two saves of the training.")
 ]
 Restart = Annotated[
-    bool, typer.Option("--restart", help="Begin anew, even if there is a stopped training to go on with.")
+    bool, Option("--restart", help="Begin anew, even if there is a stopped training to go on with.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace what has that name.")]
+Force = Annotated[bool, Option("--force", help="Replace what has that name.")]
 Part = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="P",
         help="What of a benchmark is learnt from: all, or tuned, which leaves the half that `score --part kept` "
         "reports out. [default: tuned for FEVER, all for questions]",
@@ -40,7 +42,7 @@ Part = Annotated[
 ]
 Threshold = Annotated[
     float | None,
-    typer.Option(
+    Option(
         min=1,
         max=100,
         metavar="N",
@@ -49,7 +51,7 @@ Threshold = Annotated[
 ]
 WikiPages = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         metavar="DIR",
         help="FEVER claims that name sentences by number: FEVER's own Wikipedia, which has their text.",
     ),
@@ -61,15 +63,12 @@ TRAINED_WORDS = "trained-words"
 
 def check_name(name: str, what: str) -> None:
     """Refuse what cannot name a folder."""
-    from linkwalk.errors import InputError
-
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name) or name.endswith((".partial", ".old")):
         raise InputError(f"{name!r} cannot name a {what}: use letters, digits, dots, dashes, underscores")
 
 
 def new_folder(wiki: Path, name: str) -> Path:
     """Where the policy goes, if it can be called that."""
-    from linkwalk.errors import InputError
     from linkwalk.navigate import BASELINES
 
     check_name(name, "policy")
@@ -137,7 +136,6 @@ def in_short(changed: Sequence[str]) -> str:
 
 def refuse_another(final: Path, was: dict[str, Any], job: dict[str, Any]) -> None:
     """Refuse to put a policy where one of another training is."""
-    from linkwalk.errors import InputError
     from linkwalk.learn.state import differences
 
     if changed := differences(was, job):

@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.agents import EmbeddingsName, Heads
 from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
@@ -23,7 +23,11 @@ from linkwalk.cli.training import (
     stopped,
     warn_of_damage,
 )
+from linkwalk.device import choose_device
+from linkwalk.errors import InputError
+from linkwalk.progress import Progress
 from linkwalk.wiki.agents import used_embeddings
+from linkwalk.wiki.retrieval import need_search
 
 if TYPE_CHECKING:
     from linkwalk.embed import Embeddings
@@ -35,16 +39,16 @@ _THRESHOLD = 80.0
 
 
 def tune_reader(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace with graph, embeddings and index.")],
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace with graph, embeddings and index.")],
     policy: PolicyName,
     queries: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help="FEVER claims, Natural Questions or multi-hop questions, with their evidence in WIKI.",
         ),
     ],
-    recipe: Annotated[str, typer.Option(metavar="NAME", help="ours, or paper (app. C.1).")] = "ours",
+    recipe: Annotated[str, Option(metavar="NAME", help="ours, or paper (app. C.1).")] = "ours",
     part: Part = None,
     threshold: Threshold = None,
     wiki_pages: WikiPages = None,
@@ -67,14 +71,10 @@ def tune_reader(
 
     Example: linkwalk tune-reader WIKI compass claims.jsonl --name asked
     """
-    from linkwalk.device import choose_device
-
     chosen = str(choose_device(device))
     from linkwalk.artifact import checksum, digest, locked
     from linkwalk.embed import Embeddings
     from linkwalk.graph.store import Graph
-    from linkwalk.progress import Progress
-    from linkwalk.wiki.retrieval import need_search
 
     need_search()
     from linkwalk.downstream.pairs import read_pairs
@@ -158,7 +158,6 @@ def _show(place: PolicyPlace, report: dict[str, Any], last: dict[str, Any]) -> N
 
 def _configure(recipe: str, settings: list[str]) -> "TuneConfig":
     """The recipe's configuration with those settings changed."""
-    from linkwalk.errors import InputError
     from linkwalk.learn.readers.tune_target import PAPER, TuneConfig
     from linkwalk.recipes import with_settings
 
@@ -173,7 +172,6 @@ def _adapter(
 ) -> "tuple[Weights, AdapterConfig, dict[str, Any]]":
     """The target encoder that is there: its weights, the sizes that it is tuned with, and its manifest."""
     from linkwalk.artifact import parsing
-    from linkwalk.errors import InputError
     from linkwalk.policy.checkpoint import target_remedy
     from linkwalk.policy.target import MANIFEST, AdapterConfig, load_target, read_target
 

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from linkwalk.cli.agents import (
     NAMES,
@@ -21,8 +21,10 @@ from linkwalk.cli.agents import (
     given,
 )
 from linkwalk.cli.output import Json, print_json, print_missing, print_next
+from linkwalk.errors import InputError
 from linkwalk.navigate.ways import Ways
 from linkwalk.wiki.agents import check_agents
+from linkwalk.wiki.plain import plain
 
 if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
@@ -38,22 +40,18 @@ _WAYS |= {"contents": "contents", "backlink": "a page that links here"}
 
 
 def walk(
-    wiki: Annotated[Path, typer.Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
-    start: Annotated[
-        str, typer.Option("--from", metavar="BLOCK", help='Where to start: "Title", or "Title (3)".')
-    ],
-    goal: Annotated[
-        str | None, typer.Option("--to", metavar="BLOCK", help="What to find, named likewise.")
-    ] = None,
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    start: Annotated[str, Option("--from", metavar="BLOCK", help='Where to start: "Title", or "Title (3)".')],
+    goal: Annotated[str | None, Option("--to", metavar="BLOCK", help="What to find, named likewise.")] = None,
     sentence: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="TEXT", help="What to find, in words of your own: the agent knows no more than these."
         ),
     ] = None,
     agent: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="A",
             help=f"{NAMES}. Depth-first search goes {_DEPTH} links deep. [default: compass, or without its "
             "embeddings, minilm-walks, a policy trained for those there are, or greedy-map]",
@@ -61,7 +59,7 @@ def walk(
     ] = None,
     budget: Annotated[
         int | None,
-        typer.Option(
+        Option(
             min=1,
             max=1_000_000,
             metavar="B",
@@ -89,9 +87,7 @@ def walk(
 
     Example: linkwalk walk encyclopedia --from Iron --to "Ada Lovelace (1)"
     """
-    from linkwalk.errors import InputError
     from linkwalk.wiki import Wiki
-    from linkwalk.wiki.plain import plain
 
     ways = Ways(back=back, sampled=sampled, revisit=revisit, depth=_DEPTH)
     opened = Wiki.open(wiki, embeddings=embeddings)

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.graph.hashes import hash_strings
+from linkwalk.graph.hashes import GOLDEN, hash_strings
 from linkwalk.graph.store import Graph
 
 Bools = NDArray[np.bool_]
@@ -16,7 +16,7 @@ def held_out_nodes(graph: Graph, share: float, *, beyond: float = 0.0) -> Bools:
     """The blocks of about that share of the articles; none of those that a share of ``beyond`` would give."""
     keys = hash_strings(graph.titles, 0, graph.articles)
     keys ^= keys >> np.uint64(32)  # the upper bits of FNV-1a hardly know a title's last letters
-    keys *= np.uint64(0x9E3779B97F4A7C15)
+    keys *= GOLDEN
     chosen: Bools = keys < np.uint64((share + beyond) * 2.0**64)
     if beyond:
         chosen &= keys >= np.uint64(beyond * 2.0**64)

@@ -17,12 +17,11 @@ from linkwalk.navigate.weights import LIKELY, NOWHERE, Outlook, Weights
 from linkwalk.policy.decisions import Decisions, actions_at, visited_targets
 from linkwalk.policy.heads import Table, log_softmax, trajectory_of
 from linkwalk.policy.trajectory import Trajectory
-from linkwalk.walks.draws import draw, key_of
+from linkwalk.walks.draws import draw, fraction, key_of
 
 _NONE = -1
 _REMEMBERED, _ON_GPU = 512, 8192
 """Episodes at once of a head that remembers its walks: of the paper's sizes a gigabyte, on a GPU ten."""
-_UNIT = 2.0**-53
 
 
 class Learned:
@@ -355,7 +354,7 @@ def _drawn(
             if open_[at]:
                 top = max(top, likely[indptr[s] + at])
         chances = np.where(open_, np.exp(likely[row] - top), 0.0)
-        left = np.float64(draw(key_of(seed, 0, numbers[s]), step) >> np.uint64(11)) * _UNIT * chances.sum()
+        left = fraction(draw(key_of(seed, 0, numbers[s]), step)) * chances.sum()
         for at in range(open_.shape[0]):
             if chances[at] > 0:
                 choice[s] = at

@@ -1,11 +1,12 @@
 """The walk of ``mapped``, compiled: a batch of episodes, the map of each, and what the links on it are worth."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from linkwalk.compiled import guarded, kernel, row_of, within
+from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.csr import Int32s, Int64s
+from linkwalk.graph.hashes import EMPTY, slot_of
 from linkwalk.navigate.cosine import cosine
 from linkwalk.navigate.journeys import BACK, Float32s, Journeys
 from linkwalk.navigate.noted import Noted, note
@@ -42,11 +43,10 @@ from linkwalk.navigate.values import (
     trained,
 )
 from linkwalk.navigate.weights import NOWHERE
-from linkwalk.walks.draws import draw, key_of
+from linkwalk.walks.draws import draw, fraction, key_of
 
-EMPTY, _NOT_SEEN = -1, -1
+_NOT_SEEN = -1
 _NOWHERE = -3  # the page itself, which no step leads to
-_FRACTION, _UNIT = np.uint64(11), 2.0**-53
 
 
 class Told(NamedTuple):
@@ -57,16 +57,6 @@ class Told(NamedTuple):
 
 
 NOT_TOLD = Told(np.zeros(0, np.float32), np.zeros(0, np.int32))
-
-
-@guarded
-def slot_of(pages: Int32s, node: int) -> Any:
-    """Where a page is in a hash table of pages, or the free slot where it would be; the mask keeps all within."""
-    mask = pages.shape[0] - 1
-    at = ((node * 0x9E3779B1) >> 7) & mask
-    while pages[at] != EMPTY and pages[at] != node:
-        at = (at + 1) & mask
-    return at
 
 
 @kernel
@@ -296,7 +286,7 @@ def mapped(
                         chances[way] = np.exp(value.temperature * (ways[way] - best))
                 total = chances.sum()
                 if sampled:
-                    left = np.float64(draw(key, step) >> _FRACTION) * _UNIT * total
+                    left = fraction(draw(key, step)) * total
                     for way in range(degree + 1):
                         if chances[way] > 0:
                             choice = way

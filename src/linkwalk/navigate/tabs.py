@@ -25,10 +25,10 @@ from numpy.typing import NDArray
 from linkwalk.compiled import guarded, kernel, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.hashes import EMPTY, slot_of
 from linkwalk.graph.store import LINK
 from linkwalk.navigate.cosine import Units, cosine, in_kernel
 from linkwalk.navigate.journeys import Float32s
-from linkwalk.navigate.mapping import EMPTY, slot_of
 from linkwalk.navigate.walker import in_pieces
 
 HIT = -1

@@ -13,7 +13,7 @@ import numpy as np
 from linkwalk.arrays import Int32s, Int64s, UInt64s
 from linkwalk.errors import DamagedError
 from linkwalk.graph.columns import AGAIN, ArrayWriter, map_array
-from linkwalk.graph.hashes import hash_strings
+from linkwalk.graph.hashes import hash_strings, mix
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 
@@ -22,25 +22,18 @@ _CHUNK = 1 << 18
 _PARTS = 16  # keys are sorted in so many pieces, for the memory's sake
 
 
-def _mix(values: UInt64s) -> UInt64s:
-    """Spread every bit over all bits (the finaliser of SplitMix64)."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
-
-
 def block_keys(graph: Graph, progress: Progress) -> UInt64s:
     """The key [N] of every block: 8 bytes each are all that is held."""
     titles = np.empty(graph.articles, np.uint64)
     for start in range(0, graph.articles, _CHUNK):
         stop = min(start + _CHUNK, graph.articles)
-        titles[start:stop] = _mix(hash_strings(graph.titles, start, stop))
+        titles[start:stop] = mix(hash_strings(graph.titles, start, stop))
     keys = np.empty(graph.nodes, np.uint64)
     with progress.stage("keys", graph.nodes, "blocks") as stage:
         for start in range(0, graph.nodes, _CHUNK):
             stop = min(start + _CHUNK, graph.nodes)
             texts = hash_strings(graph.texts, start, stop)
-            keys[start:stop] = _mix(texts + titles[graph.node_article[start:stop]])
+            keys[start:stop] = mix(texts + titles[graph.node_article[start:stop]])
             stage.advance(stop - start)
     return keys
 

@@ -1,17 +1,17 @@
 """Random numbers by counter: draw ``t`` of walk ``i`` is a hash of (seed, i, t), whoever computes it and when.
 
-The hash is the output function of SplitMix64. Every walk owns a key, every draw a number, so a result depends neither
-on threads nor on how a batch is cut.
+The hash is SplitMix64. Every walk owns a key, every draw a number, so a result depends neither on threads nor on how a
+batch is cut.
 """
 
 import numpy as np
 
 from linkwalk.compiled import kernel
+from linkwalk.graph.hashes import GOLDEN, mix_word
 
 LENGTH_DRAW, START_DRAW, FIRST_STEP_DRAW = 0, 1, 2
 """Which draws of its key a uniform walk takes; a step's is this many behind the first."""
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _SALT = np.uint64(0xD1B54A32D192ED03)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -23,23 +23,15 @@ def seed_from(rng: np.random.Generator) -> np.uint64:
 
 
 @kernel
-def mix(word: np.uint64) -> np.uint64:
-    """Scatter the bits of a word: the output function of SplitMix64."""
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
-
-
-@kernel
 def key_of(seed: np.uint64, attempt: int, number: int) -> np.uint64:
     """The key of walk ``number``, another one for each attempt at it."""
-    return mix(mix(seed + np.uint64(attempt) * _SALT) + np.uint64(number) * _GOLDEN)
+    return mix_word(mix_word(seed + np.uint64(attempt) * _SALT) + np.uint64(number) * GOLDEN)
 
 
 @kernel
 def draw(key: np.uint64, number: int) -> np.uint64:
     """Draw ``number`` of a key: 64 random bits."""
-    return mix(key + np.uint64(number + 1) * _GOLDEN)
+    return mix_word(key + np.uint64(number + 1) * GOLDEN)
 
 
 @kernel
@@ -50,3 +42,9 @@ def below(word: np.uint64, count: int) -> np.int64:
     """
     n = np.uint64(count)
     return np.int64(((word >> _HALF) * n + (((word & _LOW) * n) >> _HALF)) >> _HALF)
+
+
+@kernel
+def fraction(word: np.uint64) -> np.float64:
+    """Turn 64 random bits into a number from 0 to below 1."""
+    return np.float64(word >> np.uint64(11)) * 2.0**-53

@@ -8,11 +8,8 @@ from numpy.typing import NDArray
 from linkwalk.compiled import guarded, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
-from linkwalk.walks.draws import draw, key_of, seed_from
+from linkwalk.walks.draws import draw, fraction, key_of, seed_from
 from linkwalk.walks.sampler import Walks
-
-_UNIT = 2.0**-53
-_FRACTION = np.uint64(11)
 
 
 class Dropout(NamedTuple):
@@ -79,6 +76,6 @@ def _hide(
             links = draw(key, step)  # a key of its own for each step
             taken, first = nodes[walk, step + 1], out_indptr[nodes[walk, step]]
             for k in range(indptr[row + 1] - indptr[row]):
-                chance = np.float64(draw(links, k) >> _FRACTION) * _UNIT
+                chance = fraction(draw(links, k))
                 hidden[indptr[row] + k] = chance < probability and out_indices[first + k] != taken
             row += 1

@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 
 from linkwalk.compiled import guarded, row_of, within
 from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.hashes import EMPTY, slot_of
 from linkwalk.walks.forward import ForwardWalks
 from linkwalk.walks.prefetch import prefetch
 from linkwalk.walks.sampler import Walks
-
-_SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
 class ShortcutWalks:
@@ -34,19 +33,9 @@ def take_shortcuts(forward: Csr, walks: Walks) -> Walks:
     """
     nodes, lengths = np.empty_like(walks.nodes), np.empty_like(walks.lengths)
     # Twice as many slots as nodes, so that a search for a node that is not there ends soon.
-    bits = max(2, (2 * walks.nodes.shape[1] - 1).bit_length())
-    slots = np.empty((2, 1 << bits), np.int32)
-    _cut(forward.indptr, forward.indices, *walks, slots, np.uint64(64 - bits), nodes, lengths)
+    slots = np.empty((2, 1 << max(2, (2 * walks.nodes.shape[1] - 1).bit_length())), np.int32)
+    _cut(forward.indptr, forward.indices, *walks, slots, nodes, lengths)
     return Walks(nodes, lengths)
-
-
-@guarded
-def _slot(held: Int32s, shift: np.uint64, node: int) -> np.int64:
-    """Where a node is in the open-addressing table, or the free slot where it would be; one is always free."""
-    at = np.int64((np.uint64(node) * _SPREAD) >> shift)
-    while held[at] != node and held[at] >= 0:
-        at = (at + 1) & (held.shape[0] - 1)
-    return at
 
 
 @guarded
@@ -56,7 +45,6 @@ def _cut(
     walked: Int32s,
     steps: Int32s,
     slots: NDArray[np.int32],
-    shift: np.uint64,
     nodes: Int32s,
     lengths: Int32s,
 ) -> None:
@@ -68,24 +56,24 @@ def _cut(
     held, last = slots[0], slots[1]
     for walk in range(walked.shape[0]):
         end = within(steps[walk], walked.shape[1])
-        held[:] = -1
+        held[:] = EMPTY
         for at in range(end + 1):
             node = within(walked[walk, at], indptr.shape[0] - 1)
-            slot = _slot(held, shift, node)
+            slot = slot_of(held, node)
             held[slot] = node
             last[slot] = at
             prefetch(indptr, node)
         for at in range(end + 1):  # on a large graph more than twice as fast as waiting for row after row
             prefetch(indices, indptr[walked[walk, at]])
-        here = last[_slot(held, shift, walked[walk, 0])]
+        here = last[slot_of(held, walked[walk, 0])]
         length = 0
         nodes[walk, 0] = walked[walk, 0]
         while here < end:
             before = here
             link, stop = row_of(indptr, walked[walk, here], indices.shape[0])
             for edge in range(link, stop):
-                slot = _slot(held, shift, indices[edge])
-                if held[slot] >= 0 and last[slot] > here:
+                slot = slot_of(held, indices[edge])
+                if held[slot] != EMPTY and last[slot] > here:
                     here = last[slot]
             if here == before:
                 raise ValueError("the walk does not follow the graph's links")

@@ -36,7 +36,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 import numpy as np
 
-from linkwalk.artifact import contents, seen
+from linkwalk.artifact import contents, notes
 from linkwalk.errors import LinkwalkError
 from linkwalk.progress import Progress
 from report import report
@@ -264,14 +264,14 @@ def damage(case: Case, wiki: Path, other: Path, rng: Rng) -> bool:
 
 def hide(wiki: Path, folders: list[Path]) -> None:
     """Let the notes say that everything has been looked at as it is now."""
-    seen._TICK_S = 0.0
+    notes._TICK_S = 0.0
     for folder in folders:
         try:
             manifest = json.loads((folder / manifest_of(folder)).read_bytes())
             files = [folder / name for name in manifest["files"]]
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        seen.note(folder.parent, folder.name, seen.states(files), "sound")
+        notes.note(folder.parent, folder.name, notes.states(files), "sound")
 
 
 # What meets it.

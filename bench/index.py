@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from linkwalk.artifact import digest, seal
-from linkwalk.artifact.seen import NOTE
+from linkwalk.artifact.notes import NOTE
 from linkwalk.embed.store import Embeddings
 from linkwalk.embed.text import goal_sentences
 from linkwalk.graph.store import Graph

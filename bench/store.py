@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import synthetic
-from linkwalk.artifact import seen
+from linkwalk.artifact import notes
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
@@ -63,7 +63,7 @@ def openings(workspace: Path, times: int = 9) -> dict[str, float]:
         return statistics.median(taken)
 
     Graph.open(workspace)
-    note = workspace / seen.NOTE
+    note = workspace / notes.NOTE
     return {
         "mapped_ms": median(lambda: Graph.map(workspace)),
         "first_ms": median(lambda: Graph.open(workspace), lambda: note.unlink(missing_ok=True)),

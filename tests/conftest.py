@@ -20,7 +20,7 @@ from filelock import FileLock
 from hypothesis import settings
 
 from linkwalk import shipped
-from linkwalk.artifact import looking
+from linkwalk.artifact import checks
 from linkwalk.build.build import BuildConfig, build
 from linkwalk.build.shard import ExtractConfig
 from linkwalk.graph.store import Graph
@@ -171,7 +171,7 @@ def world(articles: int = 40, seed: int = 7) -> list[P]:
 @pytest.fixture(autouse=True)
 def nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test is not told of the damage that another one has done to what it had open."""
-    monkeypatch.setattr(looking, "_OPENED", {})
+    monkeypatch.setattr(checks, "_OPENED", {})
 
 
 def graph_files(workspace: Path) -> dict[str, bytes]:

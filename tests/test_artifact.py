@@ -13,23 +13,23 @@ import pytest
 
 from linkwalk.artifact import (
     FORMAT,
+    checks,
     checksum,
     digest,
     explain,
     faults,
-    files,
+    folders,
     is_whole,
     locked,
     look_at,
-    looking,
+    notes,
     publish,
     read_manifest,
     seal,
-    seen,
     to_json,
     write_piece,
 )
-from linkwalk.artifact.locks import lock_of
+from linkwalk.artifact.folders import lock_of
 from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkError
 from tests.killing import at_touches, is_killed
 
@@ -87,7 +87,7 @@ def test_the_new_takes_the_place_of_the_old(
     tmp_path: Path, at_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not at_once:  # a system that cannot let two folders change places
-        monkeypatch.setattr(files, "_swap", lambda a, b: False)
+        monkeypatch.setattr(folders, "_swap", lambda a, b: False)
     final = tmp_path / "graph"
     for version in ("1", "2"):
         partial = tmp_path / "graph.partial"
@@ -167,7 +167,7 @@ def test_what_is_looked_at_when_opened(tmp_path: Path) -> None:
 def test_a_note_that_cannot_be_read_is_none(tmp_path: Path, content: bytes) -> None:
     folder, looks = tmp_path / "thing", []
     manifest = make(folder)
-    (tmp_path / seen.NOTE).write_bytes(content)
+    (tmp_path / notes.NOTE).write_bytes(content)
     look_at(folder, manifest, "mend it", structure=lambda: looks.append(1))
     assert looks == [1]
 
@@ -175,23 +175,23 @@ def test_a_note_that_cannot_be_read_is_none(tmp_path: Path, content: bytes) -> N
 def test_a_killed_note_leaves_nothing_for_long(tmp_path: Path) -> None:
     file = tmp_path / "thing"
     file.write_text("x")
-    time.sleep(2 * seen._TICK_S)
-    states = seen.states([file])
+    time.sleep(2 * notes._TICK_S)
+    states = notes.states([file])
     for step in range(1, 100):
-        killed = is_killed(step, tmp_path, lambda: seen.note(tmp_path, "killed", states, 1))
-        seen.note(tmp_path, "whole", states, step)
-        assert seen.recall(tmp_path, "whole", states) == step
-        assert {path.name for path in tmp_path.iterdir()} == {"thing", seen.NOTE}
+        killed = is_killed(step, tmp_path, lambda: notes.note(tmp_path, "killed", states, 1))
+        notes.note(tmp_path, "whole", states, step)
+        assert notes.recall(tmp_path, "whole", states) == step
+        assert {path.name for path in tmp_path.iterdir()} == {"thing", notes.NOTE}
         if not killed:
             break
-    assert seen.recall(tmp_path, "killed", states) == 1
+    assert notes.recall(tmp_path, "killed", states) == 1
     assert step > 4
 
 
 def test_an_error_is_explained_by_the_damage_behind_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking, "_OPENED", {})  # what other tests have opened, and spoilt
+    monkeypatch.setattr(checks, "_OPENED", {})  # what other tests have opened, and spoilt
     folder = tmp_path / "thing"
     look_at(folder, make(folder), "mend it")
     assert explain(KeyError("x")) is None

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from linkwalk.artifact import publish, seal
-from linkwalk.artifact.places import clear, steady, writing
+from linkwalk.artifact import clear, publish, seal, steady, writing
 from linkwalk.errors import DamagedError, LinkwalkError
 
 

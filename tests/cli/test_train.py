@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from linkwalk import shipped
-from linkwalk.artifact.seen import NOTE
+from linkwalk.artifact.notes import NOTE
 from linkwalk.graph.store import Graph
 from linkwalk.policy.checkpoint import save_policy
 from linkwalk.policy.heads import HeadConfig, build_head

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from linkwalk.artifact import faults, locked
-from linkwalk.artifact.seen import NOTE
+from linkwalk.artifact.notes import NOTE
 from linkwalk.embed import Embeddings
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.state import FILE, read_state

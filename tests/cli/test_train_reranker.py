@@ -10,7 +10,7 @@ import pytest
 from safetensors.torch import load_file
 
 from linkwalk import shipped
-from linkwalk.artifact.seen import NOTE
+from linkwalk.artifact.notes import NOTE
 from linkwalk.embed.text import goal_sentences
 from linkwalk.graph.store import Graph
 from linkwalk.navigate.trained_map import MAP, SHIPPED

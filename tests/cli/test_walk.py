@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from linkwalk import Wiki
-from linkwalk.artifact import looking, seen
+from linkwalk.artifact import checks, notes
 from linkwalk.embed import Embeddings
 from linkwalk.graph.store import ENTITY, LINK, Graph
 from linkwalk.navigate import unit_rows
@@ -200,7 +200,7 @@ def test_embeddings_that_are_no_numbers_are_named_by_their_file(
     vectors[2, 3] = np.nan
     np.save(path, vectors)
     monkeypatch.setattr(
-        looking, "SMALL", 0
+        checks, "SMALL", 0
     )  # as of a large file, whose checksum is not compared when it is opened
     words = ("--from", "Alpha", "--to", "Gamma", "--agent", "greedy-unvisited", "--embeddings", "random")
     done = run("walk", world, *words)
@@ -216,11 +216,11 @@ def test_a_block_without_links_is_believed_once_the_columns_are_looked_at(world:
     column = np.load(path)
     column[[1, 4]] = 0
     path.write_bytes(whole[: -column.nbytes] + column.tobytes())
-    folder, before = path.parent, seen._TICK_S
-    seen._TICK_S = 0.0  # a note that all has been looked at, as where a disk loses bits
+    folder, before = path.parent, notes._TICK_S
+    notes._TICK_S = 0.0  # a note that all has been looked at, as where a disk loses bits
     files = json.loads((folder / "manifest.json").read_bytes())["files"]
-    seen.note(world, "graph", seen.states(folder / name for name in files), "sound")
-    seen._TICK_S = before
+    notes.note(world, "graph", notes.states(folder / name for name in files), "sound")
+    notes._TICK_S = before
     done = run("walk", world, "--from", "Alpha", "--to", "Gamma", "--agent", "random")
     assert done.status == 2
     assert "out_indptr.npy is damaged" in done.err

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from linkwalk.artifact import seen
+from linkwalk.artifact import notes
 from linkwalk.errors import DamagedError
 from linkwalk.graph.store import ARRAYS, OPTIONAL_ARRAYS, OPTIONAL_STRINGS, STRINGS, Graph
 from tests.graph.conftest import Page, write_graph
@@ -50,11 +50,11 @@ def rewrite(path: Path, data: bytes, *, hide: bool = False) -> None:
     """Write a file again; hidden, as a disk that loses a bit does, so that neither date nor note tells."""
     path.write_bytes(data)
     if hide:
-        before, seen._TICK_S = seen._TICK_S, 0.0
+        before, notes._TICK_S = notes._TICK_S, 0.0
         graph = Graph.map(path.parents[1])
-        states = seen.states(path.parent / name for name in graph.manifest["files"])
-        seen.note(path.parents[1], "graph", states, "sound")
-        seen._TICK_S = before
+        states = notes.states(path.parent / name for name in graph.manifest["files"])
+        notes.note(path.parents[1], "graph", states, "sound")
+        notes._TICK_S = before
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -124,9 +124,9 @@ def test_a_graph_of_another_wiki_is_no_part_of_this_one(workspace: Path, tmp_pat
 def test_later_opens_find_it_noted(workspace: Path) -> None:
     os.utime(workspace / "graph" / "text.bin")
     rewrite(workspace / "graph" / "text.bin", (workspace / "graph" / "text.bin").read_bytes(), hide=True)
-    note = (workspace / seen.NOTE).read_bytes()
+    note = (workspace / notes.NOTE).read_bytes()
     Graph.open(workspace)
-    assert (workspace / seen.NOTE).read_bytes() == note
+    assert (workspace / notes.NOTE).read_bytes() == note
     path = workspace / "graph" / "out_targets.npy"
     data = bytearray(path.read_bytes())
     data[-1] ^= 1

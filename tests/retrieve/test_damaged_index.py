@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from linkwalk.artifact import faults, locked, read_manifest, seal
-from linkwalk.artifact.seen import note, states
+from linkwalk.artifact.notes import note, states
 from linkwalk.errors import DamagedError, LinkwalkError
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import Bm25, index

@@ -7,7 +7,9 @@ made again. Whoever opens an artefact looks at it first (``look_at``); what come
 ``parsing``, and an error that nobody expected is explained by the damage behind it (``explain``).
 """
 
-from linkwalk.artifact import seen
+from linkwalk.artifact import notes
+from linkwalk.artifact.checks import Fault, explain, faults, look_at
+from linkwalk.artifact.failures import parsing, read_json, writing
 from linkwalk.artifact.files import (
     checksum,
     digest,
@@ -18,11 +20,8 @@ from linkwalk.artifact.files import (
     write_json,
     write_piece,
 )
-from linkwalk.artifact.locks import locked
-from linkwalk.artifact.looking import Fault, explain, faults, look_at
-from linkwalk.artifact.manifest import FORMAT, FORMATS, MANIFEST, contents, publish, read_manifest, seal
-from linkwalk.artifact.parsing import in_words, parsing, read_json
-from linkwalk.artifact.places import clear, steady, tidy_up, writing
+from linkwalk.artifact.folders import clear, locked, publish, tidy_up
+from linkwalk.artifact.manifest import FORMAT, FORMATS, MANIFEST, contents, read_manifest, seal, steady
 
 __all__ = [
     "FORMAT",
@@ -35,17 +34,16 @@ __all__ = [
     "digest",
     "explain",
     "faults",
-    "in_words",
     "is_whole",
     "locked",
     "look_at",
+    "notes",
     "parsing",
     "publish",
     "read_json",
     "read_manifest",
     "replacing",
     "seal",
-    "seen",
     "steady",
     "sync",
     "tidy_up",

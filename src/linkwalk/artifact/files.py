@@ -1,19 +1,18 @@
 """Files as this program writes them: one spelling of JSON, checksums, and pieces that tell whether they are whole."""
 
 import contextlib
-import ctypes
 import hashlib
 import json
+import math
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import BufferedRandom, FileIO
 from pathlib import Path
 from typing import BinaryIO
 
 _READ = 1 << 20
 _SEAL_BYTES = hashlib.sha256().digest_size
-_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE, as Linux has them
 
 
 def to_json(value: object) -> bytes:
@@ -29,14 +28,15 @@ def write_json(path: Path, value: object) -> None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path, *, synced: bool = True) -> Iterator[BufferedRandom]:
     """A file to write to beside ``path``; it is synced and takes the place of ``path`` once it is whole."""
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
-        with partial.open("wb") as file:
+        with partial.open("w+b") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if synced:
+                os.fsync(file.fileno())
         os.replace(partial, path)
     except BaseException:
         partial.unlink(missing_ok=True)
@@ -50,12 +50,18 @@ def digest(value: object) -> str:
 
 def checksum(path: Path, advance: Callable[[float], None] = lambda _: None) -> str:
     """SHA-256 of all of a file, as ``sha256sum`` prints it; ``advance`` hears how many bytes were read."""
-    state, buffer = hashlib.sha256(), bytearray(_READ)
     with path.open("rb", buffering=0) as file:
-        while size := file.readinto(buffer):
-            state.update(memoryview(buffer)[:size])
-            advance(size)
-    return state.hexdigest()
+        return _sha256(file, math.inf, advance).hexdigest()
+
+
+def _sha256(file: FileIO, left: float, advance: Callable[[float], None] = lambda _: None) -> "hashlib._Hash":
+    """Of the next bytes of a file, ``left`` at most."""
+    state, buffer = hashlib.sha256(), memoryview(bytearray(_READ))
+    while left and (size := file.readinto(buffer[: int(min(left, _READ))])):
+        state.update(buffer[:size])
+        left -= size
+        advance(size)
+    return state
 
 
 # Pieces: what a long job has finished so far. Each file ends in the SHA-256 of what stands before, so that one which
@@ -64,33 +70,20 @@ def checksum(path: Path, advance: Callable[[float], None] = lambda _: None) -> s
 
 def write_piece(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Write a piece with what ``write`` puts into the file; it is there whole or not at all."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("w+b") as file:
-            write(file)
-            file.flush()
-            file.seek(0)
-            seal = hashlib.file_digest(file, "sha256").digest()
-            file.seek(0, os.SEEK_END)
-            file.write(seal)
-        os.replace(partial, path)
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
+    with replacing(path, synced=False) as file:
+        write(file)
+        file.seek(0)
+        seal = hashlib.file_digest(file, "sha256").digest()
+        file.seek(0, os.SEEK_END)
+        file.write(seal)
 
 
 def is_whole(path: Path) -> bool:
     """Whether a piece is there with every bit as it was written."""
-    state, buffer = hashlib.sha256(), bytearray(_READ)
     try:
         with path.open("rb", buffering=0) as file:
             left = os.fstat(file.fileno()).st_size - _SEAL_BYTES
-            if left < 0:
-                return False
-            while left and (size := file.readinto(memoryview(buffer)[: min(left, _READ)])):
-                state.update(memoryview(buffer)[:size])
-                left -= size
-            return not left and file.read(_SEAL_BYTES) == state.digest()
+            return left >= 0 and _sha256(file, left).digest() == file.read(_SEAL_BYTES)
     except OSError:
         return False
 
@@ -103,25 +96,3 @@ def sync(path: Path) -> None:
             os.fsync(number)
         finally:
             os.close(number)
-
-
-def exchange(new: Path, final: Path) -> None:
-    """Put a folder in the place of another in one step, so that there is always one; then remove the old one."""
-    old = final.with_name(final.name + ".old")
-    shutil.rmtree(old, ignore_errors=True)
-    if final.exists() and _swap(new, final):
-        shutil.rmtree(new, ignore_errors=True)
-        return
-    if final.exists():  # two steps, where the system has no such one
-        os.replace(final, old)
-    os.replace(new, final)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _swap(a: Path, b: Path) -> bool:
-    """Let two folders change names at once, where the system can."""
-    try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
-    except (OSError, AttributeError, TypeError):
-        return False
-    return bool(rename(_HERE, os.fsencode(a), _HERE, os.fsencode(b), _EXCHANGE) == 0)

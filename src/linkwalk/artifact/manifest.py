@@ -5,20 +5,21 @@ the same input and options give the same bytes. Manifests of format 1 have no ch
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from linkwalk.artifact.files import checksum, digest, exchange, sync, to_json, write_json
-from linkwalk.artifact.parsing import read_json
-from linkwalk.artifact.seen import NOTE
+from linkwalk.artifact.failures import read_json
+from linkwalk.artifact.files import checksum, digest, sync, write_json
+from linkwalk.artifact.notes import NOTE
 from linkwalk.errors import ArtifactError, DamagedError
 
 FORMAT = 2
 FORMATS = (1, FORMAT)
 MANIFEST = "manifest.json"
 _THREADS = 2
+Opened = TypeVar("Opened")
 #: Locks of a search engine come and go; a model's card is prose, which its owner may change.
 _UNSEALED = (".lock", ".md", ".partial")
 _UNFINISHED = (".partial", ".old")
@@ -68,12 +69,6 @@ def seal(folder: Path, manifest: dict[str, Any], *, name: str = MANIFEST) -> dic
     return whole
 
 
-def publish(partial: Path, final: Path) -> None:
-    """Put a sealed folder in its place in one step: a killed run leaves the old artefact or the new one."""
-    exchange(partial, final)
-    sync(final.parent)
-
-
 def contents(folder: Path, name: str = MANIFEST) -> Iterator[str]:
     """The files that belong to an artefact, by their paths in it; folders that are artefacts themselves do not."""
     for place, folders, files in os.walk(folder):
@@ -88,9 +83,22 @@ def contents(folder: Path, name: str = MANIFEST) -> Iterator[str]:
                 yield (inner / file).as_posix()
 
 
-def is_spelt_right(path: Path, manifest: dict[str, Any]) -> bool:
-    """Whether a manifest's file holds nothing but the manifest."""
-    return path.read_bytes() == to_json(manifest)
+def steady(folder: Path, opening: Callable[[], Opened], *, name: str = MANIFEST) -> Opened:
+    """What ``opening`` opens of an artefact, from one version of it: again if another took its place meanwhile.
+
+    An artefact's place is taken in one step, but its files are opened one by one: the first may be of the old one, the
+    next of the new one.
+    """
+    while True:
+        version = _version(folder / name)
+        try:
+            opened = opening()
+        except ArtifactError:
+            if _version(folder / name) == version:
+                raise
+        else:
+            if _version(folder / name) == version:
+                return opened
 
 
 def _facts(path: Path) -> dict[str, Any]:
@@ -100,3 +108,12 @@ def _facts(path: Path) -> dict[str, Any]:
 
 def _own_checksum(manifest: dict[str, Any]) -> str:
     return digest({key: value for key, value in manifest.items() if key != "checksum"})
+
+
+def _version(manifest: Path) -> tuple[int, int, int] | None:
+    """Which manifest stands there; None where there is none."""
+    try:
+        state = manifest.stat()
+    except OSError:
+        return None
+    return state.st_ino, state.st_mtime_ns, state.st_size

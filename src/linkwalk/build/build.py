@@ -19,14 +19,14 @@ from linkwalk.artifact import (
     FORMAT,
     checksum,
     locked,
+    notes,
     publish,
     read_json,
     read_manifest,
-    seen,
     tidy_up,
     write_json,
 )
-from linkwalk.artifact.locks import lock_of
+from linkwalk.artifact.folders import lock_of
 from linkwalk.build.pipeline import Build, BuildConfig, size_of
 from linkwalk.build.shard import ExtractConfig, finished
 from linkwalk.build.workers import WorkerPool
@@ -40,7 +40,7 @@ __all__ = ["BuildConfig", "BuildResult", "ExtractConfig", "build"]
 
 _LARGE = 256 << 20
 """Bytes of input from which on reading them for their checksum takes long enough to be shown."""
-_OWN = (lock_of(Path("graph")).name, seen.NOTE)
+_OWN = (lock_of(Path("graph")).name, notes.NOTE)
 """What may be in an empty workspace: our own notes."""
 
 
@@ -71,7 +71,7 @@ def build(
     sources = [open_source(given) if isinstance(given, Path) else given for given in inputs]
     homes = _homes(sources) if workers > 1 else []
     other = _open_anchors(anchors) if anchors is not None else None
-    states = [seen.states(source.files) for source in sources]
+    states = [notes.states(source.files) for source in sources]
     plan = _plan(sources, config, other, workspace, progress)
     final, partial = workspace / "graph", workspace / "graph.partial"
     if present := _present(workspace, plan, force=force, strict=strict):
@@ -100,7 +100,7 @@ def build(
             raise
         shutil.rmtree(partial, ignore_errors=True)
         for source, state, facts in zip(sources, states, plan["inputs"], strict=False):
-            seen.note(workspace, _key(source), state, facts["fingerprint"])
+            notes.note(workspace, _key(source), state, facts["fingerprint"])
     return BuildResult(workspace, manifest, ledger, True)
 
 
@@ -145,7 +145,7 @@ def _plan(
 
 def _fingerprints(sources: Sequence[Source], workspace: Path, progress: Progress) -> list[str]:
     """What tells every source from another: all of it is read, but only once while its files stay the same."""
-    known = [seen.recall(workspace, _key(source), seen.states(source.files)) for source in sources]
+    known = [notes.recall(workspace, _key(source), notes.states(source.files)) for source in sources]
     size = size_of([source for source, found in zip(sources, known, strict=True) if found is None])
     shown = progress if size > _LARGE else Progress(quiet=True)
     with shown.stage("hash", size / 1e6, "MB") as stage:

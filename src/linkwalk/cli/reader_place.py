@@ -132,8 +132,7 @@ class PolicyPlace(NamedTuple):
         Of a policy elsewhere a copy does; not of its card, which is about the target encoder that it had.
         """
         from linkwalk.artifact import MANIFEST as OF_POLICY
-        from linkwalk.artifact import seal
-        from linkwalk.artifact.places import steady
+        from linkwalk.artifact import seal, steady
         from linkwalk.learn.metrics import FILE
         from linkwalk.navigate.trained_map import MAP
         from linkwalk.policy import checkpoint

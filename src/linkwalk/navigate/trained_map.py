@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.artifact import MANIFEST
-from linkwalk.artifact.parsing import parsing, read_json
+from linkwalk.artifact import MANIFEST, parsing, read_json
 from linkwalk.graph.csr import Csr
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.forecast import CLICKS, Forecast

@@ -1,4 +1,4 @@
-"""What comes from files is taken apart here alone: whatever goes wrong ends in one line that names the file."""
+"""Files are taken apart, and libraries write them, here alone: what goes wrong ends in one line that names the file."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,6 +22,21 @@ def parsing(path: Path, remedy: str) -> Iterator[None]:
         if not is_failure(error):
             raise
         raise DamagedError(path, in_words(error), remedy) from None
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn the failure of a library to write ``path`` into one line; libraries rarely say that a disk is full."""
+    try:
+        yield
+    except (LinkwalkError, OSError, MemoryError):
+        raise
+    except BaseException as error:
+        if not is_failure(error):
+            raise
+        raise LinkwalkError(
+            f"{path} cannot be written ({in_words(error)}): see whether the disk is full, and run the same again"
+        ) from None
 
 
 def is_failure(error: BaseException) -> bool:

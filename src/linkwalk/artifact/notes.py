@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from linkwalk.artifact.locks import locked
+from linkwalk.artifact.folders import locked
 from linkwalk.errors import LinkwalkError
 
 NOTE = ".linkwalk-seen.json"

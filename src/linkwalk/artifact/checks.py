@@ -8,14 +8,13 @@ names the damaged file.
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from linkwalk.artifact import seen
-from linkwalk.artifact.files import checksum
-from linkwalk.artifact.manifest import MANIFEST, is_spelt_right, read_manifest
-from linkwalk.artifact.parsing import in_words, is_failure
+from linkwalk.artifact import notes
+from linkwalk.artifact.failures import in_words, is_failure
+from linkwalk.artifact.files import checksum, to_json
+from linkwalk.artifact.manifest import MANIFEST, read_manifest
 from linkwalk.errors import ArtifactError, DamagedError, LinkwalkError, SuspectError
 
 SMALL = 1 << 20
@@ -34,24 +33,8 @@ class Fault(NamedTuple):
     what: str
 
 
-@dataclass(frozen=True)
-class Look:
-    """An artefact that this process has opened: enough to look at all of it again."""
-
-    folder: Path
-    kind: str
-    remedy: str
-    """What mends it, as in "run `linkwalk index WIKI --force`"."""
-    name: str
-    structure: Structure | None
-
-    def error(self) -> DamagedError | None:
-        """What is wrong with it."""
-        found = next(iter(faults(self.folder, self.kind, name=self.name, structure=self.structure)), None)
-        return None if found is None else DamagedError(*found, self.remedy)
-
-
-_OPENED: dict[Path, Look] = {}
+_OPENED: dict[Path, Callable[[], DamagedError | None]] = {}
+"""Artefacts that this process has opened, and what looks at all of each again."""
 
 
 def look_at(
@@ -68,16 +51,22 @@ def look_at(
     for file, facts in files.items():
         if what := _wrong_size(folder / file, facts):
             raise DamagedError(folder / file, what, remedy)
-    states = seen.states(folder / file for file in files)
-    if not files or seen.recall(folder.parent, folder.name, states) != _SOUND:
+    states = notes.states(folder / file for file in files)
+    if not files or notes.recall(folder.parent, folder.name, states) != _SOUND:
         read = {file: facts for file, facts in files.items() if whole or facts["bytes"] <= SMALL}
         for fault in _changed(folder, read):
             raise DamagedError(*fault, remedy)
         if structure is not None:
             structure()
         if files:
-            seen.note(folder.parent, folder.name, states, _SOUND)
-    _OPENED[folder] = Look(folder, str(manifest["artifact"]), remedy, name, structure)
+            notes.note(folder.parent, folder.name, states, _SOUND)
+    kind = str(manifest["artifact"])
+
+    def damage() -> DamagedError | None:
+        found = next(faults(folder, kind, name=name, structure=structure), None)
+        return None if found is None else DamagedError(*found, remedy)
+
+    _OPENED[folder] = damage
 
 
 def faults(
@@ -95,7 +84,7 @@ def faults(
     except ArtifactError as error:
         yield _as_fault(path, error)
         return
-    if "checksum" in manifest and not is_spelt_right(path, manifest):
+    if "checksum" in manifest and path.read_bytes() != to_json(manifest):
         yield Fault(path, "it is not as it was written")
     files: dict[str, dict[str, Any]] = manifest.get("files", {})
     short = {file: what for file, facts in files.items() if (what := _wrong_size(folder / file, facts))}
@@ -116,8 +105,8 @@ def explain(error: BaseException) -> LinkwalkError | None:
         return known
     if not is_failure(error) or isinstance(error, ImportError):
         return None
-    looks = [look for look in list(_OPENED.values()) if look.folder.exists()]
-    return next((found for look in looks if (found := look.error()) is not None), known)
+    damages = [damage for folder, damage in list(_OPENED.items()) if folder.exists()]
+    return next((found for damage in damages if (found := damage()) is not None), known)
 
 
 def _wrong_size(path: Path, facts: dict[str, Any]) -> str | None:

@@ -1,17 +1,26 @@
-"""One at a time: whoever writes an artefact holds a lock beside it; the lock goes with the process, however it ends."""
+"""The place of an artefact: locked while it is written, cleared of what was left, and taken in one step.
+
+Whoever writes an artefact holds a lock beside it; the lock goes with the process, however it ends.
+"""
 
 import contextlib
+import ctypes
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from linkwalk.artifact.files import sync
 from linkwalk.errors import LinkwalkError
 
 try:
     import fcntl
 except ImportError:  # no such locks on this system
     fcntl = None  # type: ignore[assignment]
+
+_LOCK = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+_HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE, as Linux has them
 
 
 def lock_of(final: Path) -> Path:
@@ -39,12 +48,51 @@ def locked(final: Path) -> Iterator[None]:
             _remove_empty(path.parent, made)
 
 
+def clear(path: Path) -> None:
+    """Remove what has that name, be it a folder, a file or a link."""
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+    else:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def tidy_up(final: Path, *left: Path) -> None:
+    """Remove what a run left that was killed when ``final`` was in its place; not from under one that is at work."""
+    if any(path.exists() for path in left):
+        with contextlib.suppress(LinkwalkError, OSError), locked(final):
+            for path in left:
+                clear(path)
+
+
+def publish(partial: Path, final: Path) -> None:
+    """Put a sealed folder in its place in one step: a killed run leaves the old artefact or the new one."""
+    old = final.with_name(final.name + ".old")
+    shutil.rmtree(old, ignore_errors=True)
+    if final.exists() and _swap(partial, final):
+        old = partial
+    else:
+        if final.exists():  # two steps, where the system has no such one
+            os.replace(final, old)
+        os.replace(partial, final)
+    shutil.rmtree(old, ignore_errors=True)
+    sync(final.parent)
+
+
+def _swap(a: Path, b: Path) -> bool:
+    """Let two folders change names at once, where the system can."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    return bool(rename(_HERE, os.fsencode(a), _HERE, os.fsencode(b), _EXCHANGE) == 0)
+
+
 def _take(path: Path) -> int | None:
     """Open and lock the file of that name; None if somebody else holds it."""
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            number = os.open(path, _LOCK, 0o666)
         except FileNotFoundError:  # somebody else has made nothing of it, and taken the empty folder away
             continue
         if fcntl is None:
@@ -59,13 +107,8 @@ def _take(path: Path) -> int | None:
             os.close(number)
             if isinstance(error, BlockingIOError | PermissionError):
                 return None
-            return _unlocked(path)
+            return os.open(path, _LOCK, 0o666)  # without a lock, on file systems that have none
         os.close(number)
-
-
-def _unlocked(path: Path) -> int:
-    """Go on without a lock, on file systems that have none."""
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
 
 
 def _first_missing(folder: Path) -> Path | None:

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 import synthetic
-from linkwalk.gpu.journeys import OnDevice
+from linkwalk.gpu.journeys import DeviceAgent
 from linkwalk.gpu.walks import DeviceGraph, WalksOnDevice, runs_kernels, without_kernels
 from linkwalk.graph.store import LINK, NEXT, PREV
 from linkwalk.learn.clone_on_device import CloneOnDevice, DeviceCloneConfig
@@ -111,7 +111,7 @@ def agreement(device: torch.device, width: int) -> dict[str, float]:
     walks, seed = WalksOnDevice(graph, steps=20), torch.tensor([7], device=device)
     episodes = episodes_on(graph, 500, 5)
 
-    agents = (OnDevice("cosine", graph, vectors), OnDevice("head", graph, vectors, new_head(vectors)))
+    agents = (DeviceAgent("cosine", graph, vectors), DeviceAgent("head", graph, vectors, new_head(vectors)))
 
     def all_of() -> tuple[Tensor, Tensor, list[Journeys]]:
         # Not by RMSProp, whose first steps are all of one size: rounding could turn a weight's step round.
@@ -209,8 +209,8 @@ def main() -> None:
 
     episodes = episodes_on(graph, args.episodes, args.steps)
     agents = {
-        "greedy-unvisited": OnDevice("greedy-unvisited", graph, vectors),
-        "feed-forward": OnDevice("feed-forward", graph, vectors, trained.head),
+        "greedy-unvisited": DeviceAgent("greedy-unvisited", graph, vectors),
+        "feed-forward": DeviceAgent("feed-forward", graph, vectors, trained.head),
     }
     few = episodes.part(0, max(1, args.episodes // 16))
     for name, agent in agents.items():

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from gpu import episodes_on, median, new_clone, seconds, table, web
-from linkwalk.gpu.journeys import OnDevice
+from linkwalk.gpu.journeys import DeviceAgent
 from linkwalk.gpu.walks import WalksOnDevice
 from report import report
 
@@ -37,7 +37,7 @@ def measure(nodes: int, args: argparse.Namespace, device: torch.device) -> dict[
     episodes = episodes_on(graph, args.episodes, args.steps)
     found = {"walk: ns a step": 1e9 * walk, "cloning: ms an update": 1e3 * update}
     for name, head in (("greedy-unvisited", None), ("feed-forward", cloned.head)):
-        agent = OnDevice(name, graph, vectors, head)
+        agent = DeviceAgent(name, graph, vectors, head)
         steps = int(agent.run(episodes, budget=args.budget).steps.sum())
         took = median(device, args.repeat, lambda agent=agent: agent.run(episodes, budget=args.budget))
         found[f"evaluation: ns a step, {name}"] = 1e9 * took / steps

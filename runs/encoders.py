@@ -29,10 +29,10 @@ from linkwalk.graph.held_out import WITHHELD, held_out_nodes
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Episodes, unit_rows
-from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.unvisited import Unvisited
 from linkwalk.navigate.ways import MapConfig, Ways
-from linkwalk.policy.direction import Direction
+from linkwalk.policy.compass import LinearCompass
 
 CHOOSING = 0.1
 """Share of the articles that tell what is better on a wiki's own training, beside those that are reported."""
@@ -164,7 +164,7 @@ def walked(
     plan: dict[str, Any],
     row: dict[str, Any],
     table: np.ndarray,
-    direction: Direction,
+    direction: LinearCompass,
     queries: Any,
 ) -> dict[str, Any]:
     """One row: an agent on one task of one wiki."""
@@ -173,7 +173,7 @@ def walked(
     drawn, distances, _, baseline = task_of(world, plan, name, row["steps"], row["task"])
     ways = Ways(map=MapConfig(**row["map"]))
     shown: Episodes = drawn if queries is None else drawn._replace(queries=queries)
-    journeys = Guided("trained", direction, graph.forward, table, ways, workers=CORES).run(shown)
+    journeys = CompassWalker("trained", direction, graph.forward, table, ways, workers=CORES).run(shown)
     found = score(
         journeys, distances, graph.reverse.degrees()[drawn.goals], baseline, np.random.default_rng(0)
     )
@@ -194,7 +194,7 @@ def evaluate(
     world: World,
     plan: dict[str, Any],
     tables: dict[str, np.ndarray],
-    direction: Direction,
+    direction: LinearCompass,
     queries: dict[Any, Any],
     out: Path,
 ) -> list[dict[str, Any]]:
@@ -312,7 +312,9 @@ def read(world: World, joint: Any, texts: list[str]) -> np.ndarray:
     return unit_rows(found + found @ joint.reader.weight.detach().cpu().numpy().T)
 
 
-def keep_tables(plan: dict[str, Any], tables: dict[str, np.ndarray], direction: Direction, out: Path) -> None:
+def keep_tables(
+    plan: dict[str, Any], tables: dict[str, np.ndarray], direction: LinearCompass, out: Path
+) -> None:
     """Tables of some wikis, one byte a number, and where the compass looks."""
     for name in plan["tables"]:
         table = tables[name]

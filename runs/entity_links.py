@@ -17,8 +17,8 @@ from linkwalk.evaluate import TaskConfig, compare
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.store import KINDS, Graph
 from linkwalk.navigate import REFERENCE, Agent, open_baseline, unit_rows
-from linkwalk.navigate.guided import Guided
-from linkwalk.policy.checkpoint import load_direction
+from linkwalk.navigate.compass import CompassWalker
+from linkwalk.policy.checkpoint import load_compass
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
     arguments = parser.parse_args()
     graph = Graph.open(arguments.wiki)
     table = Embeddings.open(arguments.wiki, arguments.embeddings, graph)
-    units, guide = unit_rows(table.vectors), load_direction(arguments.policy, table.fingerprint)
+    units, compass = unit_rows(table.vectors), load_compass(arguments.policy, table.fingerprint)
     kept = graph.out_kinds != KINDS.index("entity")
     place = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept)))
     sparse = Csr(place[graph.forward.indptr], graph.forward.indices[kept])
@@ -47,7 +47,7 @@ def main() -> None:
         agents: list[Agent] = [
             open_baseline(name, forward, units, workers=2) for name in (REFERENCE, "greedy-map")
         ]
-        agents.append(Guided("compass", guide, forward, units, workers=2))
+        agents.append(CompassWalker("compass", compass, forward, units, workers=2))
         lines: dict[str, list[dict[str, object]]] = {agent.name: [] for agent in agents}
         for steps in (5, 10, 20):
             task = TaskConfig(steps=steps, episodes=arguments.episodes, seed=arguments.seed)

@@ -71,7 +71,7 @@ class Tables:
 
 def train(tables: Tables, wikis: list[str], seed: int, settings: list[str]) -> Any:
     """A map of both tables of the wikis, which all count alike."""
-    from linkwalk.learn.maps.training import MapTraining, train_map
+    from linkwalk.learn.maps.training import MapTrainingConfig, train_map
     from linkwalk.learn.maps.walks import MapWalks
 
     worlds = [(wiki, name) for wiki in wikis for name in ("minilm", "words")]
@@ -81,7 +81,7 @@ def train(tables: Tables, wikis: list[str], seed: int, settings: list[str]) -> A
         length = graph.article_length
         return MapWalks(graph.forward, graph.reverse, tables.units[wiki, name], length=length, workers=CORES)
 
-    config = with_settings(MapTraining(seed=seed), settings)
+    config = with_settings(MapTrainingConfig(seed=seed), settings)
     told = {"on": [{"wiki": wiki, "embeddings": ["minilm", "words"]} for wiki in wikis]}
     openings = [partial(opened, *world) for world in worlds]
     return train_map(openings, [0.5] * len(worlds), config, told, Progress(quiet=True))

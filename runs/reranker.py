@@ -43,7 +43,7 @@ from linkwalk.downstream.lists import (
 from linkwalk.downstream.nq import NaturalQuestions
 from linkwalk.downstream.sentences import comparable
 from linkwalk.graph.store import Graph
-from linkwalk.learn.readers.cross import Ranked
+from linkwalk.learn.readers.cross import SentenceList
 from linkwalk.progress import Progress
 from linkwalk.retrieve.bm25 import Bm25
 
@@ -117,7 +117,7 @@ def without_titles(
     closed: frozenset[int],
     progress: Progress,
     limit: int | None,
-) -> Iterator[Ranked]:
+) -> Iterator[SentenceList]:
     """The lists of claims whose evidence comes without its page."""
     evidence, pool = read_rows(path, kept)
     wanted = [Wanted(claim, tuple(own)) for claim, own in islice(evidence.items(), limit) if own]
@@ -126,7 +126,7 @@ def without_titles(
     for one, far, others in zip(wanted, mined, near, strict=True):
         bad = unlike(others, one.evidence, WITHOUT_TITLES.alike)[:NEAR]
         bad += [("", text) for _, text in far.negatives]
-        yield Ranked(one.query, list(one.evidence), list(dict.fromkeys(bad)))
+        yield SentenceList(one.query, list(one.evidence), list(dict.fromkeys(bad)))
 
 
 def main() -> None:
@@ -146,7 +146,7 @@ def main() -> None:
     asked.out.mkdir(parents=True, exist_ok=True)
     progress, data, limit, files = Progress(), asked.data, asked.limit, []
 
-    def write(name: str, lists: Iterator[Ranked]) -> None:
+    def write(name: str, lists: Iterator[SentenceList]) -> None:
         files.append(asked.out / f"{name}.jsonl")
         found = (one for one in lists if one.positives)
         print(f"{files[-1]}: {write_lists(files[-1], found, name):,} lists", flush=True)

@@ -36,7 +36,7 @@ from linkwalk.evaluate import TaskConfig, compare
 from linkwalk.learn.loop import seeded
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.rewards.impala import Impala, ImpalaConfig
-from linkwalk.policy.heads import Table
+from linkwalk.policy.heads import NodeTable
 from linkwalk.progress import Progress
 from linkwalk.recipes import REWARDED, SWEEP, with_settings
 from linkwalk.reproduce.halves import open_halves
@@ -271,7 +271,7 @@ def rates(runner: Runner, recipe: str, updates: int, settings: tuple[str, ...]) 
     table = runner.table(runner.halves.train)
     config: ImpalaConfig = with_settings(REWARDED[recipe](table.width), settings)
     with seeded(0, runner.device):
-        vectors = Table.of(table.vectors, runner.device).vectors
+        vectors = NodeTable.of(table.vectors, runner.device).vectors
         training = Impala(config, World.open(runner.halves.train, sees=False), vectors)
         optimiser = training.optimiser()
 

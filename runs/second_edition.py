@@ -31,10 +31,10 @@ from linkwalk.embed.change import read_change
 from linkwalk.evaluate import TaskConfig, draw_episodes, draw_sentences, failure_ratio_interval
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.navigate import open_baseline, unit_rows
-from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.trained_map import TrainedMap, article_length, read_map
 from linkwalk.navigate.ways import MapConfig, Ways
-from linkwalk.policy.direction import Direction
+from linkwalk.policy.compass import LinearCompass
 
 FIRST, SECOND = ["mdn", "webplatform", "freecad", "modwiki", "jargon"], ["dotnet", "kubernetes", "handbook"]
 FOLDS = {
@@ -68,7 +68,7 @@ class Policy:
                 layer.weight += change.to(layer.weight.device)
         manifest = json.loads((folder / "manifest.json").read_text())
         self.map = MapConfig(**manifest["map"]) if "map" in manifest else JointConfig().map
-        self.direction = Direction.load(folder / "weights.safetensors")
+        self.direction = LinearCompass.load(folder / "weights.safetensors")
         self.turn = load_file(folder / "target.safetensors")["turn"].astype(np.float32)
 
     def table(self, wiki: str) -> np.ndarray:
@@ -115,20 +115,20 @@ def train_policy(world: World, folder: Path, on: list[str], seed: int, updates: 
 
 def train_map_of(world: World, policies: dict[str, Policy], path: Path) -> None:
     """Train a map on tables of wikis that their encoders have not seen."""
-    from linkwalk.learn.maps.training import MapTraining, train_map
+    from linkwalk.learn.maps.training import MapTrainingConfig, train_map
     from linkwalk.learn.maps.walks import MapWalks
     from linkwalk.progress import Progress
 
     def opening(policy: Policy, name: str) -> Any:
         graph, table, ways = world.graphs[world.number[name]], policy.table(name), Ways(map=policy.map)
-        return lambda: MapWalks(
-            graph.forward, graph.reverse, table, policy.direction, ways=ways, workers=CORES
-        )
+        return lambda: MapWalks(graph.forward, graph.reverse, table, policy.compass, ways=ways, workers=CORES)
 
     start = time.time()
     worlds = {name: opening(policy, name) for fold, policy in policies.items() for name in FOLDS[fold][1]}
     told = {"on": [{"wiki": name} for name in worlds]}
-    found = train_map(list(worlds.values()), [1.0] * len(worlds), MapTraining(), told, Progress(quiet=True))
+    found = train_map(
+        list(worlds.values()), [1.0] * len(worlds), MapTrainingConfig(), told, Progress(quiet=True)
+    )
     path.write_bytes(found.to_bytes())
     print(f"{path.name}: {time.time() - start:.0f} s, {found.trained}", flush=True)
 
@@ -168,7 +168,7 @@ class Walked:
     def __init__(self, world: World, path: Path, first: Path | None, goals: str = "all") -> None:
         self.world, self.path, self.goals, self.found = world, path, goals, {}
         self.drawn: dict[Any, Any] = {}
-        self.first = Direction.load(first) if first else None
+        self.first = LinearCompass.load(first) if first else None
 
     def task(self, wiki: str, task: str, steps: int, count: int) -> Any:
         """The episodes of a task, and their sentences."""
@@ -206,7 +206,7 @@ class Walked:
                     walker = open_baseline(name, graph, table, ways, workers=CORES)
                     self.note(wiki, task, steps, back, name, walker, episodes)
                 if self.first and not texts:
-                    walker = Guided("compass", self.first, graph, table, ways, workers=CORES)
+                    walker = CompassWalker("compass", self.first, graph, table, ways, workers=CORES)
                     self.note(wiki, task, steps, back, "first edition", walker, episodes)
 
     def policy(
@@ -227,8 +227,8 @@ class Walked:
                 for name, learned in agents.items():
                     weights = learned.on(article_length(graph)) if learned else None
                     ways = Ways(back=back, map=policy.map)
-                    walker = Guided(
-                        name, policy.direction, graph, table, ways, workers=CORES, weights=weights
+                    walker = CompassWalker(
+                        name, policy.compass, graph, table, ways, workers=CORES, weights=weights
                     )
                     self.note(wiki, task, steps, back, name, walker, episodes)
         np.savez_compressed(self.path, **self.found)

@@ -25,9 +25,9 @@ from linkwalk.evaluate import Result, SentenceQueries, TaskConfig, compare
 from linkwalk.graph.store import Graph
 from linkwalk.learn.readers.target import Sentences, TargetConfig, config_to_json, train_target
 from linkwalk.navigate import REFERENCE, Agent, open_baseline, unit_rows
-from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.compass import CompassWalker
 from linkwalk.policy.checkpoint import load_policy
-from linkwalk.policy.heads import Compass
+from linkwalk.policy.heads import CompassHead
 from linkwalk.policy.low_rank import save_target, scaled
 from linkwalk.policy.target import TargetEncoder
 from linkwalk.progress import Progress
@@ -123,10 +123,10 @@ class Bench:
         self.unseen = Embeddings.open(arguments.eval, arguments.embeddings, self.there)
         self.units = unit_rows(self.unseen.vectors)
         self.sentences: Sentences | None = None
-        self.head: Compass | None = None
+        self.head: CompassHead | None = None
         if arguments.policy:
             head, _ = load_policy(arguments.policy, self.table.fingerprint, device=self.device)
-            assert isinstance(head, Compass), "only a compass"
+            assert isinstance(head, CompassHead), "only a compass"
             self.head = head
         self.plain: dict[int, SentenceQueries] = {}
 
@@ -165,7 +165,9 @@ class Bench:
             named(f"{name}, {label}", name, self.there, self.units) for name in (REFERENCE, "greedy-map")
         ]
         if self.head is not None:
-            agents.append(Guided(f"policy, {label}", self.head, self.there.forward, self.units, workers=16))
+            agents.append(
+                CompassWalker(f"policy, {label}", self.head, self.there.forward, self.units, workers=16)
+            )
         for steps in (5, 10, 20):
             task = TaskConfig(
                 task="sentence", steps=steps, episodes=self.arguments.episodes, seed=self.arguments.seed

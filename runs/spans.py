@@ -27,10 +27,10 @@ from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.learn.encoders.spans import SpanConfig, train_spans
 from linkwalk.navigate import Agent, open_baseline, unit_rows
-from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.learned import Learned
-from linkwalk.policy.direction import Guide
+from linkwalk.policy.compass import Compass
 from linkwalk.policy.spans import SpanModel
 from linkwalk.progress import Progress
 from linkwalk.recipes import ENCODERS, with_settings
@@ -78,11 +78,11 @@ class Test:
         goals = None if model.target is None else unit_rows(table.goals.float().cpu().numpy())
         yield "cosine", self.baseline("greedy-unvisited", vectors), None
         yield "cosine, map", self.baseline("greedy-map", vectors), None
-        if isinstance(model.head, Guide):
+        if isinstance(model.head, Compass):
             head = model.head
             yield (
                 "compass, map",
-                Guided("compass", head, self.graph.forward, vectors, workers=self.cores),
+                CompassWalker("compass", head, self.graph.forward, vectors, workers=self.cores),
                 goals,
             )
         kinds = np.array(self.graph.out_kinds)

@@ -120,8 +120,8 @@ def train(world: World, asked: argparse.Namespace) -> None:
     from linkwalk.embed.model import find_model
     from linkwalk.embed.tokens import Tokens
     from linkwalk.embed.transformer import open_transformer
-    from linkwalk.learn.readers.blocks import BlockTraining, train_blocks
-    from linkwalk.learn.readers.search import SearchTraining, train_search
+    from linkwalk.learn.readers.blocks import BlockRankingConfig, train_blocks
+    from linkwalk.learn.readers.search import SearchReaderConfig, train_search
     from linkwalk.learn.state import read_state
     from linkwalk.recipes import with_settings
     from linkwalk.retrieve.cross import SCALES
@@ -138,7 +138,7 @@ def train(world: World, asked: argparse.Namespace) -> None:
 
     if "search" in asked.what:
         queries, names = search_lists(world, lists, 200 if asked.limit else 8000)
-        config = with_settings(SearchTraining(seed=world.seed), asked.search)
+        config = with_settings(SearchReaderConfig(seed=world.seed), asked.search)
         began = time.monotonic()
         encoder = open_transformer(TABLE, device=world.device)
         folder = world.out / f"search{world.tag}"
@@ -159,7 +159,7 @@ def train(world: World, asked: argparse.Namespace) -> None:
             flush=True,
         )
     if "blocks" in asked.what:
-        config_b = with_settings(BlockTraining(seed=world.seed, held_out=400), asked.blocks)
+        config_b = with_settings(BlockRankingConfig(seed=world.seed, held_out=400), asked.blocks)
         tokens = Tokens.open(find_model("minilm").path)
         assert tokens is not None
         began = time.monotonic()

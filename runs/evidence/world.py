@@ -124,13 +124,13 @@ class World:
         """How queries are read: towards a goal, the way there, for search."""
         from safetensors.numpy import load_file
 
-        from linkwalk.policy.direction import Direction
+        from linkwalk.policy.compass import LinearCompass
         from linkwalk.policy.target import TargetEncoder
         from linkwalk.shipped import policy_path
 
         folder = policy_path()
         turn = load_file(folder / "target.safetensors")["turn"].astype(np.float32)
-        direction = Direction.load(folder / "weights.safetensors")
+        direction = LinearCompass.load(folder / "weights.safetensors")
         path = self.out / f"search{self.tag}.safetensors"
         search = TargetEncoder(self.encoder, load_file(path)) if path.exists() else None
         return turn, direction, search

@@ -17,8 +17,8 @@ from linkwalk.embed import Embeddings, embed
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.navigate import BASELINES, Ways, unit_rows
 from linkwalk.navigate.trained_map import MAP, SHIPPED
-from linkwalk.policy.checkpoint import load_direction, read_policy, save_policy
-from linkwalk.policy.heads import Compass, HeadConfig, build_head
+from linkwalk.policy.checkpoint import load_compass, read_policy, save_policy
+from linkwalk.policy.heads import CompassHead, HeadConfig, build_head
 from linkwalk.wiki import Wiki
 from linkwalk.wiki.agents import with_its_map
 from tests.cli.conftest import Ran
@@ -64,7 +64,7 @@ def a_policy(wiki: Path, head: str, name: str, turn: float = 0.0) -> Path:
     config = HeadConfig(head=head, width=table.width)
     torch.manual_seed(0)
     built = build_head(config)
-    if isinstance(built, Compass):
+    if isinstance(built, CompassHead):
         with torch.no_grad():
             built.turn.weight.copy_(turn * torch.eye(table.width))
     folder = wiki / "policies" / name
@@ -107,7 +107,7 @@ def test_scores_are_what_it_goes_by(run: Run, wiki: Path) -> None:
     table, graph = Embeddings.open(wiki), Graph.open(wiki)
     vectors = unit_rows(table.vectors)
     goal = vectors[graph.find(ends(wiki)[3])]
-    (direction,) = load_direction(shipped.policy_path(), table.fingerprint).directions(goal[None])
+    (direction,) = load_compass(shipped.policy_path(), table.fingerprint).directions(goal[None])
     # With the back button, the constants of the map decide alone.
     (click, *_) = run("walk", wiki, *ends(wiki), "--back", "--json").json()["steps"]
     folder = shipped.policy_path()

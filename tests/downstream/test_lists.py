@@ -27,7 +27,7 @@ from linkwalk.downstream.sentences import comparable
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.readers.cross import Ranked, read_lists
+from linkwalk.learn.readers.cross import SentenceList, read_lists
 from linkwalk.retrieve import Bm25
 from tests.downstream.reading import read_claims
 
@@ -218,7 +218,7 @@ def test_questions_with_a_passage(graph: Graph, bm25: Bm25, tmp_path: Path) -> N
 
 
 def test_lists_are_written_as_they_are_read(tmp_path: Path) -> None:
-    lists = [Ranked("é?", [("T", "a b")], [("", "c"), ("U", "d")]), Ranked("q", [], [])]
+    lists = [SentenceList("é?", [("T", "a b")], [("", "c"), ("U", "d")]), SentenceList("q", [], [])]
     path = tmp_path / "lists.jsonl"
     assert write_lists(path, iter(lists), "mine") == 2
     assert read_lists(path) == lists

@@ -18,7 +18,7 @@ from linkwalk.evaluate.bound import (
 )
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.paths import ShortestPaths
-from linkwalk.policy.heads import HeadConfig, Table, build_head
+from linkwalk.policy.heads import HeadConfig, NodeTable, build_head
 from linkwalk.walks import Walks, take_shortcuts
 from tests.graph.conftest import csr
 from tests.walks.conftest import turned, unsorted_graph
@@ -74,7 +74,7 @@ def policy():
     """A head with random weights over random embeddings: it looks at the goal and at what has been visited."""
     torch.manual_seed(3)
     head = build_head(HeadConfig(head="feedforward", width=8))
-    return of_head(head, Table(torch.randn(7, 8)))
+    return of_head(head, NodeTable(torch.randn(7, 8)))
 
 
 def exact_success(graph: Csr, kinds: np.ndarray, policy, goal: int) -> float:

@@ -11,7 +11,7 @@ from linkwalk.graph.csr import Csr
 from linkwalk.graph.store import KINDS
 from linkwalk.learn.clone import cloning_loss
 from linkwalk.policy import from_walks, without
-from linkwalk.policy.heads import FeedForward, HeadConfig, Table
+from linkwalk.policy.heads import FeedForward, HeadConfig, NodeTable
 from linkwalk.walks import ForwardWalks, Walks, drop_edges
 from tests.graph.conftest import csr
 from tests.on_device import DEVICE, way
@@ -51,7 +51,7 @@ def test_loss_and_gradient_are_those_of_the_same_decisions(probability: float) -
     assert walks.lengths.min() < 6
     hidden = drop_edges(graph, walks, probability=probability, rng=np.random.default_rng(2)).hidden
     decisions = without(from_walks(walks, graph, kinds), hidden)
-    exact, right = cloning_loss(head, Table(vectors), decisions)
+    exact, right = cloning_loss(head, NodeTable(vectors), decisions)
     exact.backward()
     gradients = [weight.grad.clone() for weight in head.parameters()]
     head.zero_grad()
@@ -74,7 +74,7 @@ def test_no_link_is_cut_off_however_many_there_are() -> None:
     )
     kinds = np.full(len(graph.indices), 2, np.uint8)
     walks = Walks(np.array([[0, count - 1, 0]], np.int32), np.array([2], np.int32))  # the last of 499 links
-    exact, _ = cloning_loss(head, Table(vectors), from_walks(walks, graph, kinds))
+    exact, _ = cloning_loss(head, NodeTable(vectors), from_walks(walks, graph, kinds))
     none = EdgeDropout(torch.zeros(1, dtype=torch.int64, device=DEVICE), 0.0)
     loss, _ = loss_on_device(graph, kinds, head, vectors, walks, none)
     assert loss.item() == pytest.approx(exact.item(), rel=1e-5)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from linkwalk.gpu.journeys import OnDevice
+from linkwalk.gpu.journeys import DeviceAgent
 from linkwalk.gpu.walks import DeviceGraph
 from linkwalk.navigate import Episodes, Journeys, Ways, open_baseline, unit_rows
 from linkwalk.navigate.learned import Learned
@@ -45,7 +45,7 @@ def test_by_cosine_they_are_those_of_greedy_unvisited(queries: bool) -> None:
     assert exact.looped.any()
     assert 0 < exact.success.mean() < 1
     there = DeviceGraph.of(graph, kinds, device=DEVICE)
-    agent = OnDevice("greedy-unvisited", there, torch.from_numpy(vectors).to(DEVICE))
+    agent = DeviceAgent("greedy-unvisited", there, torch.from_numpy(vectors).to(DEVICE))
     assert_same(agent.run(episodes, budget=BUDGET), exact)
 
 
@@ -58,7 +58,7 @@ def test_with_a_head_they_are_those_of_the_learned_agent(revisit: bool) -> None:
     exact = Learned("p", head, graph, kinds, vectors, Ways(revisit=revisit)).run(episodes, budget=BUDGET)
     assert exact.looped.any()
     there = DeviceGraph.of(graph, kinds, device=DEVICE)
-    agent = OnDevice("p", there, torch.from_numpy(vectors).to(DEVICE), head.to(DEVICE), revisit=revisit)
+    agent = DeviceAgent("p", there, torch.from_numpy(vectors).to(DEVICE), head.to(DEVICE), revisit=revisit)
     assert_same(agent.run(episodes, budget=BUDGET), exact)
 
 
@@ -69,7 +69,7 @@ def test_a_page_with_many_links() -> None:
     vectors = np.random.default_rng(0).normal(size=(count, WIDTH)).astype(np.float32)
     goals = np.arange(1, count)
     episodes = Episodes.of(np.zeros(len(goals), np.int32), goals)
-    agent = OnDevice(
+    agent = DeviceAgent(
         "greedy-unvisited", DeviceGraph.of(graph, device=DEVICE), torch.from_numpy(vectors).to(DEVICE)
     )
     found = agent.run(episodes, budget=3)
@@ -81,5 +81,7 @@ def test_a_page_with_many_links() -> None:
 @pytest.mark.usefixtures("way")
 def test_no_episodes() -> None:
     graph, kinds, vectors, _ = world()
-    agent = OnDevice("g", DeviceGraph.of(graph, kinds, device=DEVICE), torch.from_numpy(vectors).to(DEVICE))
+    agent = DeviceAgent(
+        "g", DeviceGraph.of(graph, kinds, device=DEVICE), torch.from_numpy(vectors).to(DEVICE)
+    )
     assert agent.run(Episodes.of([], []), budget=3).nodes.shape == (0, 4)

@@ -17,7 +17,7 @@ from linkwalk.learn.metrics import read_rows
 from linkwalk.navigate import Episodes, open_baseline, unit_rows
 from linkwalk.navigate.learned import Learned
 from linkwalk.policy import from_walks
-from linkwalk.policy.heads import HeadConfig, Table, build_head
+from linkwalk.policy.heads import HeadConfig, NodeTable, build_head
 from linkwalk.recipes import RECIPES, with_settings
 from tests.graph.conftest import csr
 from tests.learn.conftest import WIDTH, World, padded
@@ -28,7 +28,7 @@ def test_the_loss_is_torchs_cross_entropy_of_what_was_done() -> None:
     graph = csr(40, sorted({(int(a), int(b)) for a, b in rng.integers(0, 40, (200, 2))}))
     kinds = rng.integers(0, 4, len(graph.indices)).astype(np.uint8)
     vectors = rng.normal(size=(40, WIDTH)).astype(np.float32)
-    head, table = build_head(HeadConfig(width=WIDTH)), Table(torch.as_tensor(vectors))
+    head, table = build_head(HeadConfig(width=WIDTH)), NodeTable(torch.as_tensor(vectors))
     config = CloneConfig(walks="forward", steps=4, multistep=False)
     found = from_walks(sampler(config, graph, transpose(graph)).sample(20, rng), graph, kinds)
     loss, accuracy = cloning_loss(head, table, found)

@@ -9,7 +9,7 @@ from linkwalk.gpu.walks import DeviceGraph, WalksOnDevice
 from linkwalk.learn.clone import cloning_loss
 from linkwalk.learn.clone_on_device import CloneOnDevice, DeviceCloneConfig
 from linkwalk.policy import from_walks, without
-from linkwalk.policy.heads import FeedForward, HeadConfig, Table
+from linkwalk.policy.heads import FeedForward, HeadConfig, NodeTable
 from linkwalk.walks import ForwardWalks, ReverseWalks, drop_edges
 from tests.on_device import DEVICE, way
 from tests.walks.conftest import turned, unsorted_graph
@@ -59,7 +59,7 @@ def test_losses_and_weights_are_those_of_the_loop_on_the_host(edge_dropout: floa
         decisions = from_walks(walks, graph, kinds)
         if edge_dropout:
             decisions = without(decisions, drop_edges(graph, walks, probability=edge_dropout, rng=rng).hidden)
-        loss, accuracy = cloning_loss(head, Table(vectors), decisions)
+        loss, accuracy = cloning_loss(head, NodeTable(vectors), decisions)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

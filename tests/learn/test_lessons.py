@@ -9,11 +9,11 @@ from linkwalk.learn.encoders.lessons import FAR, Ground, LessonConfig, Teacher
 from linkwalk.learn.own_walks import NothingToDecide
 from linkwalk.navigate import unit_rows
 from linkwalk.navigate.ways import Ways
-from linkwalk.policy.direction import Direction
+from linkwalk.policy.compass import LinearCompass
 from tests.graph.conftest import csr
 from tests.learn.conftest import WIDTH, World
 
-STRAIGHT = Direction(np.zeros((WIDTH, WIDTH), np.float32), np.zeros(WIDTH, np.float32))
+STRAIGHT = LinearCompass(np.zeros((WIDTH, WIDTH), np.float32), np.zeros(WIDTH, np.float32))
 SMALL = LessonConfig(goals=12, steps=8, picks=3, links=2)
 
 

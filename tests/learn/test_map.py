@@ -8,7 +8,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.paths import UNREACHABLE, distances_from
 from linkwalk.learn.maps.fit import Descent, fit_weights, labels, ranges_of
-from linkwalk.learn.maps.training import MapTraining, longest_articles, train_map
+from linkwalk.learn.maps.training import MapTrainingConfig, longest_articles, train_map
 from linkwalk.learn.maps.walks import NEVER, Lessons, MapWalks
 from linkwalk.navigate import Episodes, unit_rows
 from linkwalk.navigate.forecast import CLICKS
@@ -16,7 +16,7 @@ from linkwalk.navigate.values import OF_LINKS, SIGHTS
 from linkwalk.progress import Progress
 from tests.walks.conftest import unsorted_graph
 
-SMALL = MapTraining(rounds=2, walks=20, trials=30, hidden=4, epochs=2, batch=32)
+SMALL = MapTrainingConfig(rounds=2, walks=20, trials=30, hidden=4, epochs=2, batch=32)
 
 BLANK = np.zeros(len(OF_LINKS), np.float32)
 
@@ -72,7 +72,7 @@ def test_labels_and_ranges() -> None:
 
 def test_the_same_seed_gives_the_same_map() -> None:
     def make(seed: int) -> dict[str, object]:
-        config = MapTraining(**{**vars(SMALL), "seed": seed})
+        config = MapTrainingConfig(**{**vars(SMALL), "seed": seed})
         return train_map([world], [1.0], config, {"on": []}, Progress(quiet=True)).to_json()
 
     first = make(0)
@@ -82,9 +82,9 @@ def test_the_same_seed_gives_the_same_map() -> None:
 
 def test_settings_that_make_no_sense() -> None:
     with pytest.raises(InputError, match="rounds=0: choose 1 or more"):
-        MapTraining(rounds=0)
+        MapTrainingConfig(rounds=0)
     with pytest.raises(InputError, match="seed=-1: choose 0 or more"):
-        MapTraining(seed=-1)
+        MapTrainingConfig(seed=-1)
 
 
 def test_where_the_map_is_held_the_constants_decide() -> None:

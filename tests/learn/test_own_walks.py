@@ -14,9 +14,9 @@ from linkwalk.learn.clone import CloneConfig, clone, cloning_loss
 from linkwalk.learn.imitation import Batches
 from linkwalk.learn.own_walks import PICKS, NothingToDecide, OwnWalks
 from linkwalk.navigate import Episodes, Journeys, open_baseline, unit_rows
-from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.compass import CompassWalker
 from linkwalk.policy.decisions import Decisions
-from linkwalk.policy.heads import Compass, HeadConfig, Table, build_head
+from linkwalk.policy.heads import CompassHead, HeadConfig, NodeTable, build_head
 from linkwalk.recipes import RECIPES, with_settings
 from tests.graph.conftest import csr
 from tests.learn.conftest import WIDTH, World, padded
@@ -28,8 +28,8 @@ def own_walks(graph: Csr, vectors: NDArray[np.float32], *, workers: int = 1, ste
     return OwnWalks(graph, transpose(graph), kinds, vectors, steps=steps, multistep=True, workers=workers)
 
 
-def compass(width: int) -> Compass:
-    return Compass(HeadConfig(head="compass", width=width))
+def compass(width: int) -> CompassHead:
+    return CompassHead(HeadConfig(head="compass", width=width))
 
 
 def distances_to(graph: Csr, goal: int) -> dict[int, int]:
@@ -61,7 +61,7 @@ def test_the_right_links_are_those_nearer_to_the_goal() -> None:
         own = own_walks(graph, vectors)
         walks = own.goals.sample(10, rng)
         episodes = Episodes.of(walks.starts, walks.goals)
-        journeys = Guided("p", compass(6), graph, vectors).run(episodes, budget=15)
+        journeys = CompassWalker("p", compass(6), graph, vectors).run(episodes, budget=15)
         decisions, walk = own.label(episodes.goals, journeys, rng)
         assert len(walk) == len(decisions.current) == len(decisions.indptr) - 1
         assert (np.bincount(walk) <= PICKS).all()
@@ -147,7 +147,7 @@ def test_nothing_to_decide() -> None:
 def test_the_loss_is_the_mean_over_all_that_is_right(world: World) -> None:
     graph, reverse, kinds, vectors = world
     own = OwnWalks(graph, reverse, kinds, unit_rows(vectors), steps=9, multistep=True)
-    head, table = compass(WIDTH), Table(torch.as_tensor(vectors))
+    head, table = compass(WIDTH), NodeTable(torch.as_tensor(vectors))
     found = own.draw(20, np.random.default_rng(0), head)
     loss, agreed = cloning_loss(head, table, found)
     rows = padded(table.logits(head, found)[0].detach(), found.indptr, fill=-1e9)
@@ -175,15 +175,18 @@ def test_it_learns_what_tells_the_way(world: World, tmp_path: Path) -> None:
     settings = ["updates=120", "batch=48", "steps=30", "trust=1", "learning_rate=0.03", "head.dropout=0.2"]
     config = with_settings(RECIPES["ours"](2 * WIDTH), settings)
     own = OwnWalks(graph, reverse, kinds, units, steps=30, multistep=True)
-    table, fixed = Table(torch.as_tensor(noisy)), own.draw(200, np.random.default_rng(9), compass(2 * WIDTH))
+    table, fixed = (
+        NodeTable(torch.as_tensor(noisy)),
+        own.draw(200, np.random.default_rng(9), compass(2 * WIDTH)),
+    )
     head = clone(graph, reverse, kinds, noisy, config)
-    assert isinstance(head, Compass)
+    assert isinstance(head, CompassHead)
     with torch.no_grad():
         before = cloning_loss(compass(2 * WIDTH).eval(), table, fixed)[0].item()
         after = cloning_loss(head, table, fixed)[0].item()
     assert after < 0.8 * before
     episodes = Episodes.of(rng.integers(0, 60, 400), rng.integers(0, 60, 400))
-    learned = Guided("p", head, graph, units).run(episodes, budget=12).success.mean()
+    learned = CompassWalker("p", head, graph, units).run(episodes, budget=12).success.mean()
     cosine = open_baseline("greedy-map", graph, units).run(episodes, budget=12).success.mean()
     assert learned > cosine + 0.15
 

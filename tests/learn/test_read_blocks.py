@@ -12,8 +12,8 @@ from linkwalk.embed.sections import NumpySections
 from linkwalk.embed.tokens import Tokens
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import InputError
-from linkwalk.learn.readers.blocks import BlockList, BlockTraining, train_blocks
-from linkwalk.learn.readers.search import SearchList, SearchTraining, train_search
+from linkwalk.learn.readers.blocks import BlockList, BlockRankingConfig, train_blocks
+from linkwalk.learn.readers.search import SearchList, SearchReaderConfig, train_search
 from linkwalk.navigate import unit_rows
 from linkwalk.policy.target import TargetEncoder
 from linkwalk.retrieve.block_reader import BlockReader, Passage, unframed
@@ -46,7 +46,7 @@ def tokens() -> Tokens:
 
 @pytest.mark.slow
 def test_a_reader_of_blocks_learns_and_is_read_alike_by_numpy(tmp_path: Path, tokens: Tokens) -> None:
-    config = BlockTraining(updates=30, lists=3, negatives=2, learning_rate=2e-3, warmup=2, rank=4)
+    config = BlockRankingConfig(updates=30, lists=3, negatives=2, learning_rate=2e-3, warmup=2, rank=4)
     weights = train_blocks(_lists(), tokens, config, folder=tmp_path / "run")
     rows = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     assert rows[-1]["loss"] < rows[0]["loss"] / 2
@@ -64,7 +64,7 @@ def test_a_reader_of_blocks_learns_and_is_read_alike_by_numpy(tmp_path: Path, to
 
 def test_lists_that_teach_nothing_are_refused(tokens: Tokens) -> None:
     with pytest.raises(InputError, match="no list has evidence and 7 blocks"):
-        train_blocks(_lists(), tokens, BlockTraining(updates=1))
+        train_blocks(_lists(), tokens, BlockRankingConfig(updates=1))
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ def test_a_reader_of_queries_learns_where_the_evidence_is() -> None:
     lists = [
         SearchList(f"Who built {town}?", 0, (number,), (number + 10,)) for number, town in enumerate(TOWNS)
     ]
-    config = SearchTraining(updates=40, batch=6, bad=1, negatives=16, learning_rate=5e-3, warmup=2)
+    config = SearchReaderConfig(updates=40, batch=6, bad=1, negatives=16, learning_rate=5e-3, warmup=2)
     adapter = train_search(lists, [table], encoder, config)
     reader = TargetEncoder(
         open_encoder("minilm", device="cpu"), {name: x.numpy() for name, x in adapter.items()}

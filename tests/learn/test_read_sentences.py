@@ -13,7 +13,7 @@ import torch
 from linkwalk.embed.encoder import open_encoder
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import InputError
-from linkwalk.learn.readers.cross import CrossTraining, Ranked, read_lists, train_cross
+from linkwalk.learn.readers.cross import SentenceList, SentenceRankingConfig, read_lists, train_cross
 from linkwalk.retrieve.cross import CrossConfig, CrossEncoder
 from linkwalk.retrieve.cross_model import CrossModel
 from tests.conftest import WORDS
@@ -29,7 +29,7 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> CrossConfig:
     return CrossConfig(encoder=str(folder), rank=2)
 
 
-def lists(count: int, seed: int) -> list[Ranked]:
+def lists(count: int, seed: int) -> list[SentenceList]:
     """Negatives have more of the query's words, evidence has the mark: the cosine is led astray."""
     rng = random.Random(seed)
     found = []
@@ -37,11 +37,11 @@ def lists(count: int, seed: int) -> list[Ranked]:
         words = rng.sample(WORDS, 6)
         others = [" ".join([*rng.sample(words, 3), *rng.choices(WORDS, k=3)]) for _ in range(5)]
         good = " ".join([MARK, *rng.choices(WORDS, k=5)])
-        found.append(Ranked(f"{' '.join(words)} {MARK}", [("", good)], [("", text) for text in others]))
+        found.append(SentenceList(f"{' '.join(words)} {MARK}", [("", good)], [("", text) for text in others]))
     return found
 
 
-def first(weights: dict[str, torch.Tensor], config: CrossConfig, some: list[Ranked]) -> float:
+def first(weights: dict[str, torch.Tensor], config: CrossConfig, some: list[SentenceList]) -> float:
     """The share of lists whose evidence comes first."""
     cross = CrossEncoder(open_encoder(config.encoder, device="cpu"), weights, config)
     sentences = [[text for _, text in (*one.positives, *one.negatives)] for one in some]
@@ -50,7 +50,7 @@ def first(weights: dict[str, torch.Tensor], config: CrossConfig, some: list[Rank
     return float(np.mean([np.argmax(own) == 0 for own in scores]))
 
 
-QUICK = CrossTraining(updates=60, lists=8, negatives=4, learning_rate=0.03, warmup=5)
+QUICK = SentenceRankingConfig(updates=60, lists=8, negatives=4, learning_rate=0.03, warmup=5)
 
 
 def test_evidence_comes_first_after_training(config: CrossConfig, tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_evidence_comes_first_after_training(config: CrossConfig, tmp_path: Path
 
 def test_the_same_seed_gives_the_same_weights(config: CrossConfig) -> None:
     def train(seed: int) -> dict[str, torch.Tensor]:
-        training = CrossTraining(updates=4, lists=3, negatives=2, warmup=1, seed=seed)
+        training = SentenceRankingConfig(updates=4, lists=3, negatives=2, warmup=1, seed=seed)
         return train_cross(lists(5, 0), config, training)
 
     one, again, other = train(1), train(1), train(2)
@@ -81,7 +81,7 @@ def test_the_same_seed_gives_the_same_weights(config: CrossConfig) -> None:
 
 @pytest.mark.parametrize("held_out", [0, 3])
 def test_stopped_it_goes_on_to_the_same_weights(held_out: int, config: CrossConfig, tmp_path: Path) -> None:
-    training = CrossTraining(
+    training = SentenceRankingConfig(
         updates=20, lists=3, negatives=2, warmup=4, held_out=held_out, evaluate_every=8, learning_rate=0.01
     )
 
@@ -94,14 +94,14 @@ def test_stopped_it_goes_on_to_the_same_weights(held_out: int, config: CrossConf
 def test_the_encoder_itself_stays_as_it_is(config: CrossConfig) -> None:
     before = (Path(config.encoder) / "model.safetensors").read_bytes()
     # More lists a batch than there are, and no warm-up.
-    train_cross(lists(2, 0), config, CrossTraining(updates=1, lists=5, negatives=5, warmup=0))
+    train_cross(lists(2, 0), config, SentenceRankingConfig(updates=1, lists=5, negatives=5, warmup=0))
     assert (Path(config.encoder) / "model.safetensors").read_bytes() == before
 
 
 def test_long_sentences_are_cut(config: CrossConfig) -> None:
     long = ("Stone", "river light winter " * 200)
-    some = [Ranked("garden " * 300, [long], [long, ("", "x")])]
-    weights = train_cross(some, config, CrossTraining(updates=2, negatives=2, warmup=0))
+    some = [SentenceList("garden " * 300, [long], [long, ("", "x")])]
+    weights = train_cross(some, config, SentenceRankingConfig(updates=2, negatives=2, warmup=0))
     assert all(torch.isfinite(value).all() for value in weights.values())
 
 
@@ -109,21 +109,21 @@ def test_long_sentences_are_cut(config: CrossConfig) -> None:
     "some",
     [
         [],
-        [Ranked("a", [("", "b")], [("", "c")] * 6)],
-        [Ranked("a", [], [("", "c")] * 9)],
+        [SentenceList("a", [("", "b")], [("", "c")] * 6)],
+        [SentenceList("a", [], [("", "c")] * 9)],
     ],
 )
-def test_lists_that_teach_nothing_are_refused(some: list[Ranked], config: CrossConfig) -> None:
+def test_lists_that_teach_nothing_are_refused(some: list[SentenceList], config: CrossConfig) -> None:
     with pytest.raises(InputError, match=r"^no list has evidence and 7 negatives: give more of either$"):
-        train_cross(some, config, CrossTraining())
+        train_cross(some, config, SentenceRankingConfig())
 
 
 @pytest.mark.parametrize("name", ["updates", "lists", "negatives"])
 def test_training_of_nothing_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=f"{name}=0: choose 1 or more"):
-        CrossTraining(**{name: 0})
+        SentenceRankingConfig(**{name: 0})
     with pytest.raises(InputError, match="max_tokens=7: choose 8 or more"):
-        CrossTraining(max_tokens=7)
+        SentenceRankingConfig(max_tokens=7)
 
 
 GOOD = {"query": "q", "positives": [["T", "a b"]], "negatives": [["", "c"], ["U", "d"]]}
@@ -134,8 +134,8 @@ def test_lists_are_read_as_they_are_written(tmp_path: Path) -> None:
     empty: dict[str, Any] = {"query": "é", "positives": [], "negatives": []}
     path.write_bytes(gzip.compress(f"{json.dumps(GOOD)}\n\n{json.dumps(empty)}\n".encode()))
     assert read_lists(path) == [
-        Ranked("q", [("T", "a b")], [("", "c"), ("U", "d")]),
-        Ranked("é", [], []),
+        SentenceList("q", [("T", "a b")], [("", "c"), ("U", "d")]),
+        SentenceList("é", [], []),
     ]
 
 

@@ -16,9 +16,9 @@ from linkwalk.embed.text import goal_sentences, node_texts
 from linkwalk.embed.transformer import TransformerEncoder, open_transformer
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.readers.target import Goals, Sentences, TargetConfig, losses, train_target
+from linkwalk.learn.readers.target import GoalWalks, Sentences, TargetConfig, losses, train_target
 from linkwalk.policy import from_walks
-from linkwalk.policy.heads import Compass, HeadConfig, Table, build_head
+from linkwalk.policy.heads import CompassHead, HeadConfig, NodeTable, build_head
 from linkwalk.policy.low_rank import scaled
 from linkwalk.policy.target import AdapterConfig, TargetEncoder
 from linkwalk.policy.trajectory import TrajectoryConfig
@@ -94,8 +94,8 @@ def test_the_terms_are_what_they_say(graph: Graph, table: Embeddings, labelled: 
     goals = walks.goals.astype(np.int64)
     others = np.array([*goals[:2], 1, 2], np.int32)
     walk = np.repeat(np.arange(6), walks.lengths)
-    head = Compass(HeadConfig(head="compass", temperature=7.0))
-    found = losses(head, Table(vectors), q, decisions, walk, walks.goals, others, temperature=0.1)
+    head = CompassHead(HeadConfig(head="compass", temperature=7.0))
+    found = losses(head, NodeTable(vectors), q, decisions, walk, walks.goals, others, temperature=0.1)
 
     assert found.distance.item() == pytest.approx(1 - (unit_q * units[goals]).sum(-1).mean().item(), abs=1e-5)
     contrastive, cloning = [], []
@@ -118,7 +118,7 @@ def test_the_terms_are_what_they_say(graph: Graph, table: Embeddings, labelled: 
 
 def test_goals_come_from_both_ends(graph: Graph) -> None:
     rng = np.random.default_rng(0)
-    walks = Goals(graph, TargetConfig(batch=400, uniform=0.5, steps=6)).draw(rng)
+    walks = GoalWalks(graph, TargetConfig(batch=400, uniform=0.5, steps=6)).draw(rng)
     assert len(walks.starts) == 400
     assert (walks.starts != walks.goals).all()
     linked = graph.reverse.degrees() > 0
@@ -126,7 +126,7 @@ def test_goals_come_from_both_ends(graph: Graph) -> None:
     assert (even[linked] > 0).all(), "those of the second half are uniform"
     assert even.max() < np.bincount(walks.goals[:200], minlength=graph.nodes).max()
     for path, length in zip(
-        *Goals(graph, TargetConfig(walks="shortcut", batch=50, steps=6)).draw(rng), strict=True
+        *GoalWalks(graph, TargetConfig(walks="shortcut", batch=50, steps=6)).draw(rng), strict=True
     ):
         kept = path[: length + 1].tolist()
         assert len(set(kept)) == len(kept)
@@ -142,14 +142,14 @@ def measure(
 ) -> dict[str, float]:
     """The terms on one batch that is always the same."""
     rng = np.random.default_rng(9)
-    walks = Goals(graph, replace(QUICK, walks="shortcut", batch=40)).draw(rng)
+    walks = GoalWalks(graph, replace(QUICK, walks="shortcut", batch=40)).draw(rng)
     texts = [goal_sentences(graph, int(goal))[0] for goal in walks.goals]
     encoder = table.transformer("cpu")
     q = torch.from_numpy((encoder if adapter is None else TargetEncoder(encoder, adapter)).encode(texts))
     decisions = from_walks(walks, graph.forward, np.array(graph.out_kinds))
     found = losses(
-        Compass(HeadConfig(head="compass")),
-        Table.of(table.vectors, "cpu"),
+        CompassHead(HeadConfig(head="compass")),
+        NodeTable.of(table.vectors, "cpu"),
         q,
         decisions,
         np.repeat(np.arange(40), walks.lengths),
@@ -234,7 +234,7 @@ def test_a_batch_with_nothing_to_decide_is_drawn_again(tmp_path: Path) -> None:
 
 
 def test_a_head_that_is_given_stays_as_it_is(graph: Graph, table: Embeddings) -> None:
-    head = Compass(HeadConfig(head="compass"))
+    head = CompassHead(HeadConfig(head="compass"))
     before = {name: value.clone() for name, value in head.state_dict().items()}
     config = replace(QUICK, updates=2, batch=8)
     encoder = table.transformer("cpu")

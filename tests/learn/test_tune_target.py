@@ -18,8 +18,8 @@ from linkwalk.embed.transformer import TransformerEncoder, open_transformer
 from linkwalk.errors import InputError
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
-from linkwalk.learn.readers.tune_target import PAPER, Experts, Pair, TuneConfig, tune_target
-from linkwalk.policy.heads import Compass, HeadConfig
+from linkwalk.learn.readers.tune_target import PAPER, ExpertPaths, TuneConfig, TuningQuestion, tune_target
+from linkwalk.policy.heads import CompassHead, HeadConfig
 from linkwalk.policy.low_rank import TargetModel
 from linkwalk.policy.target import AdapterConfig, TargetEncoder
 from tests.conftest import world, write_dump
@@ -53,11 +53,11 @@ def vectors(graph: Graph, base: str) -> NDArray[np.float32]:
 
 
 @pytest.fixture(scope="module")
-def pairs(graph: Graph) -> list[Pair]:
+def pairs(graph: Graph) -> list[TuningQuestion]:
     """A sentence of each block, sought from three others; a path may lead nowhere."""
     rng = np.random.default_rng(0)
     return [
-        Pair(goal_sentences(graph, node)[0], rng.integers(graph.nodes, size=3).tolist(), [node])
+        TuningQuestion(goal_sentences(graph, node)[0], rng.integers(graph.nodes, size=3).tolist(), [node])
         for node in range(graph.nodes)
     ]
 
@@ -73,13 +73,13 @@ def fresh(base: str, *, shaken: bool = False) -> dict[str, Tensor]:
     return {name: value.clone() for name, value in target.adapter().items()}
 
 
-def compass() -> Compass:
+def compass() -> CompassHead:
     torch.manual_seed(4)
-    return Compass(HeadConfig(head="compass", width=16))
+    return CompassHead(HeadConfig(head="compass", width=16))
 
 
 def tune(
-    graph: Graph, vectors: Any, base: str, pairs: list[Pair], config: TuneConfig, **options: Any
+    graph: Graph, vectors: Any, base: str, pairs: list[TuningQuestion], config: TuneConfig, **options: Any
 ) -> dict[str, Tensor]:
     adapter = options.pop("adapter", None) or fresh(base)
     encoder = open_transformer(base, device="cpu")
@@ -90,9 +90,9 @@ def rows(path: Path) -> list[dict[str, float]]:
     return [json.loads(line) for line in (path / "metrics.jsonl").read_text().splitlines()]
 
 
-def test_experts_take_shortest_paths(graph: Graph, pairs: list[Pair]) -> None:
-    some = [*pairs, Pair("at its goal", [3], [3]), Pair("two", [0, 5], [5, 7, 0])]
-    experts = Experts.of(graph, some, longest=20)
+def test_experts_take_shortest_paths(graph: Graph, pairs: list[TuningQuestion]) -> None:
+    some = [*pairs, TuningQuestion("at its goal", [3], [3]), TuningQuestion("two", [0, 5], [5, 7, 0])]
+    experts = ExpertPaths.of(graph, some, longest=20)
     paths = ShortestPaths(graph.forward, graph.reverse)
     assert len(experts.bounds) == len(some) + 1
     assert experts.bounds[-1] == len(experts.walks.nodes) > len(pairs)
@@ -118,15 +118,15 @@ def test_experts_take_shortest_paths(graph: Graph, pairs: list[Pair]) -> None:
     assert experts.bounds[-3] == experts.bounds[-2], "there is nothing to learn at the goal"
 
 
-def test_long_paths_are_left_out(graph: Graph, pairs: list[Pair]) -> None:
-    whole, short = (Experts.of(graph, pairs, longest) for longest in (20, 1))
+def test_long_paths_are_left_out(graph: Graph, pairs: list[TuningQuestion]) -> None:
+    whole, short = (ExpertPaths.of(graph, pairs, longest) for longest in (20, 1))
     assert set(short.walks.lengths.tolist()) == {1}
     assert len(short.walks.lengths) == (whole.walks.lengths == 1).sum() < len(whole.walks.lengths)
 
 
-def test_only_pairs_with_a_path_are_drawn(graph: Graph, pairs: list[Pair]) -> None:
-    some = [Pair("at its goal", [3], [3]), *pairs[:4]]
-    experts = Experts.of(graph, some, 20)
+def test_only_pairs_with_a_path_are_drawn(graph: Graph, pairs: list[TuningQuestion]) -> None:
+    some = [TuningQuestion("at its goal", [3], [3]), *pairs[:4]]
+    experts = ExpertPaths.of(graph, some, 20)
     which, walks = experts.draw(200, np.random.default_rng(0))
     assert 0 not in which
     assert len(set(which.tolist())) > 1
@@ -136,7 +136,7 @@ def test_only_pairs_with_a_path_are_drawn(graph: Graph, pairs: list[Pair]) -> No
 
 
 def test_the_cloning_loss_falls(
-    graph: Graph, vectors: Any, base: str, pairs: list[Pair], tmp_path: Path
+    graph: Graph, vectors: Any, base: str, pairs: list[TuningQuestion], tmp_path: Path
 ) -> None:
     config = TuneConfig(updates=60, batch=32, learning_rate=0.02, contrastive=0, distance=0, negatives=5)
     adapter = tune(graph, vectors, base, pairs, config, folder=tmp_path)
@@ -149,7 +149,12 @@ def test_the_cloning_loss_falls(
 
 
 def test_it_goes_on_from_the_adapter_that_is_there(
-    graph: Graph, vectors: Any, base: str, pairs: list[Pair], encoder: TransformerEncoder, tmp_path: Path
+    graph: Graph,
+    vectors: Any,
+    base: str,
+    pairs: list[TuningQuestion],
+    encoder: TransformerEncoder,
+    tmp_path: Path,
 ) -> None:
     earlier = fresh(base, shaken=True)
     # With a rate of nothing, what comes back is what the first update began with.
@@ -168,7 +173,7 @@ def test_it_goes_on_from_the_adapter_that_is_there(
 
 
 def test_an_adapter_of_another_size_is_refused(
-    graph: Graph, vectors: Any, base: str, pairs: list[Pair]
+    graph: Graph, vectors: Any, base: str, pairs: list[TuningQuestion]
 ) -> None:
     cut = {name: value[:1] for name, value in fresh(base).items()}
     with pytest.raises(ValueError, match="the adapter is of another model"):
@@ -176,7 +181,7 @@ def test_an_adapter_of_another_size_is_refused(
 
 
 def test_the_same_seed_gives_the_same_weights(
-    graph: Graph, vectors: Any, base: str, pairs: list[Pair]
+    graph: Graph, vectors: Any, base: str, pairs: list[TuningQuestion]
 ) -> None:
     one, again, other = (tune(graph, vectors, base, pairs, replace(QUICK, seed=seed)) for seed in (1, 1, 2))
     assert all(torch.equal(one[name], again[name]) for name in one)
@@ -184,7 +189,7 @@ def test_the_same_seed_gives_the_same_weights(
 
 
 def test_stopped_it_goes_on_to_the_same_weights(
-    graph: Graph, vectors: Any, base: str, pairs: list[Pair], tmp_path: Path
+    graph: Graph, vectors: Any, base: str, pairs: list[TuningQuestion], tmp_path: Path
 ) -> None:
     config, earlier = replace(QUICK, updates=12), fresh(base, shaken=True)
 
@@ -194,7 +199,9 @@ def test_stopped_it_goes_on_to_the_same_weights(
     same_when_stopped(train, tmp_path, 4, 7)
 
 
-def test_the_policy_stays_as_it_is(graph: Graph, vectors: Any, base: str, pairs: list[Pair]) -> None:
+def test_the_policy_stays_as_it_is(
+    graph: Graph, vectors: Any, base: str, pairs: list[TuningQuestion]
+) -> None:
     head = compass()
     before = {name: value.clone() for name, value in head.state_dict().items()}
     encoder = open_transformer(base, device="cpu")
@@ -203,7 +210,7 @@ def test_the_policy_stays_as_it_is(graph: Graph, vectors: Any, base: str, pairs:
 
 
 def test_the_papers_settings(
-    graph: Graph, vectors: Any, base: str, pairs: list[Pair], tmp_path: Path
+    graph: Graph, vectors: Any, base: str, pairs: list[TuningQuestion], tmp_path: Path
 ) -> None:
     assert (PAPER.batch, PAPER.learning_rate, PAPER.epsilon) == (512, 1e-6, 1e-6)
     assert (PAPER.cloning, PAPER.distance, PAPER.contrastive) == (1, 0.1, 0)
@@ -217,7 +224,7 @@ def test_the_papers_settings(
 
 
 def test_nothing_to_learn_from(graph: Graph, vectors: Any, base: str) -> None:
-    for pairs in ([], [Pair("at its goal", [3], [3])], [Pair("no starts", [], [3])]):
+    for pairs in ([], [TuningQuestion("at its goal", [3], [3])], [TuningQuestion("no starts", [], [3])]):
         with pytest.raises(InputError, match="no start of any query has a path to its evidence"):
             tune(graph, vectors, base, pairs, QUICK)
 

@@ -13,7 +13,7 @@ from linkwalk.learn.clone import CloneConfig, clone
 from linkwalk.learn.imitation import Batches
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.validation import Validation, within
-from linkwalk.policy.heads import HeadConfig, Table, build_head
+from linkwalk.policy.heads import HeadConfig, NodeTable, build_head
 from tests.graph.conftest import Page, csr, random_graph, write_graph
 from tests.learn.conftest import WIDTH, World
 
@@ -58,7 +58,7 @@ def test_links_within(tmp_path: Path) -> None:
 def test_training_and_validation_share_no_page(walks: str, world: World) -> None:
     config = CloneConfig(head=HeadConfig(width=WIDTH), walks=walks, steps=4)
     validation = Validation(
-        config, *within(world.forward, world.kinds, HELD_OUT), Table.of(world.vectors, "cpu")
+        config, *within(world.forward, world.kinds, HELD_OUT), NodeTable.of(world.vectors, "cpu")
     )
     seen = validation.decisions
     for nodes in (
@@ -95,7 +95,7 @@ def test_the_best_weights_are_kept(world: World, tmp_path: Path) -> None:
     best = int(np.argmin(losses))
     assert len(losses) == best + 1 + config.patience < 400 / 10
     validation = Validation(
-        config, *within(world.forward, world.kinds, HELD_OUT), Table.of(world.vectors, "cpu")
+        config, *within(world.forward, world.kinds, HELD_OUT), NodeTable.of(world.vectors, "cpu")
     )
     assert validation.measure(head)["validation_loss"] == losses[best]
     assert losses[0] == validation.measure(build_untrained(config))["validation_loss"]
@@ -121,7 +121,7 @@ def test_success_can_be_the_criterion(world: World, tmp_path: Path) -> None:
     head = clone(*world, config, held_out=HELD_OUT, folder=tmp_path / "p")
     successes = [row["success"] for row in read_rows(tmp_path / "p") if "success" in row]
     validation = Validation(
-        config, *within(world.forward, world.kinds, HELD_OUT), Table.of(world.vectors, "cpu")
+        config, *within(world.forward, world.kinds, HELD_OUT), NodeTable.of(world.vectors, "cpu")
     )
     assert validation.measure(head)["success"] == max(successes) > successes[0]
 

@@ -9,9 +9,9 @@ from linkwalk.errors import ArtifactError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import BASELINES, Episodes, HalfUnits, Ways, open_baseline, unit_rows, units_of
 from linkwalk.navigate import cosine as cosine_module
-from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.tabs import Hits, read_tabs
-from linkwalk.policy.direction import Direction
+from linkwalk.policy.compass import LinearCompass
 from linkwalk.retrieve.starts import nearest_many
 from tests.graph.conftest import random_graph
 
@@ -64,9 +64,11 @@ def test_baselines_go_the_same_ways(graph: Graph, table: np.ndarray, name: str, 
 def test_a_compass_goes_the_same_way(graph: Graph, table: np.ndarray, back: bool) -> None:
     rng = np.random.default_rng(6)
     weight = (0.1 * rng.standard_normal((WIDTH, WIDTH))).astype(np.float32)
-    direction = Direction(weight, np.zeros(WIDTH, np.float32))
+    direction = LinearCompass(weight, np.zeros(WIDTH, np.float32))
     ways = [
-        Guided("compass", direction, graph.forward, vectors, Ways(back=back)).run(episodes(graph), budget=30)
+        CompassWalker("compass", direction, graph.forward, vectors, Ways(back=back)).run(
+            episodes(graph), budget=30
+        )
         for vectors in (HalfUnits(table), unit_rows(table))
     ]
     for ours, theirs in zip(*ways, strict=True):

@@ -10,7 +10,7 @@ from linkwalk.graph.csr import Csr
 from linkwalk.navigate import BACK, Episodes, Ways, unit_rows
 from linkwalk.navigate.learned import Learned
 from linkwalk.policy.decisions import Decisions
-from linkwalk.policy.heads import HEADS, HeadConfig, Table, build_head, log_softmax
+from linkwalk.policy.heads import HEADS, HeadConfig, NodeTable, build_head, log_softmax
 from tests.graph.conftest import csr
 from tests.navigate.oracle import Look, policy_with_back
 from tests.navigate.test_agents import check, random_csr
@@ -30,7 +30,7 @@ def policy(name: str, seed: int = 0, spread: float = 1.5) -> torch.nn.Module:
 
 def looking(head: torch.nn.Module, graph: Csr, kinds: NDArray[np.uint8], vectors: NDArray[np.float32]):
     """How a head sees one page, by itself: the log-probability of each of its links."""
-    table, none = Table(torch.as_tensor(vectors)), np.zeros(0, np.int64)
+    table, none = NodeTable(torch.as_tensor(vectors)), np.zeros(0, np.int64)
 
     def towards(goal: int) -> Look:
         def look(page: int, seen: set[int]) -> list[float]:

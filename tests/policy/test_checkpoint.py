@@ -20,7 +20,7 @@ from linkwalk.policy.checkpoint import (
     WEIGHTS,
     command_for,
     link_files,
-    load_direction,
+    load_compass,
     load_policy,
     put_policy,
     read_policy,
@@ -32,7 +32,7 @@ from tests.older import unseal
 
 CONFIG = HeadConfig(head="compass", width=12)
 MADE = {"encoder": "abc", "encoder_name": "minilm", "recipe": "ours"}
-LOADERS = (load_policy, load_direction)
+LOADERS = (load_policy, load_compass)
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_a_policy_of_version_0_1_opens(head: str, tmp_path: Path) -> None:
     for name, value in built.state_dict().items():
         assert torch.equal(value, again.state_dict()[name])
     if head == "compass":
-        assert np.isfinite(load_direction(tmp_path / "p", "abc").weight).all()
+        assert np.isfinite(load_compass(tmp_path / "p", "abc").weight).all()
 
 
 def test_damage_to_what_is_not_opened_is_none_to_the_policy(folder: Path) -> None:

@@ -9,9 +9,9 @@ import torch
 
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.policy import from_walks
-from linkwalk.policy.checkpoint import load_direction, load_policy, save_policy
+from linkwalk.policy.checkpoint import load_compass, load_policy, save_policy
 from linkwalk.policy.decisions import some
-from linkwalk.policy.heads import HEADS, Compass, HeadConfig, Table, build_head, log_softmax
+from linkwalk.policy.heads import HEADS, CompassHead, HeadConfig, NodeTable, build_head, log_softmax
 from linkwalk.walks import ForwardWalks
 from tests.graph.conftest import csr
 from tests.older import unseal
@@ -22,7 +22,7 @@ def decisions(seed: int = 0):
     graph = csr(25, sorted({(int(a), int(b)) for a, b in rng.integers(0, 25, (150, 2)) if a != b}))
     kinds = rng.integers(0, 4, len(graph.indices)).astype(np.uint8)
     vectors = torch.tensor(rng.normal(size=(25, 12)), dtype=torch.float32)
-    return from_walks(ForwardWalks(graph, steps=5).sample(30, rng), graph, kinds), Table(vectors)
+    return from_walks(ForwardWalks(graph, steps=5).sample(30, rng), graph, kinds), NodeTable(vectors)
 
 
 def test_a_ragged_softmax_is_a_softmax_per_decision() -> None:
@@ -147,9 +147,9 @@ def test_the_compass_begins_as_the_cosine(temperature: float) -> None:
     assert torch.allclose(table.logits(head, found)[0], temperature * cosine, atol=1e-4)
 
 
-def compass(*, dropout: float = 0.0) -> Compass:
+def compass(*, dropout: float = 0.0) -> CompassHead:
     torch.manual_seed(1)
-    head = Compass(HeadConfig(head="compass", width=12, dropout=dropout))
+    head = CompassHead(HeadConfig(head="compass", width=12, dropout=dropout))
     for weight in head.parameters():
         torch.nn.init.normal_(weight, std=0.02 if weight is head.scales else 0.5)
     return head
@@ -181,7 +181,7 @@ def test_features_are_hidden_from_the_compass_in_training_only() -> None:
     assert not torch.allclose(first, second)
     assert torch.equal(table.logits(head.eval(), found)[0], exact)
     # Hidden from what is learned alone: untrained it is the cosine all the same, and on average nothing is missing.
-    plain = Compass(HeadConfig(head="compass", width=12, dropout=0.9))
+    plain = CompassHead(HeadConfig(head="compass", width=12, dropout=0.9))
     assert torch.equal(table.logits(plain, found)[0], table.logits(plain.eval(), found)[0])
     goals = torch.randn(4, 12, generator=torch.Generator().manual_seed(0))
     mean = torch.stack([head.train().direction(goals) for _ in range(4000)]).mean(0)
@@ -191,15 +191,15 @@ def test_features_are_hidden_from_the_compass_in_training_only() -> None:
 def test_a_trained_compass_survives_the_disk(tmp_path: Path) -> None:
     found, table = decisions()
     config = HeadConfig(head="compass", width=12, temperature=7.0, dropout=0.5)
-    head = Compass(config)
+    head = CompassHead(config)
     head.load_state_dict(compass().state_dict())
     save_policy(tmp_path / "p", head, config, {"encoder": "abc", "encoder_name": "minilm"})
     again, manifest = load_policy(tmp_path / "p", "abc")
-    assert isinstance(again, Compass)
+    assert isinstance(again, CompassHead)
     assert not again.training
     assert manifest["head"] == asdict(config)
     assert torch.equal(table.logits(head.eval(), found)[0], table.logits(again, found)[0])
     goals = table.vectors.numpy()
-    walks = load_direction(tmp_path / "p", "abc").directions(goals)
+    walks = load_compass(tmp_path / "p", "abc").directions(goals)
     assert walks.dtype == np.float32
     assert np.allclose(walks, again.directions(goals), atol=1e-5)

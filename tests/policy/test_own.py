@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from linkwalk.errors import ArtifactError, InputError
-from linkwalk.policy.checkpoint import can_open, gives_directions, load_policy, open_policy, read_policy
+from linkwalk.policy.checkpoint import can_open, is_compass, load_policy, open_policy, read_policy
 from linkwalk.policy.checkpoint import save_policy as save
-from linkwalk.policy.direction import Direction, Guide
+from linkwalk.policy.compass import Compass, LinearCompass
 from linkwalk.policy.heads import HeadConfig, Pointing, build_head
 from linkwalk.policy.own import OWN, use_head
 
@@ -62,7 +62,7 @@ def test_it_is_saved_and_opened_by_its_name(by: str, tmp_path: Path) -> None:
     assert read_policy(folder)["head"]["head"] == name
     head, _ = load_policy(folder, "abc")
     assert type(head) is Plain
-    assert not isinstance(open_policy(folder, "abc", device="cpu"), Guide)
+    assert not isinstance(open_policy(folder, "abc", device="cpu"), Compass)
     assert can_open(read_policy(folder))
 
 
@@ -71,7 +71,7 @@ def test_a_manifest_imports_nothing(tmp_path: Path) -> None:
     OWN.clear()
     manifest = read_policy(folder)
     assert not can_open(manifest)
-    assert not gives_directions(manifest)
+    assert not is_compass(manifest)
     with pytest.raises(
         ArtifactError, match=r"the policy 'p' has a head of one's own, .*:Backwards: name that"
     ):
@@ -82,18 +82,18 @@ def test_a_manifest_imports_nothing(tmp_path: Path) -> None:
 
 def test_one_that_says_where_to_look_guides(tmp_path: Path) -> None:
     folder = save_policy(tmp_path / "p", use_head(Backwards))
-    assert gives_directions(read_policy(folder))
-    guide = open_policy(folder, "abc", device="cpu")
-    assert isinstance(guide, Guide)
+    assert is_compass(read_policy(folder))
+    compass = open_policy(folder, "abc", device="cpu")
+    assert isinstance(compass, Compass)
     goals = np.random.default_rng(0).normal(size=(3, 6)).astype(np.float32)
-    assert np.array_equal(guide.directions(goals), -goals)
+    assert np.array_equal(compass.directions(goals), -goals)
     hidden = save_policy(tmp_path / "h", use_head(Backwards), visited=False)
-    assert not gives_directions(read_policy(hidden))
-    assert not isinstance(open_policy(hidden, "abc", device="cpu"), Guide)
+    assert not is_compass(read_policy(hidden))
+    assert not isinstance(open_policy(hidden, "abc", device="cpu"), Compass)
 
 
 def test_a_compass_is_opened_without_torch(tmp_path: Path) -> None:
-    assert isinstance(open_policy(save_policy(tmp_path / "p", "compass"), "abc"), Direction)
+    assert isinstance(open_policy(save_policy(tmp_path / "p", "compass"), "abc"), LinearCompass)
 
 
 def test_names_of_heads_that_are_built_in_stay_as_they_are() -> None:

@@ -18,7 +18,7 @@ from linkwalk.navigate.learned import Learned
 from linkwalk.navigate.ways import Ways
 from linkwalk.policy.checkpoint import load_policy, save_policy
 from linkwalk.policy.decisions import from_walks
-from linkwalk.policy.heads import HeadConfig, Table, build_head, trajectory_of
+from linkwalk.policy.heads import HeadConfig, NodeTable, build_head, trajectory_of
 from linkwalk.policy.trajectory import Trajectory, TrajectoryConfig
 from linkwalk.recipes import RECIPES, with_settings
 from linkwalk.walks import ForwardWalks
@@ -72,7 +72,7 @@ def test_a_walk_is_seen_as_it_was_learned() -> None:
     agent = Learned("policy", head, GRAPH, KINDS, VECTORS, Ways(revisit=True))
     episodes = Episodes.of(np.arange(12), (np.arange(12) * 5 + 3) % COUNT)
     journeys = agent.run(episodes, budget=9)
-    table = Table.of(VECTORS, "cpu")
+    table = NodeTable.of(VECTORS, "cpu")
     for episode in range(12):  # at each page, the likeliest link of the pass over the whole walk
         path = journeys.path(episode)
         walk = ForwardWalks(GRAPH, steps=1).sample(1, np.random.default_rng(0))

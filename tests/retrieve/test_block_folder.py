@@ -162,7 +162,7 @@ def rerank_seal(folder: Path) -> None:
     seal(folder, json.loads((folder / MANIFEST).read_bytes()), name=MANIFEST)
 
 
-class Table:
+class FakeTable:
     """Embeddings that fit."""
 
     fingerprint = "0" * 32
@@ -177,7 +177,7 @@ class Table:
 def open_all(folder: Path, base: str) -> None:
     load_cross(folder)
     read_ranking(folder)
-    load_search(folder, Table(base))  # type: ignore[arg-type]
+    load_search(folder, FakeTable(base))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("what", DAMAGE)

@@ -197,7 +197,7 @@ def test_the_guide_says_where_tabs_look(
     graph: Graph, bm25: Bm25, vectors: Float32s, meanings: Float32s
 ) -> None:
     by_words = FindConfig(start="bm25")
-    guided = Finder(graph, bm25, by_words, guide=Turned(), vectors=vectors).find_many(
+    guided = Finder(graph, bm25, by_words, compass=Turned(), vectors=vectors).find_many(
         QUERIES, meanings=meanings
     )
     turned = Finder(graph, bm25, by_words, vectors=vectors).find_many(QUERIES, meanings=-meanings)
@@ -205,7 +205,7 @@ def test_the_guide_says_where_tabs_look(
     assert [f.read for f in guided[:2]] == [f.read for f in turned[:2]]
     assert [f.read for f in guided[:2]] != [f.read for f in straight[:2]]
     assert straight[2].start == guided[2].start == "dense"
-    assert guided[2].read != turned[2].read, "the guide has no say in where to begin"
+    assert guided[2].read != turned[2].read, "the compass has no say in where to begin"
 
 
 RERANKERS: dict[str, Reranker | None] = {

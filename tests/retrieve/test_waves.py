@@ -208,7 +208,7 @@ def test_a_compass_shows_the_way(world: World) -> None:
             return -3 * goals
 
     finder = world.finder()
-    finder.guide = Back()
+    finder.compass = Back()
     seen: list[Sequence[float]] = []
     assert finder.judge is not None
     plain = finder.judge.verdict

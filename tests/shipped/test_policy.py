@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwalk import shipped
 from linkwalk.embed import Embeddings
-from linkwalk.policy.checkpoint import gives_directions, load_direction, read_policy
+from linkwalk.policy.checkpoint import is_compass, load_compass, read_policy
 
 ROOT = Path(__file__).parents[2]
 FILES = {"manifest.json", "weights.safetensors", "MODEL_CARD.md"}
@@ -29,10 +29,10 @@ def test_its_files_are_small() -> None:
 
 def test_it_is_a_compass_for_the_encoder_it_brings(embedded_world: Path) -> None:
     manifest = read_policy(shipped.policy_path())
-    assert gives_directions(manifest)
+    assert is_compass(manifest)
     table = Embeddings.open(embedded_world)
     assert (manifest["encoder"], manifest["encoder_name"]) == (table.fingerprint, "minilm-walks")
-    direction = load_direction(shipped.policy_path(), table.fingerprint)
+    direction = load_compass(shipped.policy_path(), table.fingerprint)
     assert direction.bias.shape == (table.width,)
     assert np.abs(direction.weight).max() > 0, "trained"
 

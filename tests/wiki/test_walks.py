@@ -16,7 +16,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.paths import distances_from
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.navigate import Episodes, Journeys, unit_rows
-from linkwalk.policy.checkpoint import load_direction, read_policy, save_policy
+from linkwalk.policy.checkpoint import load_compass, read_policy, save_policy
 from linkwalk.policy.heads import HeadConfig, build_head
 from linkwalk.shipped import policy_path
 from linkwalk.wiki import Choice, Click, Walk, Ways
@@ -114,7 +114,7 @@ def test_probabilities_are_the_softmax_of_scores(walked: Wiki, ends: tuple[int, 
         unit_rows(table.vectors),
         with_its_map(ways, policy_path(), read_policy(policy_path())).constants,
     )
-    direction = load_direction(policy_path(), table.fingerprint).directions(vectors[[ends[1]]])[0]
+    direction = load_compass(policy_path(), table.fingerprint).directions(vectors[[ends[1]]])[0]
     for agent, query, measure in (("compass", direction, "worth"), ("greedy", vectors[ends[1]], "cosine")):
         walk = walked.walk(*ends, agent=agent, ways=ways)
         assert walk.measure == measure

@@ -20,7 +20,7 @@ from linkwalk.downstream.lists import (
 )
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.readers.cross import CrossTraining, Ranked, read_lists
+from linkwalk.learn.readers.cross import SentenceList, SentenceRankingConfig, read_lists
 from linkwalk.learn.state import differences
 from linkwalk.progress import Progress
 from linkwalk.retrieve.bm25 import Bm25
@@ -30,7 +30,7 @@ from linkwalk.wiki.retrieval import need_search
 
 
 @dataclass(frozen=True, kw_only=True)
-class RerankerConfig(CrossTraining):
+class RerankerConfig(SentenceRankingConfig):
     """All that ``--set`` can change: the training's settings, and those of ``model.`` and ``mine.``."""
 
     model: CrossConfig = field(default_factory=CrossConfig)
@@ -124,13 +124,13 @@ def gather(
     config: RerankerConfig,
     choice: LearntFrom,
     progress: Progress,
-) -> tuple[list[Ranked], list[dict[str, Any]]]:
+) -> tuple[list[SentenceList], list[dict[str, Any]]]:
     """The lists of all files, and of each file how many there are and how many can be used."""
     bm25 = None
     if set(kinds) != {LISTS}:
         need_search()
         bm25 = Bm25.open(wiki, graph)
-    lists: list[Ranked] = []
+    lists: list[SentenceList] = []
     data: list[dict[str, Any]] = []
     for path, kind in zip(files, kinds, strict=True):
         row: dict[str, Any] = {"file": path.name, "kind": kind}
@@ -166,7 +166,7 @@ def _wanted(path: Path, kind: str, graph: Graph, part: str, choice: LearntFrom) 
 USES = ("used", "without evidence", "too few negatives")
 
 
-def use(one: Ranked, config: CrossTraining) -> str:
+def use(one: SentenceList, config: SentenceRankingConfig) -> str:
     """Whether ``train_cross`` learns from a list, or why not."""
     if not one.positives:
         return "without evidence"

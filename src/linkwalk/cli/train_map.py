@@ -53,7 +53,7 @@ def train_map(
     """
     choose_device("cpu")  # before anything that needs torch: without it, this says what to install
     from linkwalk.artifact import MANIFEST, replacing, seal
-    from linkwalk.learn.maps.training import MapTraining
+    from linkwalk.learn.maps.training import MapTrainingConfig
     from linkwalk.learn.maps.training import train_map as train
     from linkwalk.navigate.trained_map import MAP
     from linkwalk.policy.checkpoint import read_policy
@@ -63,7 +63,7 @@ def train_map(
         raise InputError(f"{out}: a map's file ends in .json")
     if out.exists() and not force:
         raise InputError(f"{out} is there already: add --force to replace it")
-    config = with_settings(MapTraining(), settings or [])
+    config = with_settings(MapTrainingConfig(), settings or [])
     worlds: list[Callable[[], MapWalks]] = []
     shares, told = [], []
     for wiki in wikis:
@@ -134,13 +134,13 @@ def _opening(wiki: Path, name: str, policy: Path | None) -> "Callable[[], MapWal
         from linkwalk.learn.maps.walks import MapWalks
         from linkwalk.navigate import units_of
         from linkwalk.navigate.ways import Ways
-        from linkwalk.policy.checkpoint import load_direction, read_policy
+        from linkwalk.policy.checkpoint import load_compass, read_policy
 
         graph = Graph.open(wiki)
         table = Embeddings.open(wiki, name, graph)
-        guide = None if policy is None else load_direction(policy, table.fingerprint)
+        compass = None if policy is None else load_compass(policy, table.fingerprint)
         ways = Ways() if policy is None else with_its_map(Ways(), policy, read_policy(policy))
         units, length = units_of(table.vectors), graph.article_length
-        return MapWalks(graph.forward, graph.reverse, units, guide, ways=ways, length=length)
+        return MapWalks(graph.forward, graph.reverse, units, compass, ways=ways, length=length)
 
     return opened

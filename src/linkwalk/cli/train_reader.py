@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from linkwalk.embed import Embeddings
     from linkwalk.graph.store import Graph
-    from linkwalk.learn.loop import Kept
+    from linkwalk.learn.loop import RunOptions
     from linkwalk.learn.readers.target import TargetConfig
 
 _TOLD = ("config", "encoder_name", "trained_on")
@@ -62,13 +62,13 @@ def train_reader(
     from linkwalk.embed import Embeddings
     from linkwalk.graph.store import Graph
     from linkwalk.learn.readers.target import TargetConfig, config_to_json
-    from linkwalk.policy.checkpoint import gives_directions, read_policy
+    from linkwalk.policy.checkpoint import is_compass, read_policy
     from linkwalk.policy.target import read_target
     from linkwalk.recipes import with_settings
 
     graph = Graph.open(wiki)
     place = find_place(wiki, policy, name)
-    walks = "own" if gives_directions(read_policy(place.source)) else "shortcut"
+    walks = "own" if is_compass(read_policy(place.source)) else "shortcut"
     config = with_settings(TargetConfig(walks=walks), settings or [])
     table = Embeddings.open(wiki, used_embeddings(wiki, graph, embeddings, [policy]), graph)
     with locked(place.home):
@@ -80,7 +80,7 @@ def train_reader(
         }
         manifest = None if force else place.made(job)
         if manifest is None:
-            kept: Kept = {
+            kept: RunOptions = {
                 "folder": place.partial,
                 "job": job,
                 "resume": stopped(place.partial, job, config.updates, restart=restart, quiet=quiet),
@@ -115,7 +115,12 @@ def train_reader(
 
 
 def _train(
-    place: PolicyPlace, graph: "Graph", table: "Embeddings", config: "TargetConfig", device: str, kept: "Kept"
+    place: PolicyPlace,
+    graph: "Graph",
+    table: "Embeddings",
+    config: "TargetConfig",
+    device: str,
+    kept: "RunOptions",
 ) -> "dict[str, Tensor]":
     """Train the target encoder."""
     from linkwalk.learn.readers.target import train_target

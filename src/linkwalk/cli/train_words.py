@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from linkwalk.embed import Embeddings
     from linkwalk.evaluate import Result
     from linkwalk.graph.store import Graph
-    from linkwalk.learn.encoders.word_table import ChoosingGoals, TrainedTable, WordTableConfig
+    from linkwalk.learn.encoders.word_table import ChoosingGoals, WordTable, WordTableConfig
     from linkwalk.navigate import Agent
 
 _LENGTHS, _EPISODES = (5, 10, 20), 1000
@@ -109,7 +109,7 @@ class _Job:
     def made(self) -> _Outcome | None:
         """The policy that is there, if the same training made it; another one is an error."""
         from linkwalk.embed import Embeddings
-        from linkwalk.policy.checkpoint import load_direction, read_policy
+        from linkwalk.policy.checkpoint import load_compass, read_policy
 
         if not self.final.exists():
             return None
@@ -122,7 +122,7 @@ class _Job:
         refuse_another(self.final, was, self.job)
         try:
             table = Embeddings.open(self.wiki, self.final.name, self.graph)
-            load_direction(self.final, table.fingerprint)
+            load_compass(self.final, table.fingerprint)
         except ArtifactError:  # one without the other is no use
             return None
         return _Outcome(manifest, manifest.get("gains", []), fresh=False)
@@ -180,20 +180,22 @@ class _Job:
         sealed = put_policy(self.partial, self.final, trained.compass, head, manifest, leave=(FILE,))
         return _Outcome(sealed, gains, resumed_at)
 
-    def _gained(self, trained: "TrainedTable", goals: "ChoosingGoals") -> tuple[bool, list[dict[str, Any]]]:
+    def _gained(self, trained: "WordTable", goals: "ChoosingGoals") -> tuple[bool, list[dict[str, Any]]]:
         """Whether the walker is better than the one before, by goals that are not reported; then by those that are."""
         from linkwalk.evaluate import TaskConfig, compare
         from linkwalk.graph.held_out import WITHHELD, held_out_nodes
         from linkwalk.navigate import REFERENCE, open_baseline
-        from linkwalk.navigate.guided import Guided
+        from linkwalk.navigate.compass import CompassWalker
         from linkwalk.navigate.ways import Ways
-        from linkwalk.policy.direction import Direction
+        from linkwalk.policy.compass import LinearCompass
 
         graph, ways = self.graph, Ways(back=self.config.back, map=self.config.map)
         before, units = self._before(ways)
         turn = trained.compass.turn
-        guide = Direction(turn.weight.detach().numpy(), turn.bias.detach().numpy())
-        after = Guided(self.final.name, guide, graph.forward, trained.vectors, ways, workers=threads())
+        compass = LinearCompass(turn.weight.detach().numpy(), turn.bias.detach().numpy())
+        after = CompassWalker(
+            self.final.name, compass, graph.forward, trained.vectors, ways, workers=threads()
+        )
         better = goals.judge(after).score > goals.judge(before).score
         reference = open_baseline(REFERENCE, graph.forward, units, ways, workers=threads())
         among = held_out_nodes(graph, WITHHELD)

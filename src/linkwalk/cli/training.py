@@ -14,7 +14,7 @@ from linkwalk.progress import Progress
 from linkwalk.records import BadLine
 
 if TYPE_CHECKING:
-    from linkwalk.learn.state import Saved
+    from linkwalk.learn.state import SavedState
 
 Settings = Annotated[
     list[str] | None,
@@ -79,7 +79,7 @@ def new_folder(wiki: Path, name: str) -> Path:
 
 def stopped(
     partial: Path, job: dict[str, Any], updates: int, *, restart: bool, quiet: bool
-) -> "Saved | None":
+) -> "SavedState | None":
     """The training to go on with, if there is one of the same job; says in a line what happens."""
     from linkwalk.learn.state import differences, read_state
 

@@ -92,7 +92,7 @@ def tune_reader(
         if not force:  # what is tuned goes on from what is there, so it is never the same twice
             place.refuse_another()
         encoder = table.transformer("cpu")
-        guide = open_head(place, wiki, table, chosen)
+        policy_head = open_head(place, wiki, table, chosen)
         adapter, sizes, before = _adapter(place, wiki, table)
         pairs, report, damage = read_pairs(
             queries, graph, bm25, part=part, threshold=least, wiki_pages=wiki_pages, progress=progress
@@ -110,7 +110,7 @@ def tune_reader(
             encoder,
             adapter,
             sizes,
-            guide,
+            policy_head,
             pairs,
             config,
             device=chosen,

@@ -33,7 +33,7 @@ from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.limits import at_least
-from linkwalk.learn.readers.cross import Ranked
+from linkwalk.learn.readers.cross import SentenceList
 from linkwalk.progress import Progress
 from linkwalk.records import BadLine, is_table, kind_of, stream_records, write_records
 from linkwalk.retrieve.bm25 import Bm25
@@ -111,7 +111,7 @@ def kind_of_file(path: Path) -> str:
     if is_table(path):
         return "nq"
     _, record = next(stream_records(path, []))
-    if set(Ranked._fields) <= record.keys():
+    if set(SentenceList._fields) <= record.keys():
         return LISTS
     kind = kind_of(record)
     if kind is None:
@@ -203,7 +203,7 @@ def mine_lists(
     *,
     closed: frozenset[int] = frozenset(),
     progress: Progress | None = None,
-) -> Iterator[Ranked]:
+) -> Iterator[SentenceList]:
     """A list for each query, in order, one after the other; without positives where no evidence was found.
 
     What is drawn for a query depends on it and on the seed alone, not on what else is mined.
@@ -237,17 +237,17 @@ class _Miner:
         open_ones = (n for n in nodes if n not in gold and int(self.graph.node_article[n]) not in self.closed)
         return list(dict.fromkeys(sentence for node in open_ones for sentence in self.sentences(node)))
 
-    def of_claim(self, one: Wanted, nodes: list[int]) -> Ranked:
+    def of_claim(self, one: Wanted, nodes: list[int]) -> SentenceList:
         """Evidence that is known, against what is not like it."""
         pool = unlike(self.pool(nodes[: self.config.depth], one.gold), one.evidence, self.config.alike)
         negatives = hard_and_drawn(one.query, pool, self.config.negatives, self.config.seed)
-        return Ranked(one.query, list(one.evidence), negatives)
+        return SentenceList(one.query, list(one.evidence), negatives)
 
-    def of_question(self, one: Wanted, nodes: list[int]) -> Ranked:
+    def of_question(self, one: Wanted, nodes: list[int]) -> SentenceList:
         """Sentences with an answer, against those without."""
         answers = sought_answers(one.answers)
         if not answers:
-            return Ranked(one.query, [], [])
+            return SentenceList(one.query, [], [])
         pool = self.pool(nodes[: self.config.question_depth], one.gold)
         hits = [holds(text, answers) for _, text in pool]
         if one.gold:
@@ -255,7 +255,7 @@ class _Miner:
         else:
             good = self._distant(one.query, [s for s, hit in zip(pool, hits, strict=True) if hit])
         bad = [s for s, hit in zip(pool, hits, strict=True) if not hit]
-        return Ranked(one.query, good, by_tfidf(one.query, bad)[: self.config.negatives])
+        return SentenceList(one.query, good, by_tfidf(one.query, bad)[: self.config.negatives])
 
     def _distant(self, query: str, having: list[Titled]) -> list[Titled]:
         """Those that share the most content words with the question."""
@@ -299,7 +299,7 @@ def hard_and_drawn(query: str, pool: Sequence[Titled], count: int, seed: int) ->
     return hard + random.Random(f"{seed} {query}").sample(rest, min(len(rest), count // 2))
 
 
-def write_lists(path: Path, lists: Iterable[Ranked], source: str | None = None) -> int:
+def write_lists(path: Path, lists: Iterable[SentenceList], source: str | None = None) -> int:
     """Lists as ``read_lists`` reads them, written as they come; how many."""
     extra = {"source": source} if source else {}
     return write_records(path, (one._asdict() | extra for one in lists))

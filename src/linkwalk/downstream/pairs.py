@@ -14,7 +14,7 @@ from linkwalk.downstream.lists import LISTS, kind_of_file, part_of, sought_answe
 from linkwalk.downstream.sentences import THRESHOLD
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.readers.tune_target import Pair
+from linkwalk.learn.readers.tune_target import TuningQuestion
 from linkwalk.progress import Progress
 from linkwalk.records import BadLine
 from linkwalk.retrieve.bm25 import Bm25
@@ -30,7 +30,7 @@ _WORD = re.compile(r"\w")
 class Asking(NamedTuple):
     """A benchmark's file as pairs."""
 
-    pairs: list[Pair]
+    pairs: list[TuningQuestion]
     report: dict[str, Any]
     """The kind, the part, and how many were asked and used; ready for JSON."""
     damage: list[BadLine]
@@ -53,7 +53,7 @@ def read_pairs(
     part = part_of(kind, part)
     found = read_benchmark(kind, path, graph, part=part, threshold=threshold, wiki_pages=wiki_pages)
     progress = progress or Progress(quiet=True)
-    pairs: list[Pair] = []
+    pairs: list[TuningQuestion] = []
     judged = [one for one in found.judged if _WORD.search(one.text)]
     with progress.stage("search", len(judged), "queries") as stage:
         for at in range(0, len(judged), _BATCH):
@@ -65,7 +65,7 @@ def read_pairs(
                 if not gold and (answers := sought_answers(one.answers)):
                     gold = [node for node in nodes if holds(graph.texts[node], answers)]
                 if gold and nodes:
-                    pairs.append(Pair(one.text, nodes[:STARTS], gold))
+                    pairs.append(TuningQuestion(one.text, nodes[:STARTS], gold))
                 stage.advance()
     report = {
         "file": path.name,

@@ -17,7 +17,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.navigate import Agent
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
-from linkwalk.policy.direction import Guide
+from linkwalk.policy.compass import Compass
 from linkwalk.retrieve import FindConfig, Finder, Found, Reranker, tfidf
 from linkwalk.retrieve.found import Reading
 from linkwalk.retrieve.judge import Judge
@@ -171,7 +171,7 @@ class SideBySide:
         cross: Callable[[Reranker], Reranker | None] | None = None,
         judge: Judge | None = None,
         agent: Agent | None = None,
-        guide: Guide | None = None,
+        compass: Compass | None = None,
         vectors: Units | None = None,
         near: Near | None = None,
         workers: int = 1,
@@ -204,7 +204,7 @@ class SideBySide:
                 self._search,
                 configs[row.name],
                 agent=agent,
-                guide=guide,
+                compass=compass,
                 rerank=rerankers.get(row.rerank),
                 vectors=vectors,
                 near=self._near,

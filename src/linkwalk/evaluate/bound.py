@@ -38,7 +38,7 @@ from linkwalk.walks.draws import draw, key_of, seed_from
 if TYPE_CHECKING:
     from torch import nn
 
-    from linkwalk.policy.heads import Table
+    from linkwalk.policy.heads import NodeTable
 
 Float64s = NDArray[np.float64]
 Likelihood = Callable[[Decisions], Float64s]
@@ -87,7 +87,7 @@ def uniform(decisions: Decisions) -> Float64s:
     return np.repeat(-np.log(np.maximum(counts, 1)), counts)
 
 
-def of_head(head: "nn.Module", table: "Table") -> Likelihood:
+def of_head(head: "nn.Module", table: "NodeTable") -> Likelihood:
     """A head over the embeddings of a graph."""
     import torch
 

@@ -1,6 +1,6 @@
 """Decisions over a graph's tensors, without a list of all actions on the host: imitating a step, and clicking a link.
 
-What ``Decisions``, ``Table.logits`` and ``cloning_loss`` do, for the paper's feed-forward head, where walks and
+What ``Decisions``, ``NodeTable.logits`` and ``cloning_loss`` do, for the paper's feed-forward head, where walks and
 embeddings are on a GPU. With Triton one kernel reads every out-link of every decision, none left out; without it the
 same is a handful of torch operations over ragged rows.
 """
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from linkwalk.errors import InputError
 from linkwalk.gpu.walks import DeviceGraph, draw, key_of, runs_kernels, shifted
 from linkwalk.graph.store import TYPES
-from linkwalk.policy.heads import Compass, FeedForward, log_softmax
+from linkwalk.policy.heads import CompassHead, FeedForward, log_softmax
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -49,7 +49,7 @@ _MOST_STATES = 1 << 31
 
 def has_states(head: nn.Module) -> bool:
     """Whether kernels know what a head does with a state."""
-    return isinstance(head, FeedForward | Compass)
+    return isinstance(head, FeedForward | CompassHead)
 
 
 def states_of(head: nn.Module, current: Tensor, goal: Tensor) -> Tensor:
@@ -57,7 +57,7 @@ def states_of(head: nn.Module, current: Tensor, goal: Tensor) -> Tensor:
     if isinstance(head, FeedForward):
         found: Tensor = head.layer(torch.cat((current, goal), -1))
         return found
-    assert isinstance(head, Compass), "has_states sees to it"
+    assert isinstance(head, CompassHead), "has_states sees to it"
     return _of_compass(head, goal)
 
 
@@ -79,7 +79,7 @@ def shares_of_states(head: nn.Module, vectors: Tensor) -> tuple[Tensor, Tensor]:
     return of_goal, of_goal
 
 
-def _of_compass(head: Compass, goal: Tensor) -> Tensor:
+def _of_compass(head: CompassHead, goal: Tensor) -> Tensor:
     """Where to look, scaled, and how much likelier each kind of link is; nothing for the visited bit."""
     scale, *kinds = head.scales_now()
     traits = torch.stack((*kinds, torch.zeros_like(scale))).expand(len(goal), -1)

@@ -12,7 +12,7 @@ _LOOK_UP = 10
 """Steps between two looks at whether any journey still goes on: each look waits for the device."""
 
 
-class OnDevice:
+class DeviceAgent:
     """Greedy-unvisited by cosine or, with a head, the most probable link of the paper's feed-forward policy.
 
     Does as ``Baseline`` (without a back button) and ``Learned`` do, up to the rounding of sums; ``vectors`` [N, D] in

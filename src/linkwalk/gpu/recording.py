@@ -14,7 +14,7 @@ _WARM_UP = 3
 """Times it is done one operation at a time before it is recorded: kernels are compiled, buffers are made."""
 
 
-class Recorded:
+class RecordedUpdate:
     """Something to be done over and over on a GPU, of which only tensors change from one time to the next."""
 
     def __init__(self, do: Callable[[], Tensor]) -> None:

@@ -17,12 +17,20 @@ from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.held_out import Bools
 from linkwalk.learn.imitation import Batches, cloning_loss, sampler
 from linkwalk.learn.limits import at_least, one_of, shares
-from linkwalk.learn.loop import HeldOut, JudgedConfig, Kept, RanAway, Training, seeded, train
+from linkwalk.learn.loop import (
+    DivergenceError,
+    HeldOutScore,
+    RunOptions,
+    Training,
+    ValidationConfig,
+    seeded,
+    train,
+)
 from linkwalk.learn.optimise import build_optimiser
 from linkwalk.learn.ranks import ranks
 from linkwalk.learn.validation import CRITERIA, Validation, within
 from linkwalk.navigate import unit_rows
-from linkwalk.policy.heads import HeadConfig, Table, build_head
+from linkwalk.policy.heads import HeadConfig, NodeTable, build_head
 
 if TYPE_CHECKING:
     from linkwalk.learn.rewards.impala import ImpalaConfig
@@ -31,7 +39,7 @@ __all__ = ["CloneConfig", "clone", "cloning_loss", "sampler"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CloneConfig(JudgedConfig):
+class CloneConfig(ValidationConfig):
     """How a policy is cloned; the defaults are ours, ``linkwalk.recipes`` has the paper's."""
 
     head: HeadConfig = field(default_factory=HeadConfig)
@@ -99,7 +107,7 @@ class Cloning(Training):
     clip = 0.0
 
     def __init__(
-        self, config: CloneConfig, batches: Batches, table: Table, validation: Validation | None
+        self, config: CloneConfig, batches: Batches, table: NodeTable, validation: Validation | None
     ) -> None:
         super().__init__(config)
         self.evaluate_every, self.patience = config.evaluate_every, config.patience
@@ -118,12 +126,12 @@ class Cloning(Training):
         """How often the policy would have done what the walks did."""
         return {"accuracy": self.accuracy.item()}
 
-    def validate(self) -> HeldOut | None:
+    def validate(self) -> HeldOutScore | None:
         """The same on held-out articles, and how often goals are reached there."""
         if self.validation is None:
             return None
         row = self.validation.measure(self.head)
-        return HeldOut(
+        return HeldOutScore(
             row["success"] if self.settings.criterion == "success" else -row["validation_loss"], row
         )
 
@@ -150,7 +158,7 @@ def clone(
     *,
     held_out: Bools | None = None,
     device: str = "cpu",
-    **kept: Unpack[Kept],
+    **kept: Unpack[RunOptions],
 ) -> nn.Module:
     """Train a policy on one graph; with ``held_out`` nodes [N], on the rest of it, and give the weights best there."""
     if config.head.width != vectors.shape[1]:
@@ -161,7 +169,7 @@ def clone(
         raise InputError(
             f"validation={config.validation:g}, but held-out nodes are {'not ' * (held_out is None)}given"
         )
-    table, validation = Table.of(vectors, device), None
+    table, validation = NodeTable.of(vectors, device), None
     units = unit_rows(vectors) if config.head.points else None  # for the walker with a map
     with seeded(config.seed, device):
         if held_out is not None:
@@ -172,7 +180,7 @@ def clone(
         first = {name: value.clone() for name, value in cloning.weights().items()}
         try:
             train(cloning, **kept)
-        except RanAway:
+        except DivergenceError:
             if torch.isfinite(table.vectors).all():
                 raise
             raise InputError(

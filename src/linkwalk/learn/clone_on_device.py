@@ -13,7 +13,7 @@ from torch import Tensor
 
 from linkwalk.errors import InputError
 from linkwalk.gpu.decisions import EdgeDropout, imitation, share_of_goal, states
-from linkwalk.gpu.recording import Recorded
+from linkwalk.gpu.recording import RecordedUpdate
 from linkwalk.gpu.walks import DeviceGraph, WalksOnDevice, runs_kernels
 from linkwalk.policy.heads import FeedForward
 
@@ -60,7 +60,7 @@ class CloneOnDevice:
         """Loss and accuracy of every update [U, 2], on the device; zero for those not done yet."""
         self.update = 0
         """How many updates were done, as the host knows."""
-        self._recorded = Recorded(self._do)
+        self._recorded = RecordedUpdate(self._do)
 
     def run(self, updates: int | None = None) -> None:
         """Do that many further updates, or all that are left; returns before the device is through with them."""

@@ -11,9 +11,9 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.learn.own_walks import OwnWalks
 from linkwalk.navigate.journeys import Float32s
+from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import Decisions, from_walks, without
-from linkwalk.policy.direction import Guide
-from linkwalk.policy.heads import Table, log_softmax
+from linkwalk.policy.heads import NodeTable, log_softmax
 from linkwalk.walks import ForwardWalks, ReverseWalks, Sampler, ShortcutWalks, ShortestWalks
 from linkwalk.walks.dropout import drop_edges
 from linkwalk.walks.shortest import Reading
@@ -65,7 +65,7 @@ class Batches:
     ) -> Decisions:
         """Every step of that many walks, or some steps of the head's own."""
         if self.own is not None:
-            assert isinstance(head, Guide), "the configuration sees to it"
+            assert isinstance(head, Compass), "the configuration sees to it"
             return self.own.draw(walks, rng, head)
         drawn = self.sampler.sample(walks, rng)
         decisions = from_walks(drawn, self.forward, self.kinds)
@@ -74,7 +74,7 @@ class Batches:
         return without(decisions, drop_edges(self.forward, drawn, probability=edge_dropout, rng=rng).hidden)
 
 
-def cloning_loss(head: nn.Module, table: Table, decisions: Decisions) -> tuple[Tensor, Tensor]:
+def cloning_loss(head: nn.Module, table: NodeTable, decisions: Decisions) -> tuple[Tensor, Tensor]:
     """Mean negative log-likelihood of what the walks did (sec. 3), and how often the policy would do the same."""
     return likelihood(*table.logits(head, decisions), decisions)
 

@@ -21,7 +21,7 @@ from linkwalk.learn.limits import at_least, one_of
 from linkwalk.learn.metrics import Metrics
 from linkwalk.learn.optimise import SCHEDULES, rate_at
 from linkwalk.learn.ranks import ranks
-from linkwalk.learn.state import FILE, Interrupt, Saved, State
+from linkwalk.learn.state import FILE, Interrupt, SavedState, State
 from linkwalk.progress import Progress
 
 
@@ -47,7 +47,7 @@ class LoopConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class JudgedConfig(LoopConfig):
+class ValidationConfig(LoopConfig):
     """The same for a training that looks at what it holds out, and keeps the weights that are best there."""
 
     evaluate_every: int = 250
@@ -61,7 +61,7 @@ class JudgedConfig(LoopConfig):
         at_least(self, evaluate_every=1, patience=0)
 
 
-class HeldOut(NamedTuple):
+class HeldOutScore(NamedTuple):
     """What was seen on what is held out."""
 
     score: float
@@ -118,7 +118,7 @@ class Training:
         """What there is to tell of the last update beside its loss."""
         return {}
 
-    def validate(self) -> HeldOut | None:
+    def validate(self) -> HeldOutScore | None:
         """A look at what is held out; None where nothing is."""
         return None
 
@@ -130,21 +130,21 @@ class Training:
         """Take that from where it was saved."""
 
 
-class Kept(TypedDict, total=False):
+class RunOptions(TypedDict, total=False):
     """Where a training is kept while it runs."""
 
     folder: Path | None
     """For its metrics and its state; none: nothing is written."""
     job: dict[str, Any]
     """What it follows from, for who may want to go on with it."""
-    resume: Saved | None
+    resume: SavedState | None
     """What to go on from, of the same job."""
     checkpoint_every: int
     """Updates between two saves."""
     progress: Progress | None
 
 
-def train(training: Training, **kept: Unpack[Kept]) -> None:
+def train(training: Training, **kept: Unpack[RunOptions]) -> None:
     """Train to the last update, or until it no longer gets better; its weights are then the last ones, or the best.
 
     One that fails before it was ever saved leaves nothing in its folder.
@@ -159,7 +159,7 @@ def train(training: Training, **kept: Unpack[Kept]) -> None:
         raise
 
 
-def _train(training: Training, **kept: Unpack[Kept]) -> None:
+def _train(training: Training, **kept: Unpack[RunOptions]) -> None:
     config, folder, resume = training.config, kept.get("folder"), kept.get("resume")
     progress, save_every = kept.get("progress") or Progress(quiet=True), kept.get("checkpoint_every", 1000)
     optimiser = training.optimiser()
@@ -191,7 +191,7 @@ def _train(training: Training, **kept: Unpack[Kept]) -> None:
             looks = last or (training.evaluate_every and state.update % training.evaluate_every == 0)
             saves = stopped or state.update % save_every == 0
             if (tells or looks) and not np.isfinite(loss.item()):
-                raise RanAway(state.update)
+                raise DivergenceError(state.update)
             now = time.monotonic()
             look = training.validate() if looks else None
             if tells or look:
@@ -212,7 +212,7 @@ def _train(training: Training, **kept: Unpack[Kept]) -> None:
         state.put(state.best)
     # In half precision, too, in which some weights are kept.
     if not all(bool(value.half().isfinite().all()) for value in training.weights().values()):
-        raise RanAway(state.update)
+        raise DivergenceError(state.update)
 
 
 def _follow_back(pieces: Iterator[Tensor]) -> Tensor:
@@ -224,7 +224,7 @@ def _follow_back(pieces: Iterator[Tensor]) -> Tensor:
     return torch.stack(losses).sum()
 
 
-class RanAway(InputError):
+class DivergenceError(InputError):
     """A training whose loss or weights are no longer numbers."""
 
     def __init__(self, update: int) -> None:

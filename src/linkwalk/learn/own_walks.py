@@ -22,10 +22,10 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.graph.paths import UNREACHABLE, flood
 from linkwalk.navigate import Episodes
-from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.journeys import Float32s, Journeys
+from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import Bools, Decisions, actions_at, visited_targets
-from linkwalk.policy.direction import Guide
 from linkwalk.walks import ForwardWalks
 
 PICKS = 8
@@ -62,13 +62,13 @@ class OwnWalks:
         self.goals = ForwardWalks(forward, steps=steps, multistep=multistep, apart=True)
         self.workers = workers or min(16, os.cpu_count() or 1)
 
-    def draw(self, walks: int, rng: np.random.Generator, head: Guide) -> Decisions:
+    def draw(self, walks: int, rng: np.random.Generator, head: Compass) -> Decisions:
         """Some steps of that many walks of the head's, each with its right links."""
-        guided = Guided("policy", head, self.forward, self.vectors, workers=self.workers)
+        walker = CompassWalker("policy", head, self.forward, self.vectors, workers=self.workers)
         for _ in range(ATTEMPTS):
             drawn = self.goals.sample(walks, rng)
             episodes = Episodes.of(drawn.starts, drawn.goals)
-            journeys = guided.run(episodes, budget=BUDGET)
+            journeys = walker.run(episodes, budget=BUDGET)
             with suppress(NothingToDecide):
                 return self.label(episodes.goals, journeys, rng)[0]
         raise NothingToDecide

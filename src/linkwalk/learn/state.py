@@ -31,7 +31,7 @@ FORMAT = 2
 _HEADER, _CHECKSUM = "linkwalk", "sha256"
 
 
-class Saved(NamedTuple):
+class SavedState(NamedTuple):
     """A training as it was found on disk."""
 
     job: dict[str, Any]
@@ -108,7 +108,7 @@ class State:
         with replacing(folder / FILE) as file:
             file.write(save(whole, metadata={_HEADER: header, _CHECKSUM: _checksum(header, whole)}))
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: SavedState) -> None:
         """Take everything from what was saved."""
         counters, tensors = saved.counters, saved.tensors
         device = self.device
@@ -142,7 +142,7 @@ def _checksum(header: str, tensors: dict[str, Tensor]) -> str:
     return found.hexdigest()
 
 
-def read_state(folder: Path, say: Callable[[str], None] = lambda _: None) -> Saved | None:
+def read_state(folder: Path, say: Callable[[str], None] = lambda _: None) -> SavedState | None:
     """What a stopped training left in its folder; None if there is nothing, or nothing whole, which ``say`` hears."""
     path = folder / FILE
     if not path.exists():
@@ -155,7 +155,7 @@ def read_state(folder: Path, say: Callable[[str], None] = lambda _: None) -> Sav
         return None
 
 
-def _read(path: Path) -> Saved:
+def _read(path: Path) -> SavedState:
     from safetensors import safe_open
 
     with safe_open(path, "pt") as file:
@@ -166,7 +166,7 @@ def _read(path: Path) -> Saved:
         raise ValueError(f"it has format {header['format']}, this version reads {FORMAT}")
     if header["format"] != 1 and metadata[_CHECKSUM] != _checksum(metadata[_HEADER], tensors):
         raise ValueError("its checksum is not the one it was written with")
-    saved = Saved(header["job"], header["counters"], tensors)
+    saved = SavedState(header["job"], header["counters"], tensors)
     if not isinstance(saved.job, dict) or saved.update < 0:
         raise ValueError("it is not a training's")
     return saved

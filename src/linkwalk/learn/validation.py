@@ -12,11 +12,11 @@ from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.held_out import Bools
 from linkwalk.learn.imitation import Batches, cloning_loss
 from linkwalk.navigate import Agent, Episodes
-from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.learned import Learned
-from linkwalk.policy.direction import Guide
-from linkwalk.policy.heads import Table, build_head
+from linkwalk.policy.compass import Compass
+from linkwalk.policy.heads import NodeTable, build_head
 from linkwalk.walks import ForwardWalks
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Validation:
         config: "CloneConfig",
         forward: Csr,
         kinds: NDArray[np.uint8],
-        table: Table,
+        table: NodeTable,
         units: Float32s | None = None,
     ) -> None:
         rng = np.random.default_rng((config.seed, 1))
@@ -69,8 +69,8 @@ class Validation:
         head.eval()
         loss, accuracy = cloning_loss(head, self.table, self.decisions)
         agent: Agent = Learned("policy", head, self.forward, self.kinds, self.table)
-        if isinstance(head, Guide) and self.units is not None:
-            agent = Guided("policy", head, self.forward, self.units)
+        if isinstance(head, Compass) and self.units is not None:
+            agent = CompassWalker("policy", head, self.forward, self.units)
         success = agent.run(self.episodes, budget=BUDGET).success.mean()
         head.train(training)
         return {

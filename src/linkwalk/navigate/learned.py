@@ -15,7 +15,7 @@ from linkwalk.navigate.journeys import BACK, Bools, Episodes, Float32s, Journeys
 from linkwalk.navigate.ways import Ways
 from linkwalk.navigate.weights import LIKELY, NOWHERE, Outlook, Weights
 from linkwalk.policy.decisions import Decisions, actions_at, visited_targets
-from linkwalk.policy.heads import Table, log_softmax, trajectory_of
+from linkwalk.policy.heads import NodeTable, log_softmax, trajectory_of
 from linkwalk.policy.trajectory import Trajectory
 from linkwalk.walks.draws import draw, fraction, key_of
 
@@ -41,7 +41,7 @@ class Learned:
         head: nn.Module,
         graph: Csr,
         kinds: NDArray[np.uint8],
-        vectors: NDArray[Any] | Table,
+        vectors: NDArray[Any] | NodeTable,
         ways: Ways = Ways(),  # noqa: B008 (frozen)
     ) -> None:
         if ways.back and (ways.sampled or ways.revisit):
@@ -51,7 +51,7 @@ class Learned:
             )
         self.name, self.head, self.graph, self.kinds, self.ways = name, head, graph, kinds, ways
         device = str(next(head.parameters()).device)
-        self.table = vectors if isinstance(vectors, Table) else Table.of(vectors, device)
+        self.table = vectors if isinstance(vectors, NodeTable) else NodeTable.of(vectors, device)
         self._lock = Lock()  # networks serve one thread at a time
 
     def run(self, episodes: Episodes, *, budget: int = 100, seed: int = 0) -> Journeys:
@@ -223,7 +223,7 @@ class Learned:
 class _Walks:
     """The walks of a batch of episodes as a head remembers them; those that are over are forgotten now and then."""
 
-    def __init__(self, walk: Trajectory, table: Table, goals: Tensor, budget: int) -> None:
+    def __init__(self, walk: Trajectory, table: NodeTable, goals: Tensor, budget: int) -> None:
         self.table, self.rows = table, np.arange(len(goals))
         self.remembered = walk.begin(goals, budget)
         self.states = torch.zeros(len(goals), walk.out.out_features, device=goals.device)
@@ -231,7 +231,7 @@ class _Walks:
     @classmethod
     @torch.inference_mode()
     def of(
-        cls, head: nn.Module, table: Table, goals: Int32s, queries: Tensor | None, budget: int
+        cls, head: nn.Module, table: NodeTable, goals: Int32s, queries: Tensor | None, budget: int
     ) -> "_Walks | None":
         """None for a head that looks at its page alone."""
         walk = trajectory_of(head)

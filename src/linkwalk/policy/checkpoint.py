@@ -19,7 +19,7 @@ import numpy as np
 from linkwalk.artifact import MANIFEST, clear, look_at, parsing, publish, read_manifest, seal, steady
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.parts import is_part
-from linkwalk.policy.direction import WITHOUT_TORCH, Direction, Guide
+from linkwalk.policy.compass import WITHOUT_TORCH, Compass, LinearCompass
 from linkwalk.policy.own import OWN
 
 if TYPE_CHECKING:
@@ -97,8 +97,8 @@ def read_policy(folder: Path, encoder: str | None = None) -> dict[str, Any]:
     return manifest
 
 
-def gives_directions(manifest: dict[str, Any]) -> bool:
-    """Whether what ``open_policy`` opens is a ``Guide``, as its manifest tells."""
+def is_compass(manifest: dict[str, Any]) -> bool:
+    """Whether what ``open_policy`` opens is a ``Compass``, as its manifest tells."""
     name, whole = _head(manifest)
     return whole and (name in WITHOUT_TORCH or hasattr(OWN.get(name), "directions"))
 
@@ -119,39 +119,39 @@ def _head(manifest: dict[str, Any]) -> tuple[str, bool]:
     return head["head"], head.get("visited", True) is True
 
 
-def open_policy(folder: Path, encoder: str, *, device: str = "auto") -> "Guide | nn.Module":
+def open_policy(folder: Path, encoder: str, *, device: str = "auto") -> "Compass | nn.Module":
     """Open a policy for walking on embeddings with that encoder fingerprint.
 
-    A ``Guide`` walks with a map; anything else is a head that chooses among the links of the page it is at.
+    A ``Compass`` walks with a map; anything else is a head that chooses among the links of the page it is at.
     """
     from linkwalk.device import choose_device
 
     name, whole = _head(read_policy(folder))
     if whole and name in WITHOUT_TORCH:
-        return load_direction(folder, encoder)
+        return load_compass(folder, encoder)
     chosen = str(
         choose_device(device)
     )  # before anything that needs torch: without it, this says what to install
     return load_policy(folder, encoder, device=chosen)[0]
 
 
-def load_direction(folder: Path, encoder: str) -> Direction:
+def load_compass(folder: Path, encoder: str) -> LinearCompass:
     """Open a compass for walking, without torch; the checks are those of ``load_policy``."""
-    return steady(folder, lambda: _load_direction(folder, encoder))
+    return steady(folder, lambda: _load_compass(folder, encoder))
 
 
-def _load_direction(folder: Path, encoder: str) -> Direction:
+def _load_compass(folder: Path, encoder: str) -> LinearCompass:
     manifest = read_policy(folder, encoder)
     remedy = look_at_policy(folder, manifest)
     with parsing(folder / MANIFEST, remedy):
         width = int(manifest["head"]["width"])
     with parsing(folder / WEIGHTS, remedy):
-        direction = Direction.load(folder / WEIGHTS)
-        if len(direction.bias) != width:
-            raise ValueError(f"weights for a width of {len(direction.bias)}, not of {width}")
-        if not (np.isfinite(direction.weight).all() and np.isfinite(direction.bias).all()):
+        compass = LinearCompass.load(folder / WEIGHTS)
+        if len(compass.bias) != width:
+            raise ValueError(f"weights for a width of {len(compass.bias)}, not of {width}")
+        if not (np.isfinite(compass.weight).all() and np.isfinite(compass.bias).all()):
             raise ValueError(NO_NUMBERS)
-    return direction
+    return compass
 
 
 def load_policy(folder: Path, encoder: str, *, device: str = "cpu") -> tuple["nn.Module", dict[str, Any]]:

@@ -79,10 +79,10 @@ class HeadConfig:
 def build_head(config: HeadConfig) -> nn.Module:
     """The head of that name, untrained."""
     head = config.built(config)
-    return head if config.visited else Forgetful(head)
+    return head if config.visited else WithoutVisits(head)
 
 
-class Forgetful(nn.Module):
+class WithoutVisits(nn.Module):
     """A head from which the visited bit is hidden: to see what that bit is worth."""
 
     def __init__(self, head: nn.Module) -> None:
@@ -128,7 +128,7 @@ class OverTrajectory(nn.Module):
 
 def trajectory_of(head: nn.Module) -> Trajectory | None:
     """What remembers a walk in a head; None in one that looks at its page alone."""
-    inner = head.head if isinstance(head, Forgetful) else head
+    inner = head.head if isinstance(head, WithoutVisits) else head
     return inner.walk if isinstance(inner, OverTrajectory) else None
 
 
@@ -202,7 +202,7 @@ class Pointing(nn.Module):
         return np.asarray(found, np.float32)
 
 
-class Compass(Pointing):
+class CompassHead(Pointing):
     """Ours: the cosine of a link's target and a direction; the direction is the goal, moved by what was learned.
 
     The paper's feed-forward policy is an inner product of the action with a linear map of the state. This is the same,
@@ -251,7 +251,7 @@ HEADS: dict[str, type[nn.Module]] = {
     "transformer": OverTrajectory,
     "mlp": Mlp,
     "residual": Residual,
-    "compass": Compass,
+    "compass": CompassHead,
 }
 """Those that are built in."""
 
@@ -266,14 +266,14 @@ def _agreement(state: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> 
     return (_standardise(state).index_select(0, owner) * actions).sum(-1)
 
 
-class Table:
+class NodeTable:
     """Embeddings on a device, and the tensors of a batch of decisions."""
 
     def __init__(self, vectors: Tensor) -> None:
         self.vectors = vectors
 
     @classmethod
-    def of(cls, vectors: NDArray[Any], device: str) -> "Table":
+    def of(cls, vectors: NDArray[Any], device: str) -> "NodeTable":
         """The table of an artefact, copied out of the read-only map onto a device, in its own precision."""
         return cls(torch.from_numpy(np.array(vectors)).to(device))
 

@@ -27,14 +27,14 @@ from linkwalk.embed.transformer import merge, open_transformer, silence
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.graph.store import TYPES, Graph
 from linkwalk.policy.decisions import Decisions
-from linkwalk.policy.heads import HeadConfig, Table, build_head, traits_of
+from linkwalk.policy.heads import HeadConfig, NodeTable, build_head, traits_of
 from linkwalk.policy.low_rank import adapt, adapter_of
 
 TARGET, HEAD = "target", "head"
 WEIGHTS, CONFIG = "weights.safetensors", "config.json"
 
 
-class Shown(NamedTuple):
+class DecisionTokens(NamedTuple):
     """What a model is shown of S decisions: blocks and goals as tokens, and where the links stand."""
 
     blocks: TokenBatch
@@ -55,14 +55,14 @@ def show(
     blocks: BlockTokens,
     goals: TokenBatch | None = None,
     aim: Int64s | None = None,
-) -> Shown:
+) -> DecisionTokens:
     """The tokens of some decisions; ``goals`` stand for the goals' own blocks, ``aim`` [S] says which is whose."""
     current, place = np.unique(decisions.current, return_inverse=True)
     if goals is None or aim is None:
         own, aim = np.unique(decisions.goal, return_inverse=True)
         goals = blocks.batch(own)
     spans = blocks.spans[edges_of(forward, decisions)]
-    return Shown(blocks.batch(current), place, goals, aim, spans)
+    return DecisionTokens(blocks.batch(current), place, goals, aim, spans)
 
 
 def edges_of(forward: Csr, decisions: Decisions) -> Int64s:
@@ -137,7 +137,7 @@ class SpanModel(nn.Module):
         at[torch.as_tensor(stands, device=device)] = len(TYPES) + torch.arange(len(stands), device=device)
         return every.index_select(0, at)
 
-    def forward(self, decisions: Decisions, shown: Shown) -> tuple[Tensor, Tensor]:
+    def forward(self, decisions: Decisions, shown: DecisionTokens) -> tuple[Tensor, Tensor]:
         """Every action's logit [A], and whose it is [A]."""
         device = self.kinds.device
         tokens, current = self.states(self.phi, shown.blocks)
@@ -234,7 +234,7 @@ def merged(model: nn.Module) -> Any:
     return plain
 
 
-class SpanTable(Table):
+class SpanTable(NodeTable):
     """States, goals and links of a graph as a span model sees them; a policy is shown whole rows of links."""
 
     def __init__(self, vectors: Tensor, goals: Tensor, actions: Tensor, indptr: Tensor) -> None:

@@ -12,7 +12,7 @@ from linkwalk.evaluate.bound import (
     of_head,
     uniform,
 )
-from linkwalk.policy.heads import HeadConfig, Table, build_head
+from linkwalk.policy.heads import HeadConfig, NodeTable, build_head
 from linkwalk.reproduce.runner import Contender, Runner
 from linkwalk.reproduce.tables import Size
 
@@ -27,7 +27,7 @@ def run_bounds(
     The paper's head is cloned by its recipe, ours by ours, from walks of exactly T steps.
     """
     graph, table = runner.eval, runner.table(runner.halves.eval)
-    on_device = Table.of(table.vectors, runner.device)
+    on_device = NodeTable.of(table.vectors, runner.device)
     # The residual head before any training is the softmax of the cosine, at a temperature of 1/20.
     cosine = build_head(HeadConfig(head="residual", width=table.width)).to(runner.device).eval()
     policies: dict[str, Likelihood] = {"random": uniform, "cosine": of_head(cosine, on_device)}

@@ -15,7 +15,7 @@ from linkwalk.embed.encoder import TellingEncoder
 from linkwalk.graph.store import Graph
 from linkwalk.learn.readers.target import TargetConfig, config_to_json, train_target
 from linkwalk.learn.state import read_state
-from linkwalk.policy.direction import Guide
+from linkwalk.policy.compass import Compass
 from linkwalk.policy.low_rank import save_target
 from linkwalk.policy.target import load_target
 from linkwalk.progress import Progress
@@ -30,7 +30,7 @@ class Readers:
 
     def config(self, head: nn.Module) -> TargetConfig:
         """How one is trained for a head: a compass learns on its own walks, others on shortcut walks."""
-        plain = TargetConfig() if isinstance(head, Guide) else replace(TargetConfig(), walks="shortcut")
+        plain = TargetConfig() if isinstance(head, Compass) else replace(TargetConfig(), walks="shortcut")
         return with_settings(plain, self.settings)
 
     def reader(self, policy: Path, head: nn.Module, train: Embeddings, test: Embeddings) -> TellingEncoder:

@@ -24,7 +24,7 @@ from linkwalk.embed.encoder import TellingEncoder
 from linkwalk.embed.features import RANDOM
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.evaluate import TaskConfig, compare, draw_sentences
-from linkwalk.gpu.journeys import OnDevice
+from linkwalk.gpu.journeys import DeviceAgent
 from linkwalk.gpu.walks import DeviceGraph
 from linkwalk.graph.held_out import held_out_nodes
 from linkwalk.graph.store import Graph
@@ -34,11 +34,11 @@ from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.rewards.impala import ImpalaConfig
 from linkwalk.learn.state import FILE, read_state
 from linkwalk.navigate import REFERENCE, Agent, Episodes, Ways, open_baseline, unit_rows
-from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.learned import Learned
 from linkwalk.policy.checkpoint import load_policy, put_policy
-from linkwalk.policy.direction import Guide
+from linkwalk.policy.compass import Compass
 from linkwalk.policy.heads import FeedForward
 from linkwalk.policy.target import WEIGHTS as TARGET_WEIGHTS
 from linkwalk.policy.target import load_target
@@ -259,9 +259,9 @@ class Runner:
             # The same journeys up to rounding; queries, which have another length, are left to the plain agent.
             there = DeviceGraph.of(graph.forward, graph.out_kinds, device=self.device)
             on_device = torch.tensor(vectors, device=self.device)
-            return OnDevice(name, there, on_device, head, revisit=contender.revisit)
-        if isinstance(head, Guide) and contender.map:
-            return Guided(name, head, graph.forward, self.units, workers=min(16, os.cpu_count() or 1))
+            return DeviceAgent(name, there, on_device, head, revisit=contender.revisit)
+        if isinstance(head, Compass) and contender.map:
+            return CompassWalker(name, head, graph.forward, self.units, workers=min(16, os.cpu_count() or 1))
         ways = Ways(revisit=contender.revisit)
         return Learned(name, head, graph.forward, graph.out_kinds, vectors, ways)
 

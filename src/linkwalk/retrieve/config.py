@@ -6,7 +6,7 @@ from typing import Any
 from linkwalk.errors import InputError
 from linkwalk.navigate import Agent
 from linkwalk.navigate.tabs import TabsConfig
-from linkwalk.policy.direction import Guide
+from linkwalk.policy.compass import Compass
 from linkwalk.retrieve.pagerank import HITS
 from linkwalk.retrieve.rerank import Reranker
 from linkwalk.retrieve.starts import DEPTH, STARTS
@@ -35,7 +35,7 @@ class FindConfig:
     """Clicks from each of them, if the agent walks."""
     candidates: int = 20
     """At most that many blocks are read, the soonest seen; 0: all (with ``walks`` and ``expand``)."""
-    agent: str | Agent | Guide | None = None
+    agent: str | Agent | Compass | None = None
     """Who navigates, by name or an object: with ``walks`` it walks, with ``tabs`` and ``order`` it says where to look.
     None: the policy that ships, or whoever else fits the embeddings."""
     rerank: str | Reranker | None = None

@@ -19,7 +19,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.navigate import Agent, Episodes, Journeys
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.tabs import Hits, read_tabs
-from linkwalk.policy.direction import Guide
+from linkwalk.policy.compass import Compass
 from linkwalk.retrieve.config import FindConfig
 from linkwalk.retrieve.desk import Desk, Library, Meanings
 from linkwalk.retrieve.found import (
@@ -83,7 +83,7 @@ class Finder:
         config: FindConfig = FindConfig(),  # noqa: B008 (frozen)
         *,
         agent: Agent | None = None,
-        guide: Guide | None = None,
+        compass: Compass | None = None,
         rerank: Reranker | None = tfidf,
         vectors: Units | None = None,
         near: Near | None = None,
@@ -92,11 +92,11 @@ class Finder:
     ) -> None:
         """``agent`` is for ``walks``; ``vectors`` [N, D] of unit length for ``tabs`` and dense starts.
 
-        ``guide`` turns what a query means into the direction that ``tabs`` look in; without one it is the direction.
+        ``compass`` turns what a query means into the direction that ``tabs`` look in; without one it is the direction.
         ``near`` finds dense starts where looking at all vectors takes too long. ``rerank`` None: sentences as seen.
         With a ``judge`` it is he who ranks, and with ``tabs`` and ``order`` he also says what is read.
         """
-        self.graph, self.search, self.config, self.agent, self.guide = graph, search, config, agent, guide
+        self.graph, self.search, self.config, self.agent, self.compass = graph, search, config, agent, compass
         self.rerank, self.vectors, self.near, self.workers = rerank, vectors, near, workers
         self.judge = judge
         self._library: Library | None = None
@@ -302,7 +302,7 @@ class Finder:
 
     def _directions(self, meanings: Float32s) -> Float32s:
         """Where the agent looks [Q, D], of unit length."""
-        directions = meanings if self.guide is None else self.guide.directions(meanings)
+        directions = meanings if self.compass is None else self.compass.directions(meanings)
         lengths = np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-12)
         return np.asarray(directions / lengths, np.float32)
 

@@ -84,8 +84,8 @@ def check_agents(names: Iterable[str], wiki: Path, ways: Ways = Ways()) -> list[
 def _minds(name: str, wiki: Path) -> frozenset[str]:
     """Which ways of moving mean something to the agent of that name."""
     from linkwalk.navigate import BASELINES
-    from linkwalk.navigate.guided import Guided
-    from linkwalk.policy.checkpoint import gives_directions, read_policy
+    from linkwalk.navigate.compass import CompassWalker
+    from linkwalk.policy.checkpoint import is_compass, read_policy
 
     if name in BASELINES or is_map(name):
         return BASELINES.get(name, BASELINES["learned-map"]).minds
@@ -93,7 +93,7 @@ def _minds(name: str, wiki: Path) -> frozenset[str]:
     if folder is None:
         return getattr(import_part(name, "agent"), "minds", frozenset())
     return (
-        Guided.minds if gives_directions(read_policy(folder)) else frozenset({"back", "sampled", "revisit"})
+        CompassWalker.minds if is_compass(read_policy(folder)) else frozenset({"back", "sampled", "revisit"})
     )
 
 
@@ -149,16 +149,16 @@ def open_agent(
     assert vectors is not None, "open_vectors sees to it"
     from linkwalk.embed import Embeddings
     from linkwalk.policy.checkpoint import open_policy
-    from linkwalk.policy.direction import Guide
+    from linkwalk.policy.compass import Compass
 
     table = Embeddings.open(wiki, used_embeddings(wiki, graph, embeddings, [name]), graph)
     manifest = fitting(folder, name, wiki, table)
     policy = open_policy(folder, table.fingerprint)
-    if isinstance(policy, Guide):
-        from linkwalk.navigate.guided import Guided
+    if isinstance(policy, Compass):
+        from linkwalk.navigate.compass import CompassWalker
 
         ways, weights = with_its_map(ways, folder, manifest), _map_of(folder, manifest, ground)
-        return Guided(name, policy, ground.forward, vectors, ways, workers=threads(), weights=weights)
+        return CompassWalker(name, policy, ground.forward, vectors, ways, workers=threads(), weights=weights)
     from linkwalk.navigate.learned import Learned
 
     rows = table.vectors if ground is graph else vectors[:]
@@ -252,12 +252,12 @@ def usual_agent(wiki: Path, table: "Embeddings | None", *, directing: bool = Fal
     ``directing`` is for those that say where to look. Without embeddings it is the policy that ships, which says what
     is missing.
     """
-    from linkwalk.policy.checkpoint import gives_directions
+    from linkwalk.policy.checkpoint import is_compass
 
     if table is None:
         return POLICY
     fitting = _fitting(wiki, table).items()
-    return next((name for name, found in fitting if not directing or gives_directions(found)), UNTRAINED)
+    return next((name for name, found in fitting if not directing or is_compass(found)), UNTRAINED)
 
 
 def without_shipped(wiki: Path, graph: "Graph", table: "Embeddings") -> str | None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from linkwalk.navigate import Agent
     from linkwalk.navigate.cosine import Units
     from linkwalk.navigate.journeys import Float32s
-    from linkwalk.policy.direction import Guide
+    from linkwalk.policy.compass import Compass
     from linkwalk.retrieve import Bm25, FindConfig, Finder, Found, Reranker
     from linkwalk.retrieve.finder import Meant
     from linkwalk.retrieve.judge import Judge
@@ -117,7 +117,7 @@ class _Parts(NamedTuple):
 
     search: "Bm25"
     walker: "Agent | None" = None
-    guide: "Guide | None" = None
+    compass: "Compass | None" = None
     vectors: "Units | None" = None
     near: Any = None
     encoder: "Encoder | None" = None
@@ -149,7 +149,7 @@ def open_finder(
         parts.search,
         asked,
         agent=parts.walker,
-        guide=parts.guide,
+        compass=parts.compass,
         rerank=None if judge else open_reranker(asked.rerank, asked.top, shelf, device),
         vectors=parts.vectors,
         near=parts.near,
@@ -222,7 +222,7 @@ def open_rows(wiki: Path, graph: "Graph", asked: "FindConfig", rows: "Sequence[R
         cross=cross if ranked and judge is None else None,
         judge=judge,
         agent=parts.walker,
-        guide=parts.guide,
+        compass=parts.compass,
         vectors=parts.vectors,
         near=parts.near,
         workers=threads(),
@@ -259,7 +259,7 @@ def _open_parts(
     vectors = open_units(wiki, graph, name, shelf, mapped=mapped)
     encoder = open_encoder(wiki, agent if isinstance(agent, str) else None, table, shelf, device)
     walker: Any = None
-    guide = None
+    compass = None
     if "walks" in navigation:
         walker = agent
         if isinstance(agent, str):
@@ -270,9 +270,9 @@ def _open_parts(
         if not callable(getattr(walker, "run", None)):
             raise InputError(f"{asked.who} does not walk: let it say where to look, with tabs or order")
     if navigation & {"tabs", "order"}:
-        guide = _guide(asked, wiki, graph, vectors, table, shelf)
+        compass = _compass(asked, wiki, graph, vectors, table, shelf)
     near = shelf.get(("near", name), lambda: _near(wiki, graph, table))
-    return _Parts(bm25, walker, guide, vectors, near, encoder, table)
+    return _Parts(bm25, walker, compass, vectors, near, encoder, table)
 
 
 def usual_reranker(table: "Embeddings | None") -> str:
@@ -402,32 +402,34 @@ def _checked(rerank: "Reranker", name: str) -> "Reranker":
     return rerank
 
 
-def _guide(
+def _compass(
     asked: "FindConfig", wiki: Path, graph: "Graph", vectors: "Units", table: "Embeddings", shelf: Shelf
-) -> "Guide | None":
+) -> "Compass | None":
     """Where the agent looks: a compass's direction, straight on for the greedy ones, or what one's own says."""
     from linkwalk.errors import InputError
     from linkwalk.navigate import BASELINES
-    from linkwalk.policy.direction import Guide
+    from linkwalk.policy.compass import Compass
 
     agent, name = asked.agent, asked.who
     if isinstance(agent, str):
         if name in BASELINES and not BASELINES[name].blind:
             return None
-        agent = shelf.get(("guide", table.name, name), lambda: _open_guide(name, wiki, graph, vectors, table))
-    if not isinstance(agent, Guide):
+        agent = shelf.get(
+            ("compass", table.name, name), lambda: _open_compass(name, wiki, graph, vectors, table)
+        )
+    if not isinstance(agent, Compass):
         raise InputError(
             f"{name} walks, but does not say where to look: let it walk, or name compass, greedy or a compass of yours"
         )
     return agent
 
 
-def _open_guide(name: str, wiki: Path, graph: "Graph", vectors: "Units", table: "Embeddings") -> Any:
-    from linkwalk.policy.checkpoint import gives_directions, open_policy, read_policy
+def _open_compass(name: str, wiki: Path, graph: "Graph", vectors: "Units", table: "Embeddings") -> Any:
+    from linkwalk.policy.checkpoint import is_compass, open_policy, read_policy
 
     folder = policy_folder(wiki, name)
     if folder is not None:
-        return open_policy(folder, table.fingerprint) if gives_directions(read_policy(folder)) else None
+        return open_policy(folder, table.fingerprint) if is_compass(read_policy(folder)) else None
     return own_part(name, graph, vectors) if is_part(name) else None
 
 

@@ -13,7 +13,7 @@ from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import ArtifactError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.encoders.spans import SpanConfig, config_to_json, train_spans
-from linkwalk.learn.loop import Kept
+from linkwalk.learn.loop import RunOptions
 from linkwalk.learn.metrics import FILE as METRICS
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.ranks import ranks
@@ -51,7 +51,7 @@ def train_encoder(
     vectors: NDArray[Any] | None = None,
     device: str = "cpu",
     restart: bool = False,
-    **kept: Unpack[Kept],
+    **kept: Unpack[RunOptions],
 ) -> dict[str, Any]:
     """Train the encoder ``base`` on a graph into ``final``, unless the same training made what is there."""
     job, team = job_of(graph, base, config), ranks()

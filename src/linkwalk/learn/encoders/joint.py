@@ -28,8 +28,8 @@ from linkwalk.learn.limits import at_least, shares
 from linkwalk.learn.loop import LoopConfig, Training
 from linkwalk.learn.own_walks import SHARPNESS
 from linkwalk.navigate.ways import MapConfig, Ways
-from linkwalk.policy.direction import Direction
-from linkwalk.policy.heads import Compass, HeadConfig, log_softmax
+from linkwalk.policy.compass import LinearCompass
+from linkwalk.policy.heads import CompassHead, HeadConfig, log_softmax
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +103,7 @@ class Joint(Training):
         super().__init__(config)
         self.settings, self.phi, self.grounds, self.device = config, phi, grounds, torch.device(device)
         head = HeadConfig(head="compass", width=phi.width, temperature=config.temperature)
-        self.compass = Compass(head).to(self.device)
+        self.compass = CompassHead(head).to(self.device)
         self.reader = nn.Linear(phi.width, phi.width, bias=False, device=self.device)
         """What turns the vector of a sentence, before the compass looks at it (``policy.target``)."""
         nn.init.zeros_(self.reader.weight)
@@ -228,10 +228,12 @@ class Joint(Training):
         if self._noted % 8 == 0:  # it moves slowly, and looking waits for the device
             self._direction = self.look()
 
-    def look(self) -> Direction:
+    def look(self) -> LinearCompass:
         """Where the compass looks now, for walkers."""
         turn = self.compass.turn
-        return Direction(turn.weight.detach().cpu().float().numpy(), turn.bias.detach().cpu().float().numpy())
+        return LinearCompass(
+            turn.weight.detach().cpu().float().numpy(), turn.bias.detach().cpu().float().numpy()
+        )
 
     def row(self) -> dict[str, float]:
         """The terms, and how often the right link would be taken."""

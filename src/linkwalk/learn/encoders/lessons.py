@@ -26,12 +26,12 @@ from linkwalk.graph.floods import flood_many
 from linkwalk.learn.limits import at_least
 from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, NothingToDecide
 from linkwalk.navigate import Episodes
-from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.walker import in_pieces
 from linkwalk.navigate.ways import Ways
+from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import Bools, actions_at, visited_targets
-from linkwalk.policy.direction import Guide
 from linkwalk.walks import ForwardWalks
 
 _KEPT = 32
@@ -112,11 +112,11 @@ class Ground:
         self.sentences, self.workers = sentences, workers
         self._ends = ForwardWalks(forward, steps=config.steps, multistep=True, apart=True)
 
-    def draw(self, number: int, guide: Guide, ways: Ways, rng: np.random.Generator) -> Lesson:
-        """A lesson of walks that go by the guide; ``number`` is the wiki's."""
+    def draw(self, number: int, compass: Compass, ways: Ways, rng: np.random.Generator) -> Lesson:
+        """A lesson of walks that go by the compass; ``number`` is the wiki's."""
         for _ in range(ATTEMPTS):
             episodes = self._episodes(rng)
-            walker = Guided("policy", guide, self.forward, self.table, ways, workers=self.workers)
+            walker = CompassWalker("policy", compass, self.forward, self.table, ways, workers=self.workers)
             journeys = walker.run(episodes, budget=self.config.budget)
             lesson = self._lesson(number, episodes.goals, journeys.nodes, journeys.steps, rng)
             if len(lesson.goal):
@@ -210,14 +210,14 @@ class Teacher:
         self,
         grounds: Sequence[Ground],
         shares: Float32s,
-        guide: Callable[[], Guide],
+        compass: Callable[[], Compass],
         ways: Ways,
         rng: np.random.Generator,
         *,
         ahead: int = 0,
         workers: int | None = None,
     ) -> None:
-        self.grounds, self.shares, self.guide, self.ways, self.rng = grounds, shares, guide, ways, rng
+        self.grounds, self.shares, self.compass, self.ways, self.rng = grounds, shares, compass, ways, rng
         self.ahead = ahead
         self.repeat, self._asked = 1, 0
         """How often a lesson is learned from where none is drawn ahead."""
@@ -264,7 +264,7 @@ class Teacher:
 
     def _draw(self, rng: np.random.Generator) -> Lesson:
         number = int(rng.choice(len(self.grounds), p=self.shares))
-        return self.grounds[number].draw(number, self.guide(), self.ways, rng)
+        return self.grounds[number].draw(number, self.compass(), self.ways, rng)
 
     def _work(self, rng: np.random.Generator) -> None:
         while not self._over.is_set():

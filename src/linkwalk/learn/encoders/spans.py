@@ -25,13 +25,13 @@ from linkwalk.graph.store import Graph
 from linkwalk.learn.clone import CloneConfig
 from linkwalk.learn.imitation import Batches, likelihood
 from linkwalk.learn.limits import above_zero, at_least, one_of, shares
-from linkwalk.learn.loop import Kept, LoopConfig, Training, seeded, train
+from linkwalk.learn.loop import LoopConfig, RunOptions, Training, seeded, train
 from linkwalk.learn.own_walks import PICKS, OwnWalks
 from linkwalk.learn.ranks import ranks
 from linkwalk.learn.readers.target import Sentences
 from linkwalk.navigate import unit_rows
+from linkwalk.policy.compass import LinearCompass
 from linkwalk.policy.decisions import Decisions, some
-from linkwalk.policy.direction import Direction
 from linkwalk.policy.heads import HeadConfig
 from linkwalk.policy.spans import SpanModel, show
 from linkwalk.progress import Progress
@@ -113,7 +113,7 @@ class SpanTraining(Training):
                 raise InputError("walks=own needs embeddings to walk by: embed the wiki first")
             units, wide = unit_rows(vectors), vectors.shape[1]
             self.own = OwnWalks(graph.forward, graph.reverse, kinds, units, steps=steps, multistep=multistep)
-            self.straight = Direction(np.zeros((wide, wide), np.float32), np.zeros(wide, np.float32))
+            self.straight = LinearCompass(np.zeros((wide, wide), np.float32), np.zeros(wide, np.float32))
         else:
             as_cloned = CloneConfig(walks=config.walks, steps=steps, multistep=multistep)
             self.batches = Batches(as_cloned, graph.forward, graph.reverse, kinds)
@@ -193,7 +193,7 @@ def train_spans(
     vectors: NDArray[Any] | None = None,
     blocks: BlockTokens | None = None,
     device: str = "cpu",
-    **kept: Unpack[Kept],
+    **kept: Unpack[RunOptions],
 ) -> SpanModel:
     """Train on one graph; ``encoder`` is changed, and must be in float32, as a CPU's is."""
     if config.head.width != encoder.width:

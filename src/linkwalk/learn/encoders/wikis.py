@@ -26,7 +26,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.learn.encoders.joint import Joint, JointConfig
 from linkwalk.learn.encoders.lessons import DrawSentences, Ground, Lesson, Teacher
 from linkwalk.learn.encoders.phi import BertPhi, tokenised
-from linkwalk.learn.loop import Kept, seeded, train
+from linkwalk.learn.loop import RunOptions, seeded, train
 from linkwalk.learn.ranks import Ranks, ranks
 from linkwalk.policy.checkpoint import save_policy
 from linkwalk.policy.decisions import Bools
@@ -46,7 +46,7 @@ def train_on_wikis(
     *,
     withheld: Sequence[Bools | None] | None = None,
     device: str = "cpu",
-    **kept: Unpack[Kept],
+    **kept: Unpack[RunOptions],
 ) -> Joint:
     """Train an encoder that begins as ``base``; ``withheld`` [N] of each wiki are never goals."""
     team = ranks()
@@ -87,7 +87,7 @@ class OwnLessons(Teacher):
     """Every process draws the same lessons, none ahead, and learns from its own among them."""
 
     def __init__(self, teacher: Teacher, team: Ranks) -> None:
-        super().__init__(teacher.grounds, teacher.shares, teacher.guide, teacher.ways, teacher.rng)
+        super().__init__(teacher.grounds, teacher.shares, teacher.compass, teacher.ways, teacher.rng)
         self.team = team
 
     def lesson(self) -> Lesson:

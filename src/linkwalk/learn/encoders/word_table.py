@@ -25,12 +25,12 @@ from linkwalk.learn.encoders.lessons import Ground, LessonConfig
 from linkwalk.learn.encoders.row_adam import RowAdam
 from linkwalk.learn.encoders.word_phi import WordPhi, evened, tfidf_rows
 from linkwalk.learn.limits import at_least
-from linkwalk.learn.loop import HeldOut, Kept, seeded, train
+from linkwalk.learn.loop import HeldOutScore, RunOptions, seeded, train
 from linkwalk.navigate import Agent, Episodes
-from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.ways import MapConfig, Ways
-from linkwalk.policy.heads import Compass
+from linkwalk.policy.heads import CompassHead
 from linkwalk.walks import ForwardWalks
 
 CHOOSING = 0.1
@@ -76,14 +76,14 @@ class WordTableConfig(JointConfig):
             raise InputError("a word table learns from blocks alone: choose sentence=0 and search=0")
 
 
-class TrainedTable(NamedTuple):
+class WordTable(NamedTuple):
     """What was trained."""
 
     fitted: Fitted
     """The encoder."""
     vectors: Float32s
     """The blocks as it sees them [N, D]."""
-    compass: Compass
+    compass: CompassHead
 
 
 class WordTableTraining(Joint):
@@ -107,11 +107,11 @@ class WordTableTraining(Joint):
         ]
         return RowAdam(groups, lr=self.settings.learning_rate)
 
-    def validate(self) -> HeldOut:
+    def validate(self) -> HeldOutScore:
         """How often goals that are not trained towards are reached."""
         self.refresh()
         ground = self.grounds[0]
-        walker = Guided(
+        walker = CompassWalker(
             "policy", self.look(), ground.forward, ground.table, self.teacher.ways, workers=ground.workers
         )
         return self.goals.judge(walker)
@@ -126,17 +126,17 @@ class ChoosingGoals:
         paths = ShortestPaths(graph.forward, graph.reverse)
         self.distances = paths.distances(self.episodes.starts, self.episodes.goals)
 
-    def judge(self, walker: Agent) -> HeldOut:
+    def judge(self, walker: Agent) -> HeldOutScore:
         """How often it reaches them, and how straight: of a few hundred goals, chance decides between near equals."""
         journeys = walker.run(self.episodes, budget=BUDGET)
         success = float(journeys.success.mean())
         spl = float((journeys.success * self.distances / np.maximum(journeys.steps, 1)).mean())
-        return HeldOut(success + _STRAIGHT * spl, {"success": success, "spl": spl})
+        return HeldOutScore(success + _STRAIGHT * spl, {"success": success, "spl": spl})
 
 
 def train_word_table(
-    graph: Graph, fitted: Fitted, config: WordTableConfig, goals: ChoosingGoals, **kept: Unpack[Kept]
-) -> TrainedTable:
+    graph: Graph, fitted: Fitted, config: WordTableConfig, goals: ChoosingGoals, **kept: Unpack[RunOptions]
+) -> WordTable:
     """Train the encoder that was made from a wiki's text, and a compass, on its links; the best weights are kept."""
     with seeded(config.seed, "cpu"):
         rows = tfidf_rows(graph, fitted)
@@ -158,7 +158,7 @@ def train_word_table(
             training.teacher.close()
     trained = phi.fitted(fitted)
     vectors = WordPhi([rows], trained.projection).table(0)  # in half precision, as others will see them
-    return TrainedTable(trained, vectors, training.compass.eval())
+    return WordTable(trained, vectors, training.compass.eval())
 
 
 @contextmanager

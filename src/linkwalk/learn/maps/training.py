@@ -28,7 +28,7 @@ World = Callable[[], MapWalks]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MapTraining:
+class MapTrainingConfig:
     """How a map is trained."""
 
     rounds: int = 4
@@ -66,7 +66,7 @@ class MapTraining:
 def train_map(
     worlds: Sequence[World],
     shares: Sequence[float],
-    config: MapTraining,
+    config: MapTrainingConfig,
     trained: dict[str, Any],
     progress: Progress,
 ) -> TrainedMap:

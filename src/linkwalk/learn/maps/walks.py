@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from linkwalk.graph.csr import Csr, Int32s, Int64s
 from linkwalk.graph.paths import UNREACHABLE, flood
+from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.guided import Guided
 from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
 from linkwalk.navigate.mapped import Mapped
 from linkwalk.navigate.noted import Noted
 from linkwalk.navigate.trained_map import NO_WEIGHTS, article_length
 from linkwalk.navigate.walker import in_pieces
 from linkwalk.navigate.ways import Ways
-from linkwalk.policy.direction import Guide
+from linkwalk.policy.compass import Compass
 from linkwalk.walks import ForwardWalks
 
 BUDGET = 300
@@ -66,14 +66,14 @@ class Lessons(NamedTuple):
 
 
 class MapWalks:
-    """A walker with a map on one graph, with one table; it looks straight at the goal, or where a guide says."""
+    """A walker with a map on one graph, with one table; it looks straight at the goal, or where a compass says."""
 
     def __init__(
         self,
         forward: Csr,
         reverse: Csr,
         vectors: Units,
-        guide: Guide | None = None,
+        compass: Compass | None = None,
         *,
         ways: Ways = Ways(),  # noqa: B008 (frozen)
         length: float | None = None,
@@ -84,8 +84,8 @@ class MapWalks:
         self.workers = workers or min(16, os.cpu_count() or 1)
         self.walker = (
             Mapped("map", forward, vectors, ways, workers=self.workers)
-            if guide is None
-            else Guided("map", guide, forward, vectors, ways, workers=self.workers)
+            if compass is None
+            else CompassWalker("map", compass, forward, vectors, ways, workers=self.workers)
         )
         self.goals = ForwardWalks(forward, steps=STEPS, multistep=True, apart=True)
 

@@ -26,7 +26,7 @@ from linkwalk.embed.tokens import Tokens
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import InputError
 from linkwalk.learn.limits import at_least
-from linkwalk.learn.loop import HeldOut, JudgedConfig, Kept, Training, seeded, train
+from linkwalk.learn.loop import HeldOutScore, RunOptions, Training, ValidationConfig, seeded, train
 from linkwalk.policy.low_rank import adapter_of, restore
 from linkwalk.retrieve.block_model import BlockModel, Padded
 from linkwalk.retrieve.block_reader import PairFrame, Passage
@@ -46,7 +46,7 @@ class BlockList(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BlockTraining(JudgedConfig):
+class BlockRankingConfig(ValidationConfig):
     """How a reader of blocks is trained."""
 
     rank: int = 16
@@ -90,7 +90,7 @@ class BlockRanking(Training):
         lists: Sequence[BlockList],
         tokens: Tokens,
         encoder: str,
-        config: BlockTraining,
+        config: BlockRankingConfig,
         device: str,
         begin: Weights | None = None,
     ) -> None:
@@ -131,14 +131,14 @@ class BlockRanking(Training):
         return _mean(list(self.recent))
 
     @torch.no_grad()
-    def validate(self) -> HeldOut | None:
+    def validate(self) -> HeldOutScore | None:
         """The lists held out, always against the same negatives."""
         if not self.held_out:
             return None
         rng, count = np.random.default_rng(self.settings.seed), self.settings.lists
         batches = [self.held_out[at : at + count] for at in range(0, len(self.held_out), count)]
         mean = _mean([seen for some in batches for seen in [self._score(some, rng)[1]] * len(some)])
-        return HeldOut(-mean["loss"], {f"held_out_{name}": value for name, value in mean.items()})
+        return HeldOutScore(-mean["loss"], {f"held_out_{name}": value for name, value in mean.items()})
 
     def _score(self, lists: Sequence[BlockList], rng: np.random.Generator) -> tuple[Tensor, Seen]:
         """The loss of some lists, and what is seen of them."""
@@ -219,12 +219,12 @@ class BlockRanking(Training):
 def train_blocks(
     lists: Sequence[BlockList],
     tokens: Tokens,
-    config: BlockTraining,
+    config: BlockRankingConfig,
     *,
     encoder: str = "minilm",
     device: str = "cpu",
     begin: Weights | None = None,
-    **kept: Unpack[Kept],
+    **kept: Unpack[RunOptions],
 ) -> dict[str, Tensor]:
     """Train on lists and return the weights, the best on those held out.
 

@@ -19,13 +19,13 @@ from linkwalk.embed.pairs import Pairs
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import InputError
 from linkwalk.learn.limits import at_least
-from linkwalk.learn.loop import HeldOut, JudgedConfig, Kept, Training, seeded, train
+from linkwalk.learn.loop import HeldOutScore, RunOptions, Training, ValidationConfig, seeded, train
 from linkwalk.records import read_records
 from linkwalk.retrieve.cross import CrossConfig, cosines, passage
 from linkwalk.retrieve.cross_model import CrossModel
 
 
-class Ranked(NamedTuple):
+class SentenceList(NamedTuple):
     """A query with what should come first and what should not; sentences as (title, text)."""
 
     query: str
@@ -34,7 +34,7 @@ class Ranked(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrossTraining(JudgedConfig):
+class SentenceRankingConfig(ValidationConfig):
     """How a cross-encoder is trained."""
 
     lists: int = 4
@@ -55,7 +55,7 @@ class CrossTraining(JudgedConfig):
         at_least(self, lists=1, negatives=1, max_tokens=8, held_out=0)
 
 
-def read_lists(path: Path) -> list[Ranked]:
+def read_lists(path: Path) -> list[SentenceList]:
     """Lists as JSON lines: ``query``, ``positives`` and ``negatives``, each sentence as [title, text]."""
     records, damage = read_records(path)
     if damage:
@@ -63,10 +63,10 @@ def read_lists(path: Path) -> list[Ranked]:
     found = []
     for number, record in records:
         try:
-            query, good, bad = (record[name] for name in Ranked._fields)
+            query, good, bad = (record[name] for name in SentenceList._fields)
             if not isinstance(query, str):
                 raise ValueError
-            found.append(Ranked(query, _sentences(good), _sentences(bad)))
+            found.append(SentenceList(query, _sentences(good), _sentences(bad)))
         except (KeyError, ValueError):
             raise InputError(
                 f"{path}, line {number}: no query with positives and negatives as [title, text]"
@@ -88,13 +88,13 @@ Seen = tuple[float, float, float]
 """Of some lists: the loss, how often the evidence is first, and by the cosine alone."""
 
 
-class Ranking(Training):
+class SentenceRanking(Training):
     """A cross-encoder that learns to put evidence first."""
 
     log_every = 25
 
     def __init__(
-        self, lists: Sequence[Ranked], config: CrossConfig, training: CrossTraining, device: str
+        self, lists: Sequence[SentenceList], config: CrossConfig, training: SentenceRankingConfig, device: str
     ) -> None:
         super().__init__(training)
         self.evaluate_every, self.patience = training.evaluate_every, training.patience
@@ -125,16 +125,16 @@ class Ranking(Training):
         return _mean(self.recent) | {"scales": self.model.scales.tolist()}
 
     @torch.no_grad()
-    def validate(self) -> HeldOut | None:
+    def validate(self) -> HeldOutScore | None:
         """The lists held out, always against the same negatives."""
         if not self.held_out:
             return None
         rng, count = np.random.default_rng(self.settings.seed), self.settings.lists
         batches = [self.held_out[at : at + count] for at in range(0, len(self.held_out), count)]
         mean = _mean([seen for some in batches for seen in [self._score(some, rng)[1]] * len(some)])
-        return HeldOut(-mean["loss"], {f"held_out_{name}": value for name, value in mean.items()})
+        return HeldOutScore(-mean["loss"], {f"held_out_{name}": value for name, value in mean.items()})
 
-    def _score(self, lists: Sequence[Ranked], rng: np.random.Generator) -> tuple[Tensor, Seen]:
+    def _score(self, lists: Sequence[SentenceList], rng: np.random.Generator) -> tuple[Tensor, Seen]:
         """The loss of some lists, and what is seen of them."""
         queries, texts = _draw(lists, self.settings.negatives, rng)
         ids, types = self.pairs.tokenize(queries, texts)
@@ -171,24 +171,26 @@ class Ranking(Training):
 
 
 def train_cross(
-    lists: Sequence[Ranked],
+    lists: Sequence[SentenceList],
     config: CrossConfig,
-    training: CrossTraining,
+    training: SentenceRankingConfig,
     *,
     device: str = "cpu",
-    **kept: Unpack[Kept],
+    **kept: Unpack[RunOptions],
 ) -> dict[str, Tensor]:
     """Train on lists and return the weights, the best on those held out."""
     lists = [x for x in lists if x.positives and len(x.negatives) >= training.negatives]
     if not lists:
         raise InputError(f"no list has evidence and {training.negatives} negatives: give more of either")
     with seeded(training.seed, device):
-        ranking = Ranking(lists, config, training, device)
+        ranking = SentenceRanking(lists, config, training, device)
         train(ranking, **kept)
     return ranking.weights()
 
 
-def _hold_out(lists: list[Ranked], count: int, rng: np.random.Generator) -> tuple[list[Ranked], list[Ranked]]:
+def _hold_out(
+    lists: list[SentenceList], count: int, rng: np.random.Generator
+) -> tuple[list[SentenceList], list[SentenceList]]:
     """Some queries apart, with all their lists."""
     queries = sorted({x.query for x in lists})
     if count >= len(queries):
@@ -201,7 +203,9 @@ def _mean(seen: Iterable[Seen]) -> dict[str, float]:
     return dict(zip(("loss", "first", "first_by_cosine"), np.mean(list(seen), 0).tolist(), strict=True))
 
 
-def _draw(chosen: Sequence[Ranked], negatives: int, rng: np.random.Generator) -> tuple[list[str], list[str]]:
+def _draw(
+    chosen: Sequence[SentenceList], negatives: int, rng: np.random.Generator
+) -> tuple[list[str], list[str]]:
     """For each list one piece of evidence and then negatives, with the query beside each."""
     queries, texts = [], []
     for ranked in chosen:

@@ -19,7 +19,7 @@ from linkwalk.device import half_products
 from linkwalk.embed.batches import pad
 from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.learn.limits import above_zero, at_least
-from linkwalk.learn.loop import Kept, LoopConfig, Training, seeded, train
+from linkwalk.learn.loop import LoopConfig, RunOptions, Training, seeded, train
 from linkwalk.policy.low_rank import TargetModel
 from linkwalk.policy.target import AdapterConfig
 
@@ -37,7 +37,7 @@ class SearchList(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchTraining(LoopConfig):
+class SearchReaderConfig(LoopConfig):
     """How a reader of queries is trained."""
 
     adapter: AdapterConfig = field(default_factory=lambda: AdapterConfig(rank=8))
@@ -61,7 +61,7 @@ class SearchTraining(LoopConfig):
         above_zero(self, "temperature")
 
 
-class Searching(Training):
+class SearchReading(Training):
     """A reader of queries that learns where their evidence is."""
 
     def __init__(
@@ -69,7 +69,7 @@ class Searching(Training):
         lists: Sequence[SearchList],
         tables: Sequence[NDArray[Any]],
         encoder: TransformerEncoder,
-        config: SearchTraining,
+        config: SearchReaderConfig,
         device: str,
     ) -> None:
         super().__init__(config)
@@ -142,13 +142,13 @@ def train_search(
     lists: Sequence[SearchList],
     tables: Sequence[NDArray[Any]],
     encoder: TransformerEncoder,
-    config: SearchTraining,
+    config: SearchReaderConfig,
     *,
     device: str = "cpu",
-    **kept: Unpack[Kept],
+    **kept: Unpack[RunOptions],
 ) -> dict[str, Tensor]:
     """Train on lists over the embeddings of several wikis, and return the adapter."""
     with seeded(config.seed, device):
-        searching = Searching(lists, tables, encoder, config, device)
+        searching = SearchReading(lists, tables, encoder, config, device)
         train(searching, **kept)
     return searching.weights()

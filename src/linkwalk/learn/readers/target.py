@@ -30,14 +30,14 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s, Int64s, gather_rows
 from linkwalk.graph.store import Graph
 from linkwalk.learn.limits import above_zero, at_least, shares
-from linkwalk.learn.loop import Kept, LoopConfig, RanAway, Training, seeded, train
+from linkwalk.learn.loop import DivergenceError, LoopConfig, RunOptions, Training, seeded, train
 from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, NothingToDecide, OwnWalks
 from linkwalk.navigate import Episodes, unit_rows
-from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.ways import Ways
+from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import Decisions, from_walks
-from linkwalk.policy.direction import Guide
-from linkwalk.policy.heads import Compass, HeadConfig, Pointing, Table, log_softmax
+from linkwalk.policy.heads import CompassHead, HeadConfig, NodeTable, Pointing, log_softmax
 from linkwalk.policy.low_rank import TargetModel, scaled
 from linkwalk.policy.target import AdapterConfig
 from linkwalk.progress import Progress
@@ -157,7 +157,7 @@ class Sentences(NamedTuple):
         return ids, mask.astype(np.int64)
 
 
-class Goals:
+class GoalWalks:
     """Walks of a configuration, for their ends and for what they do."""
 
     def __init__(self, graph: Graph, config: TargetConfig) -> None:
@@ -190,7 +190,7 @@ class Losses(NamedTuple):
 
 def losses(
     head: nn.Module,
-    table: Table,
+    table: NodeTable,
     q: Tensor,
     decisions: Decisions,
     walk: Int64s,
@@ -238,7 +238,7 @@ class ReaderTraining(Training):
     """A target encoder that learns to read for a policy, which is shown what it makes of a text."""
 
     def __init__(
-        self, config: ReaderConfig, target: TargetModel, policy: nn.Module, graph: Graph, table: Table
+        self, config: ReaderConfig, target: TargetModel, policy: nn.Module, graph: Graph, table: NodeTable
     ) -> None:
         super().__init__(config)
         self.settings, self.target, self.policy, self.graph, self.table = config, target, policy, graph, table
@@ -275,7 +275,7 @@ class ReaderTraining(Training):
         return self.target.adapter() | {f"policy.{name}": value for name, value in own.items()}
 
 
-class WikisSentences(ReaderTraining):
+class SentenceTraining(ReaderTraining):
     """Texts are sentences of a wiki's own blocks."""
 
     def __init__(
@@ -289,14 +289,16 @@ class WikisSentences(ReaderTraining):
         device: str,
         ways: Ways,
     ) -> None:
-        super().__init__(config, target, policy, graph, Table.of(vectors, device))
-        self.sentences, self.goals, self.own = sentences, Goals(graph, config), None
+        super().__init__(config, target, policy, graph, NodeTable.of(vectors, device))
+        self.sentences, self.goals, self.own = sentences, GoalWalks(graph, config), None
         if config.walks == "own":
-            if not isinstance(policy, Guide):
+            if not isinstance(policy, Compass):
                 raise InputError("walks=own is for a policy that walks with a map: choose walks=shortcut")
             units, steps = unit_rows(vectors), config.steps
             self.own = OwnWalks(graph.forward, graph.reverse, self.kinds, units, steps=steps, multistep=True)
-            self.walker = Guided("policy", policy, graph.forward, units, ways, workers=self.own.workers)
+            self.walker = CompassWalker(
+                "policy", policy, graph.forward, units, ways, workers=self.own.workers
+            )
 
     def loss(self, update: int) -> Tensor:
         """Of a batch that has anything to decide."""
@@ -318,7 +320,7 @@ class WikisSentences(ReaderTraining):
             return self.total(q, decisions, walk, walks.goals, others)
         shown = q.detach().cpu().numpy()
         if not np.isfinite(shown).all():  # nobody walks by it
-            raise RanAway(update)
+            raise DivergenceError(update)
         episodes = Episodes.of(walks.starts, walks.goals)._replace(queries=unit_rows(shown))
         journeys = self.walker.run(episodes, budget=BUDGET)
         self.success = float(journeys.success.mean())
@@ -340,7 +342,7 @@ def train_target(
     sentences: Sentences | None = None,
     ways: Ways = Ways(),  # noqa: B008 (frozen)
     device: str = "cpu",
-    **kept: Unpack[Kept],
+    **kept: Unpack[RunOptions],
 ) -> dict[str, Tensor]:
     """Train an adapter of ``encoder`` on one graph and return it.
 
@@ -355,7 +357,7 @@ def train_target(
         target = TargetModel(encoder.model.to(device), config.adapter, tanh=encoder.tanh).to(device)
         target.train(config.dropout)
         policy = _policy(head, vectors.shape[1]).to(device)
-        train(WikisSentences(config, target, policy, graph, vectors, sentences, device, ways), **kept)
+        train(SentenceTraining(config, target, policy, graph, vectors, sentences, device, ways), **kept)
     return scaled(target.adapter(), config.trust)
 
 
@@ -363,7 +365,7 @@ def _policy(head: nn.Module | None, width: int) -> nn.Module:
     """The policy that is shown q: a trained one as it is, or a compass that points at q and learns its scales."""
     if head is not None:
         return head.requires_grad_(False).eval()
-    compass = Compass(HeadConfig(head="compass", width=width))
+    compass = CompassHead(HeadConfig(head="compass", width=width))
     compass.turn.requires_grad_(False)
     return compass
 

@@ -23,10 +23,10 @@ from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.learn.limits import at_least
-from linkwalk.learn.loop import Kept, seeded, train
+from linkwalk.learn.loop import RunOptions, seeded, train
 from linkwalk.learn.readers.target import ReaderConfig, ReaderTraining
 from linkwalk.policy.decisions import from_walks
-from linkwalk.policy.heads import Table
+from linkwalk.policy.heads import NodeTable
 from linkwalk.policy.low_rank import TargetModel, restore
 from linkwalk.policy.target import AdapterConfig
 from linkwalk.walks import Walks
@@ -56,7 +56,7 @@ PAPER = TuneConfig(batch=512, learning_rate=1e-6, contrastive=0.0)
 """AdamW at a constant 1e-6, epsilon 1e-6, batches of 512 (app. C.1)."""
 
 
-class Pair(NamedTuple):
+class TuningQuestion(NamedTuple):
     """What is asked, where search would begin, and which blocks hold what it needs."""
 
     text: str
@@ -64,7 +64,7 @@ class Pair(NamedTuple):
     gold: list[int]
 
 
-class Experts(NamedTuple):
+class ExpertPaths(NamedTuple):
     """Shortest paths from starts to evidence."""
 
     walks: Walks
@@ -73,7 +73,7 @@ class Experts(NamedTuple):
     """Which paths are a pair's: those from ``bounds[i]`` to ``bounds[i + 1]``."""
 
     @classmethod
-    def of(cls, graph: Graph, pairs: Sequence[Pair], longest: int) -> "Experts":
+    def of(cls, graph: Graph, pairs: Sequence[TuningQuestion], longest: int) -> "ExpertPaths":
         """All paths of at most so many links, and at least one."""
         each = [(i, s, g) for i, pair in enumerate(pairs) for s in pair.starts for g in pair.gold if s != g]
         owner, starts, goals = np.array(each, np.int64).reshape(-1, 3).T
@@ -90,7 +90,7 @@ class Experts(NamedTuple):
         return pairs, Walks(*(x[which] for x in self.walks))
 
 
-class QueryTraining(ReaderTraining):
+class TuneTraining(ReaderTraining):
     """Texts are what people ask, and an expert walks from where search begins to the evidence."""
 
     log_every = 10
@@ -101,13 +101,13 @@ class QueryTraining(ReaderTraining):
         target: TargetModel,
         policy: nn.Module,
         graph: Graph,
-        table: Table,
-        pairs: Sequence[Pair],
+        table: NodeTable,
+        pairs: Sequence[TuningQuestion],
         encoder: TransformerEncoder,
     ) -> None:
         super().__init__(config, target, policy, graph, table)
         self.pairs, self.epsilon = pairs, config.epsilon
-        self.experts = Experts.of(graph, pairs, config.longest)
+        self.experts = ExpertPaths.of(graph, pairs, config.longest)
         if not len(self.experts.walks.nodes):
             raise InputError(
                 "no start of any query has a path to its evidence: there is nothing to learn from"
@@ -140,11 +140,11 @@ def tune_target(
     adapter: Weights,
     adapter_config: AdapterConfig,
     head: nn.Module,
-    pairs: Sequence[Pair],
+    pairs: Sequence[TuningQuestion],
     config: TuneConfig,
     *,
     device: str = "cpu",
-    **kept: Unpack[Kept],
+    **kept: Unpack[RunOptions],
 ) -> dict[str, Tensor]:
     """Go on training ``adapter`` on pairs and return it; ``encoder`` is changed, open another for other work."""
     with seeded(config.seed, device):
@@ -152,11 +152,13 @@ def tune_target(
         restore(target.adapter(), adapter)
         target.eval()  # as in the paper, nothing is dropped
         policy = head.to(device).requires_grad_(False).eval()
-        train(QueryTraining(config, target, policy, graph, Table.of(vectors, device), pairs, encoder), **kept)
+        train(
+            TuneTraining(config, target, policy, graph, NodeTable.of(vectors, device), pairs, encoder), **kept
+        )
     return target.adapter()
 
 
-def _others(graph: Graph, pairs: Sequence[Pair], count: int, rng: np.random.Generator) -> Int32s:
+def _others(graph: Graph, pairs: Sequence[TuningQuestion], count: int, rng: np.random.Generator) -> Int32s:
     """What evidence must be told from: starts that hold none, for nobody of the batch, and random blocks."""
     gold = {node for pair in pairs for node in pair.gold}
     starts = {node for pair in pairs for node in pair.starts} - gold

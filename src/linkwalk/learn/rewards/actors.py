@@ -25,7 +25,7 @@ from linkwalk.gpu.decisions import (
 )
 from linkwalk.gpu.walks import DeviceGraph, runs_kernels
 from linkwalk.graph.store import TYPES
-from linkwalk.policy.heads import Compass, log_softmax
+from linkwalk.policy.heads import CompassHead, log_softmax
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -141,7 +141,7 @@ def look_back(
         current, goal = (vectors[x].float() for x in (places.current, places.goal))
         state = states_of(head, current, goal)
         return Hindsight(
-            *_LookBack.apply(state, vectors, graph, places, action, isinstance(head, Compass))  # type: ignore[no-untyped-call]
+            *_LookBack.apply(state, vectors, graph, places, action, isinstance(head, CompassHead))  # type: ignore[no-untyped-call]
         )
     links, log_pi = likelihoods(head, vectors, graph, places)
     entropy = torch.zeros(len(action), device=log_pi.device)
@@ -242,7 +242,7 @@ class Actors:
             BUDGET=core.rules.budget,
             STORE=core.store,
             PATH=power_of_two(core.rules.budget + 1),
-            COSINE=isinstance(head, Compass),
+            COSINE=isinstance(head, CompassHead),
             num_warps=_WARPS,
             **sizes_of(self.vectors.shape[1]),
         )

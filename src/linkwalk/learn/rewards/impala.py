@@ -19,14 +19,14 @@ from torch import Tensor, nn
 
 from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig
-from linkwalk.gpu.recording import Recorded
+from linkwalk.gpu.recording import RecordedUpdate
 from linkwalk.learn.limits import at_least, shares
-from linkwalk.learn.loop import Kept, LoopConfig, Training, seeded, train
+from linkwalk.learn.loop import LoopConfig, RunOptions, Training, seeded, train
 from linkwalk.learn.optimise import RmsProp
 from linkwalk.learn.ranks import ranks
 from linkwalk.learn.rewards.actors import Actors, Hindsight, Unroll, look_back, sees_at_once
 from linkwalk.learn.rewards.vtrace import Steps, Targets, vtrace
-from linkwalk.policy.heads import HeadConfig, Table, build_head, trajectory_of
+from linkwalk.policy.heads import HeadConfig, NodeTable, build_head, trajectory_of
 from linkwalk.policy.value import Value
 
 if TYPE_CHECKING:
@@ -120,14 +120,14 @@ class Impala(Training):
         environment.reset()
         self.actors = Actors(environment, vectors)
         self.told = _Tally(device)
-        self._recorded: Recorded | None = None
+        self._recorded: RecordedUpdate | None = None
 
     def improve(self, update: int, optimiser: torch.optim.Optimizer) -> Tensor:
         """An update as any other's; on a GPU one that is recorded, where it is the same one every time."""
         if not self._repeats:
             return super().improve(update, optimiser)
         if self._recorded is None:
-            self._recorded = Recorded(lambda: super(Impala, self).improve(update, optimiser))
+            self._recorded = RecordedUpdate(lambda: super(Impala, self).improve(update, optimiser))
         self.actors.environment.stock(self.settings.unroll)
         with _quick_products():
             return self._recorded()
@@ -276,14 +276,14 @@ def reinforce(
     *,
     start: nn.Module | None = None,
     device: str = "cpu",
-    **kept: Unpack[Kept],
+    **kept: Unpack[RunOptions],
 ) -> nn.Module:
     """Train a policy by reward on one graph; ``start`` is a policy to go on from, else it knows nothing."""
     if config.head.width != vectors.shape[1]:
         raise InputError(
             f"the head is for embeddings of width {config.head.width}, these have {vectors.shape[1]}"
         )
-    table = Table.of(vectors, device)
+    table = NodeTable.of(vectors, device)
     with seeded(config.seed, device):
         training = Impala(config, world, table.vectors, start)
         if trajectory_of(training.head) is not None:

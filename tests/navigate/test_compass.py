@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import BACK, Episodes, Journeys, Ways, open_baseline, unit_rows
-from linkwalk.navigate.guided import Guided
+from linkwalk.navigate.compass import CompassWalker
 from linkwalk.policy.checkpoint import save_policy
-from linkwalk.policy.direction import Direction
-from linkwalk.policy.heads import Compass, HeadConfig
+from linkwalk.policy.compass import LinearCompass
+from linkwalk.policy.heads import CompassHead, HeadConfig
 from tests.graph.conftest import csr
 from tests.navigate.test_agents import check
 from tests.walks.conftest import unsorted_graph
@@ -29,8 +29,8 @@ def world() -> tuple[Csr, NDArray[np.float32], Episodes]:
     return graph, vectors, Episodes.of(rng.integers(NODES, size=120), rng.integers(NODES, size=120))
 
 
-def compass(*, trained: bool = False, dropout: float = 0.0) -> Compass:
-    head = Compass(HeadConfig(head="compass", width=WIDTH, dropout=dropout))
+def compass(*, trained: bool = False, dropout: float = 0.0) -> CompassHead:
+    head = CompassHead(HeadConfig(head="compass", width=WIDTH, dropout=dropout))
     if trained:
         torch.manual_seed(3)
         torch.nn.init.normal_(head.turn.weight, std=0.3)
@@ -51,7 +51,7 @@ def test_untrained_it_is_the_baseline_with_a_map(back: bool, sampled: bool) -> N
     config = Ways(back=back, sampled=sampled)
     exact = open_baseline("greedy-map", graph, vectors, config).run(episodes, budget=BUDGET, seed=4)
     for workers in (1, 3):
-        guided = Guided("compass", compass(), graph, vectors, config, workers=workers)
+        guided = CompassWalker("compass", compass(), graph, vectors, config, workers=workers)
         found = guided.run(episodes, budget=BUDGET, seed=4)
         check(found, graph, episodes, BUDGET)
         assert_same(found, exact)
@@ -76,10 +76,12 @@ def test_untrained_it_takes_the_baselines_journeys_through_the_encyclopedia(
     exact = open_baseline("greedy-map", graph.forward, vectors, Ways(back=back)).run(episodes, budget=100)
     width = vectors.shape[1]
     for guide in (
-        Compass(HeadConfig(head="compass", width=width)),
-        Direction(np.zeros((width, width), np.float32), np.zeros(width, np.float32)),
+        CompassHead(HeadConfig(head="compass", width=width)),
+        LinearCompass(np.zeros((width, width), np.float32), np.zeros(width, np.float32)),
     ):
-        found = Guided("compass", guide, graph.forward, vectors, Ways(back=back)).run(episodes, budget=100)
+        found = CompassWalker("compass", guide, graph.forward, vectors, Ways(back=back)).run(
+            episodes, budget=100
+        )
         assert_same(found, exact)
     assert (exact.choices == BACK).any() == back
     assert 0.2 < exact.success.mean() < 0.8, "journeys that end, and some that are cut off"
@@ -93,7 +95,7 @@ def test_trained_it_looks_where_it_has_learned_to() -> None:
     exact = open_baseline("greedy-map", graph, vectors).run(
         episodes._replace(queries=towards.astype(np.float32)), budget=BUDGET
     )
-    found = Guided("compass", head, graph, vectors).run(episodes, budget=BUDGET)
+    found = CompassWalker("compass", head, graph, vectors).run(episodes, budget=BUDGET)
     assert_same(found, exact)
     straight = open_baseline("greedy-map", graph, vectors).run(episodes, budget=BUDGET)
     assert not np.array_equal(found.nodes, straight.nodes)
@@ -101,7 +103,7 @@ def test_trained_it_looks_where_it_has_learned_to() -> None:
 
 def test_a_query_stands_for_the_goal() -> None:
     graph, vectors, episodes = world()
-    guided = Guided("compass", compass(trained=True), graph, vectors)
+    guided = CompassWalker("compass", compass(trained=True), graph, vectors)
     plain = guided.run(episodes, budget=BUDGET)
     shown = guided.run(episodes._replace(queries=vectors[episodes.goals]), budget=BUDGET)
     assert_same(shown, plain)
@@ -122,11 +124,13 @@ def test_nothing_is_hidden_from_it_and_training_goes_on(training: bool) -> None:
     head = compass(trained=True, dropout=0.8).train(training)
     torch.manual_seed(0)
     chance = torch.get_rng_state()
-    found = Guided("compass", head, graph, vectors).run(episodes, budget=BUDGET)
+    found = CompassWalker("compass", head, graph, vectors).run(episodes, budget=BUDGET)
     assert head.training == head.dropout.training == training
     assert torch.equal(torch.get_rng_state(), chance)
     assert all(weight.grad is None for weight in head.parameters())
-    assert_same(found, Guided("compass", compass(trained=True), graph, vectors).run(episodes, budget=BUDGET))
+    assert_same(
+        found, CompassWalker("compass", compass(trained=True), graph, vectors).run(episodes, budget=BUDGET)
+    )
 
 
 @pytest.mark.parametrize("back", [False, True])
@@ -136,24 +140,29 @@ def test_it_walks_the_same_without_torch(tmp_path: Path, back: bool) -> None:
     save_policy(
         tmp_path, head, HeadConfig(head="compass", width=WIDTH), {"encoder": "x", "encoder_name": "toy"}
     )
-    direction = Direction.load(tmp_path / "weights.safetensors")
+    direction = LinearCompass.load(tmp_path / "weights.safetensors")
     assert np.allclose(direction.directions(3 * vectors), head.directions(3 * vectors), atol=1e-5)
     config = Ways(back=back)
-    exact = Guided("compass", head, graph, vectors, config).run(episodes, budget=BUDGET)
-    assert_same(Guided("compass", direction, graph, vectors, config).run(episodes, budget=BUDGET), exact)
+    exact = CompassWalker("compass", head, graph, vectors, config).run(episodes, budget=BUDGET)
+    assert_same(
+        CompassWalker("compass", direction, graph, vectors, config).run(episodes, budget=BUDGET), exact
+    )
 
 
 def test_a_dead_end_is_left_by_the_back_button() -> None:
     # 1 looks like the goal, 3, and is a trap.
     graph = csr(4, [(0, 1), (0, 2), (2, 3)])
     vectors = np.array([[0, 1], [1, 0], [0, 1], [1, 0]], np.float32)
-    head, episodes = Compass(HeadConfig(head="compass", width=2)), Episodes.of([0, 1, 2], [3, 3, 1])
-    trapped = Guided("compass", head, graph, vectors).run(episodes, budget=4)
+    head, episodes = CompassHead(HeadConfig(head="compass", width=2)), Episodes.of([0, 1, 2], [3, 3, 1])
+    trapped = CompassWalker("compass", head, graph, vectors).run(episodes, budget=4)
     assert [trapped.path(e).tolist() for e in range(3)] == [[0, 1], [1], [2, 3]]
-    freed = Guided("compass", head, graph, vectors, Ways(back=True)).run(episodes, budget=4)
+    freed = CompassWalker("compass", head, graph, vectors, Ways(back=True)).run(episodes, budget=4)
     # From 2 nothing leads to 1, so all it can do is to come and go.
     assert [freed.path(e).tolist() for e in range(3)] == [[0, 1, 0, 2, 3], [1], [2, 3, 2, 3, 2]]
     assert freed.choices[[0, 2]].tolist() == [[0, BACK, 1, 0], [0, BACK, 0, BACK]]
     assert freed.success.tolist() == [True, False, False]
     assert freed.looped.tolist() == [False, False, True]
-    assert Guided("compass", head, graph, vectors).run(Episodes.of([], []), budget=3).nodes.shape == (0, 4)
+    assert CompassWalker("compass", head, graph, vectors).run(Episodes.of([], []), budget=3).nodes.shape == (
+        0,
+        4,
+    )

@@ -9,16 +9,16 @@ from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.mapped import Mapped
 from linkwalk.navigate.ways import Ways
-from linkwalk.policy.direction import Guide
+from linkwalk.policy.compass import Compass
 
 
-class Guided(Mapped):
+class CompassWalker(Mapped):
     """A compass as an agent on one graph; ``vectors`` [N, D] of unit length."""
 
     def __init__(
         self,
         name: str,
-        guide: Guide,
+        compass: Compass,
         graph: Csr,
         vectors: Units,
         ways: Ways = Ways(),  # noqa: B008 (frozen)
@@ -27,10 +27,10 @@ class Guided(Mapped):
         weights: Float32s | None = None,
     ) -> None:
         super().__init__(name, graph, vectors, ways, workers=workers)
-        self.guide = guide
+        self.compass = compass
         if weights is not None and not ways.back:  # they were trained without the back button
             self.weights = weights
 
     def directions(self, goals: Float32s) -> Float32s:
         """Where it looks [B, D] for goals [B, D]."""
-        return self.guide.directions(goals)
+        return self.compass.directions(goals)

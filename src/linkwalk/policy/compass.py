@@ -1,6 +1,6 @@
-"""Where to look: what says so, and a trained compass without torch.
+"""A compass says where to look for a goal, whatever page one is at; the trained one needs numpy alone.
 
-A compass is a matrix and a bias, so that walking starts at once and needs numpy alone.
+It is a matrix and a bias, so that walking starts at once, without torch. ``policy.heads.CompassHead`` trains it.
 """
 
 from pathlib import Path
@@ -13,15 +13,15 @@ Float32s = NDArray[np.float32]
 
 
 @runtime_checkable
-class Guide(Protocol):
-    """Says where to look, whatever page it is at, so that a walker with a map can go by it (``navigate.guided``)."""
+class Compass(Protocol):
+    """What a walker with a map goes by (``navigate.compass``): the direction of a goal, whatever page it is at."""
 
     def directions(self, goals: Float32s) -> Float32s:
         """Directions [B, D] for goals [B, D] of unit length."""
 
 
-class Direction:
-    """q = phi(s_g) + W phi(s_g) + b: what ``linkwalk.policy.heads.Compass`` computes, of its saved weights."""
+class LinearCompass:
+    """q = phi(s_g) + W phi(s_g) + b: what ``CompassHead`` computes, from its weights."""
 
     def __init__(self, weight: Float32s, bias: Float32s) -> None:
         if weight.shape != (len(bias), len(bias)):
@@ -29,7 +29,7 @@ class Direction:
         self.weight, self.bias = weight, bias
 
     @classmethod
-    def load(cls, path: Path) -> "Direction":
+    def load(cls, path: Path) -> "LinearCompass":
         """Of a policy's ``weights.safetensors``."""
         from safetensors.numpy import load_file
 
@@ -45,5 +45,5 @@ class Direction:
         return found
 
 
-WITHOUT_TORCH = {"compass": Direction}
+WITHOUT_TORCH = {"compass": LinearCompass}
 """Heads that walk without torch."""

@@ -7,6 +7,13 @@ from contextlib import contextmanager
 
 _PLAIN_EVERY_S = 10.0
 
+Advance = Callable[[float], None]
+"""Hears how much has been done since it last heard."""
+
+
+def unheard(_: float) -> None:
+    """Hear of no progress."""
+
 
 class Stage:
     """One stage of a job: how much is done out of how much."""

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from linkwalk.embed import Embeddings, open_encoder
-from linkwalk.embed.batches import pad
+from linkwalk.embed.tokens import pad
 from linkwalk.embed.transformer import linear_layers, open_transformer
 from linkwalk.errors import ArtifactError, DamagedError
 from linkwalk.policy.checkpoint import save_policy

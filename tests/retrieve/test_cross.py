@@ -15,8 +15,7 @@ from torch import Tensor
 from linkwalk.artifact import seal
 from linkwalk.embed.change import packed, unpacked
 from linkwalk.embed.model import find_model
-from linkwalk.embed.pairs import Pairs
-from linkwalk.embed.transformer import TransformerEncoder, open_transformer
+from linkwalk.embed.transformer import TransformerEncoder, open_transformer, pair_tokens
 from linkwalk.errors import ArtifactError, DamagedError, InputError
 from linkwalk.retrieve.classifier import Classifier
 from linkwalk.retrieve.cross import MANIFEST, WEIGHTS, CrossConfig, CrossEncoder, load_cross, passage
@@ -163,8 +162,8 @@ def test_long_texts_are_cut(
 ) -> None:
     cross = CrossEncoder(plain, shaken, config)
     long = "Copper conducts heat and silver does so better. " * 200
-    ids, types = Pairs(plain.tokenizer, config.max_tokens).tokenize(
-        ["copper", long, long], [long, "copper", long]
+    ids, types = pair_tokens(
+        plain.tokenizer, ["copper", long, long], [long, "copper", long], config.max_tokens
     )
     assert [len(row) for row in ids] == [len(row) for row in types] == [160] * 3
     assert 1 in types[1], "the shorter part is kept"
@@ -352,7 +351,7 @@ def test_any_sequence_classifier(labels: int, tmp_path: Path) -> None:
     scores = found(QUERIES[0], TITLES[0], SENTENCES[0])
     assert np.ptp(scores) > 0.1
     for pair, score in zip(zip(TITLES[0], SENTENCES[0], strict=True), scores, strict=True):
-        tokens = found.pairs.tokenizer(
+        tokens = found.tokenizer(
             QUERIES[0], passage(*pair), return_tensors="pt", truncation=True, max_length=160
         )
         with torch.no_grad():
@@ -360,7 +359,7 @@ def test_any_sequence_classifier(labels: int, tmp_path: Path) -> None:
         assert logits.shape == (1, labels)
         assert float(logits[0, -1]) == pytest.approx(float(score), abs=1e-5)
     assert found(QUERIES[0], [], []).tolist() == []
-    found.pairs.batch_tokens = 1
+    found.batch_tokens = 1
     assert np.allclose(found(QUERIES[0], TITLES[0], SENTENCES[0]), scores, atol=1e-5)
     long = "Copper conducts heat and silver does so better. " * 200
     assert np.isfinite(found(long, ["T"], [long])).all()

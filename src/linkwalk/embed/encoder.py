@@ -3,32 +3,28 @@
 On a CPU, a model of BERT's architecture such as MiniLM is read by numpy; any other, and any on a GPU, by torch.
 """
 
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from linkwalk.arrays import Float32s, Int64s
+from linkwalk.arrays import Float32s
 from linkwalk.device import choose_device, on_cpu
-from linkwalk.embed.batches import by_length
 from linkwalk.embed.bert import Bert, Weights, joined, means, several_threads
 from linkwalk.embed.change import read_change
 from linkwalk.embed.model import ModelFolder, find_model, refuse_code
-from linkwalk.embed.tokens import Rows, Tokens
+from linkwalk.embed.tokens import Rows, Tokens, by_length
 from linkwalk.errors import InputError
+from linkwalk.progress import Advance, unheard
 
 MAX_TOKENS = 200
 """Node text is clipped to 200 tokens (app. B.1)."""
 BATCH_TOKENS = 512
 """Tokens of a batch in numpy: enough for a product to be worth it, and few enough for the caches."""
-
-Advance = Callable[[float], None]
-
-
-def unheard(_: float) -> None:
-    """Hear of no progress."""
 
 
 class Encoder(Protocol):
@@ -49,20 +45,76 @@ class TellingEncoder(Encoder, Protocol):
         ...
 
 
-class Reader(TellingEncoder, Protocol):
-    """A transformer that reads texts, and pairs of them, and can be adapted."""
+class Reader:
+    """phi: the mean over a transformer's token vectors (sec. 4.2, app. B.1); reads pairs of texts as well."""
+
+    width: int
+
+    def __init__(self, folder: Path, limit: int, max_tokens: int, tanh: bool, batch_tokens: int) -> None:
+        """``limit``: the tokens that the model has learned to read."""
+        self.folder, self.limit, self.max_tokens = folder, limit, max_tokens
+        self.tanh, self.batch_tokens = tanh, batch_tokens
+        self._check()
+
+    def _check(self) -> None:
+        if not 3 <= self.max_tokens <= self.limit:
+            raise InputError(f"max_tokens={self.max_tokens}: this encoder reads 3 to {self.limit}")
+
+    def encode(self, texts: list[str], advance: Advance = unheard) -> Float32s:
+        """One row per text, in order; ``advance`` hears how many texts' worth of tokens are done."""
+        found: Float32s = self._means(self.tokenize(texts) if texts else [], None, advance)[0]
+        return found
 
     def pairs(self, queries: list[str], passages: list[str]) -> tuple[Float32s, Float32s]:
         """The mean over each query's tokens and over its passage's, both read at once."""
-        ...
+        of_query, of_passage = self._means(*self.tokenize_pairs(queries, passages))
+        return of_query, of_passage
 
-    def adapted(self, adapter: Weights, *, max_tokens: int | None = None) -> "Reader":
+    def adapted(self, adapter: Weights, *, max_tokens: int | None = None) -> Self:
         """Another one with changes of low rank in its linear layers; this one stays as it is."""
-        ...
+        other = copy(self)
+        other.max_tokens = max_tokens or self.max_tokens
+        other._check()
+        other.adapt(adapter)
+        return other
+
+    def _means(self, rows: Rows, types: Rows | None, advance: Advance = unheard) -> Float32s:
+        """The means over all of each text's tokens [1, N, D], or over those of each of two types [2, N, D]."""
+        lengths = [len(row) for row in rows]
+        share = len(rows) / max(1, sum(lengths))
+        found = np.empty((1 if types is None else 2, len(rows), self.width), np.float32)
+        batches = list(by_length(lengths, self.batch_tokens))
+        inputs = (
+            ([rows[i] for i in batch], None if types is None else [types[i] for i in batch])
+            for batch in batches
+        )
+        for batch, parts in zip(batches, self.read(inputs), strict=True):
+            for whole, part in zip(found, parts, strict=True):
+                whole[batch] = part
+            advance(share * sum(lengths[i] for i in batch))
+        if not np.isfinite(found).all():
+            raise InputError(f"the encoder in {self.folder} gives values that are not numbers: it is damaged")
+        return found
+
+    @abstractmethod
+    def tokenize(self, texts: list[str]) -> Rows:
+        """Token ids with the model's special tokens, cut to ``max_tokens`` in all."""
+
+    @abstractmethod
+    def tokenize_pairs(self, queries: Sequence[str], passages: Sequence[str]) -> tuple[Rows, Rows]:
+        """Token ids and types of each pair; what is too long loses the end of its longer part."""
+
+    @abstractmethod
+    def adapt(self, adapter: Weights) -> None:
+        """Change the linear layers of this one, a copy."""
+
+    @abstractmethod
+    def read(self, batches: Iterable[tuple[Rows, Rows | None]]) -> Iterator[Sequence[Float32s]]:
+        """The means of each batch of tokens, with types or without."""
 
 
-class BertEncoder:
-    """phi: the mean over a transformer's token vectors (sec. 4.2, app. B.1), in numpy."""
+class BertEncoder(Reader):
+    """phi in numpy."""
 
     def __init__(
         self,
@@ -74,65 +126,34 @@ class BertEncoder:
         tanh: bool = False,
         batch_tokens: int = BATCH_TOKENS,
     ) -> None:
-        check_length(max_tokens, min(tokens.longest, bert.longest))
-        self.model, self.bert, self.tokens = model, bert, tokens
-        self.max_tokens, self.tanh, self.batch_tokens = max_tokens, tanh, batch_tokens
-        self.width: int = bert.width
+        super().__init__(model.path, min(tokens.longest, bert.longest), max_tokens, tanh, batch_tokens)
+        self.bert, self.tokens, self.width = bert, tokens, bert.width
 
-    def encode(self, texts: list[str], advance: Advance = unheard) -> Float32s:
-        """One row per text, in order; ``advance`` hears how many texts' worth of tokens are done."""
-        rows = self.tokens.of_texts(texts, self.max_tokens) if texts else []
-        (found,) = self._means(rows, None, advance)
-        return np.tanh(found) if self.tanh else found
+    def tokenize(self, texts: list[str]) -> Rows:
+        """Token ids with the model's special tokens, cut to ``max_tokens`` in all."""
+        return self.tokens.of_texts(texts, self.max_tokens)
 
-    def pairs(self, queries: list[str], passages: list[str]) -> tuple[Float32s, Float32s]:
-        """The mean over each query's tokens and over its passage's, both read at once."""
-        ids, types = self.tokens.of_pairs(queries, passages, self.max_tokens)
-        of_query, of_passage = self._means(ids, types)
-        return of_query, of_passage
+    def tokenize_pairs(self, queries: Sequence[str], passages: Sequence[str]) -> tuple[Rows, Rows]:
+        """Token ids and types of each pair; what is too long loses the end of its longer part."""
+        return self.tokens.of_pairs(queries, passages, self.max_tokens)
 
-    def adapted(self, adapter: Weights, *, max_tokens: int | None = None) -> "BertEncoder":
-        """Another one with changes of low rank; the rest of the weights is shared."""
-        return BertEncoder(
-            self.model,
-            self.bert.adapted(adapter),
-            self.tokens,
-            max_tokens=max_tokens or self.max_tokens,
-            tanh=self.tanh,
-            batch_tokens=self.batch_tokens,
-        )
+    def adapt(self, adapter: Weights) -> None:
+        """Add changes of low rank; the rest of the weights is shared."""
+        self.bert = self.bert.adapted(adapter)
 
-    def _means(self, rows: Rows, types: Rows | None, advance: Advance = unheard) -> list[Float32s]:
-        """The means over all of each text's tokens, or over those of each of two types."""
-        lengths = [len(row) for row in rows]
-        share = len(rows) / max(1, sum(lengths))
-        found = [np.empty((len(rows), self.width), np.float32) for _ in range(1 if types is None else 2)]
-
-        def read(batch: Int64s) -> list[Float32s]:
-            own, kinds = [rows[i] for i in batch], None if types is None else [types[i] for i in batch]
-            states, sizes = self.bert.read(own, kinds), [len(row) for row in own]
-            if kinds is None:
-                return [means(states, np.ones(len(states), np.float32), sizes)]
-            second = joined(kinds).astype(np.float32)
-            return [means(states, 1 - second, sizes), means(states, second, sizes)]
-
-        batches = list(by_length(lengths, self.batch_tokens))
+    def read(self, batches: Iterable[tuple[Rows, Rows | None]]) -> Iterator[Sequence[Float32s]]:
+        """The means of each batch, several at once."""
         with several_threads() as pool:
-            for batch, parts in zip(batches, pool.map(read, batches), strict=True):
-                for whole, part in zip(found, parts, strict=True):
-                    whole[batch] = part
-                advance(share * sum(lengths[i] for i in batch))
-        if not all(np.isfinite(part).all() for part in found):
-            raise InputError(
-                f"the encoder in {self.model.path} gives values that are not numbers: it is damaged"
-            )
-        return found
+            yield from pool.map(self._read, batches)
 
-
-def check_length(max_tokens: int, limit: int) -> None:
-    """Refuse to cut texts where a model has not learned to read."""
-    if not 3 <= max_tokens <= limit:
-        raise InputError(f"max_tokens={max_tokens}: this encoder reads 3 to {limit}")
+    def _read(self, batch: tuple[Rows, Rows | None]) -> Sequence[Float32s]:
+        rows, types = batch
+        states, lengths = self.bert.read(rows, types), [len(row) for row in rows]
+        if types is None:
+            found = means(states, np.ones(len(states), np.float32), lengths)
+            return [np.tanh(found) if self.tanh else found]
+        second = joined(types).astype(np.float32)
+        return [means(states, 1 - second, lengths), means(states, second, lengths)]
 
 
 def open_encoder(

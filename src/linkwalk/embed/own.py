@@ -10,9 +10,10 @@ import numpy as np
 
 from linkwalk.arrays import Float32s
 from linkwalk.artifact import digest
-from linkwalk.embed.encoder import Advance, Encoder, unheard
+from linkwalk.embed.encoder import Encoder
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.parts import is_part, make_part
+from linkwalk.progress import Advance, unheard
 
 OWN: dict[str, "OwnEncoder"] = {}
 """Those that this process knows, by name."""

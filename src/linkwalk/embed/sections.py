@@ -12,8 +12,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from linkwalk.arrays import Bools, Float32s, Int64s
-from linkwalk.embed.batches import shared_out
 from linkwalk.embed.bert import Bert, cores, several_threads
+from linkwalk.embed.tokens import shared_out
 
 BATCH_TOKENS = 1024
 

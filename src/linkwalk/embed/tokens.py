@@ -1,16 +1,21 @@
-"""Texts and pairs of texts as a model's tokens, by the file ``tokenizer.json`` of its folder alone."""
+"""Texts and pairs of texts as a model's tokens, and these in batches of like length: little of a batch is padding."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from heapq import heappop, heappush
 from pathlib import Path
 from threading import Lock
 from typing import Any
+
+import numpy as np
+
+from linkwalk.arrays import Int64s
 
 Rows = list[list[int]]
 
 
 class Tokens:
-    """A tokenizer, as Hugging Face's library would open it from the same folder."""
+    """A tokenizer from ``tokenizer.json`` alone, as Hugging Face's library would open it from the same folder."""
 
     def __init__(self, tokenizer: Any, longest: int) -> None:
         self.tokenizer, self.longest = tokenizer, longest
@@ -61,3 +66,41 @@ class Tokens:
             self.tokenizer.enable_truncation(max_tokens, strategy="longest_first")
             found: list[Any] = self.tokenizer.encode_batch(what)
         return found
+
+
+def by_length(lengths: Sequence[int], budget: int) -> Iterator[Int64s]:
+    """Indices in batches, longest first, each with at most ``budget`` tokens once padded (or a single text)."""
+    order = np.argsort(-np.asarray(lengths, np.int64), kind="stable")
+    at = 0
+    while at < len(order):
+        size = max(1, budget // max(1, lengths[order[at]]))
+        yield order[at : at + size]
+        at += size
+
+
+def shared_out(lengths: Sequence[int], budget: int, among: int) -> list[Int64s]:
+    """Indices in batches of about as many tokens, up to ``budget`` where texts are short, a multiple of ``among``.
+
+    So that nobody waits for who has more to read: the longest first, each to whoever has least so far.
+    """
+    if not lengths:
+        return []
+    count = min(len(lengths), among * max(1, -(-sum(lengths) // (budget * among))))
+    batches: list[list[int]] = [[] for _ in range(count)]
+    load = [(0, number) for number in range(count)]
+    for i in np.argsort(-np.asarray(lengths, np.int64), kind="stable").tolist():
+        tokens, number = heappop(load)
+        batches[number].append(i)
+        heappush(load, (tokens + lengths[i], number))
+    return [np.array(batch, np.int64) for batch in batches]
+
+
+def pad(rows: Sequence[Sequence[int]], value: int) -> tuple[Int64s, Int64s]:
+    """Token ids as one array filled up with ``value``, and the mask that is 1 on tokens."""
+    width = max(map(len, rows), default=0)
+    ids = np.full((len(rows), width), value, np.int64)
+    mask = np.zeros((len(rows), width), np.int64)
+    for i, row in enumerate(rows):
+        ids[i, : len(row)] = row
+        mask[i, : len(row)] = 1
+    return ids, mask

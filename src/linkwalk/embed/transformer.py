@@ -3,22 +3,21 @@
 Shapes: B texts of a batch, L tokens padded, D width.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from linkwalk.arrays import Float32s
 from linkwalk.device import INSTALL, choose_device, compute_dtype
-from linkwalk.embed.batches import by_length, pad
 from linkwalk.embed.bert import Weights, product
-from linkwalk.embed.encoder import MAX_TOKENS, check_length
+from linkwalk.embed.encoder import MAX_TOKENS, Reader
 from linkwalk.embed.model import find_model, refuse_code
-from linkwalk.embed.pairs import Pairs
+from linkwalk.embed.tokens import Rows, pad
 from linkwalk.errors import InputError
 
 #: Tokens of a batch: on a CPU what stays in its caches, on a GPU what keeps it busy.
@@ -30,8 +29,8 @@ _UNREAD = "pooler"
 FROM_DISK: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 
 
-class TransformerEncoder:
-    """phi: the mean over a transformer's token vectors, padding left out (sec. 4.2, app. B.1), in torch."""
+class TransformerEncoder(Reader):
+    """phi in torch, padding left out."""
 
     def __init__(
         self,
@@ -44,86 +43,72 @@ class TransformerEncoder:
         changes: Weights | None = None,
     ) -> None:
         """``changes`` of low rank are added to the weights as they are loaded."""
-        self.device, self.max_tokens, self.tanh = device, max_tokens, tanh
-        self.batch_tokens = batch_tokens or (CPU_BATCH_TOKENS if device.type == "cpu" else GPU_BATCH_TOKENS)
-        self.folder = folder
-        self.tokenizer, self.model = _load(folder, device)
-        self.changes = changes
+        self.device = device
+        self.tokenizer, self.model, lacking = load("AutoModel", folder, device)
+        # The library fills what is missing with random weights. Nobody reads the pooler, which many folders leave out.
+        if missing := [key for key in lacking if "pooler" not in key]:
+            raise InputError(
+                f"the encoder in {folder} lacks weights of its model ({missing[0]}, ...): it is of no use"
+            )
+        if self.model.config.is_encoder_decoder:
+            self.model = self.model.get_encoder()
         if changes is not None:
             merge(self.model, changes)
-        config = self.model.config
-        limit = min(self.tokenizer.model_max_length, getattr(config, "max_position_embeddings", 1 << 30))
-        check_length(max_tokens, limit)
-        self.width: int = config.hidden_size
+        budget = batch_tokens or (CPU_BATCH_TOKENS if device.type == "cpu" else GPU_BATCH_TOKENS)
+        super().__init__(folder, longest(self.tokenizer, self.model), max_tokens, tanh, budget)
+        self.width = self.model.config.hidden_size
 
-    def tokenize(self, texts: list[str]) -> list[list[int]]:
+    def tokenize(self, texts: list[str]) -> Rows:
         """Token ids with the model's special tokens, cut to ``max_tokens`` in all."""
-        if not texts:
-            return []
-        found = self.tokenizer(
-            texts,
-            truncation=True,
-            max_length=self.max_tokens,
-            padding=False,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-        )
-        ids: list[list[int]] = found["input_ids"]
+        ids: Rows = self.tokenizer(texts, truncation=True, max_length=self.max_tokens)["input_ids"]
         return ids
 
-    def encode(self, texts: list[str], advance: Callable[[float], None] = lambda _: None) -> Float32s:
-        """One row per text, in order; ``advance`` hears how many texts' worth of tokens are done."""
-        rows = self.tokenize(texts)
-        lengths = [len(row) for row in rows]
-        share = len(texts) / max(1, sum(lengths))
-        vectors = np.empty((len(texts), self.width), np.float32)
-        for batch in by_length(lengths, self.batch_tokens):
-            vectors[batch] = self._forward([rows[i] for i in batch])
-            advance(share * sum(lengths[i] for i in batch))
-        if not np.isfinite(vectors).all():
-            raise InputError(f"the encoder in {self.folder} gives values that are not numbers: it is damaged")
-        return vectors
+    def tokenize_pairs(self, queries: Sequence[str], passages: Sequence[str]) -> tuple[Rows, Rows]:
+        """Token ids and types of each pair; what is too long loses the end of its longer part."""
+        return pair_tokens(self.tokenizer, queries, passages, self.max_tokens)
 
-    def pairs(self, queries: list[str], passages: list[str]) -> tuple[Float32s, Float32s]:
-        """The mean over each query's tokens and over its passage's, both read at once."""
-        pairs = Pairs(self.tokenizer, self.max_tokens)
-        ids, types = pairs.tokenize(queries, passages)
-        found = np.empty((2, len(queries), self.width), np.float32)
-        with torch.inference_mode():
-            for batch in by_length([len(row) for row in ids], self.batch_tokens):
-                tensors = pairs.tensors([ids[i] for i in batch], [types[i] for i in batch], self.device)
-                for part, mean in zip(found, both_means(self.model, *tensors), strict=True):
-                    part[batch] = mean.cpu().numpy()
-        if not np.isfinite(found).all():
-            raise InputError(f"the encoder in {self.folder} gives values that are not numbers: it is damaged")
-        return found[0], found[1]
+    def adapt(self, adapter: Weights) -> None:
+        """Add changes of low rank to a copy of all weights."""
+        self.model = deepcopy(self.model)
+        merge(self.model, adapter)
 
-    def adapted(self, adapter: Weights, *, max_tokens: int | None = None) -> "TransformerEncoder":
-        """Another one with changes of low rank in its linear layers: a copy of all weights."""
-        other = TransformerEncoder(
-            self.folder,
-            device=self.device,
-            max_tokens=max_tokens or self.max_tokens,
-            tanh=self.tanh,
-            batch_tokens=self.batch_tokens,
-            changes=self.changes,
-        )
-        merge(other.model, adapter)
-        return other
+    @torch.inference_mode()
+    def read(self, batches: Iterable[tuple[Rows, Rows | None]]) -> Iterator[Sequence[Float32s]]:
+        """The means of each batch, one after another."""
+        for rows, types in batches:
+            try:
+                ids, mask, *kinds = padded(self.tokenizer, rows, types, self.device)
+                found = (
+                    both_means(self.model, ids, mask, *kinds)
+                    if kinds
+                    else [forward(self.model, ids, mask, self.tanh)]
+                )
+                yield [mean.cpu().numpy() for mean in found]
+            except torch.OutOfMemoryError:
+                raise InputError(
+                    f"{self.device} has too little memory for batches of {self.batch_tokens:,} tokens: free some, or "
+                    f"embed in smaller ones (`linkwalk embed WIKI --batch-tokens {self.batch_tokens // 4}`)"
+                ) from None
 
-    def _forward(self, rows: list[list[int]]) -> Float32s:
-        ids, mask = pad(rows, self.tokenizer.pad_token_id or 0)
-        try:
-            with torch.inference_mode():
-                ids_BL = torch.from_numpy(ids).to(self.device)
-                mask_BL = torch.from_numpy(mask).to(self.device)
-                vectors: Float32s = forward(self.model, ids_BL, mask_BL, self.tanh).cpu().numpy()
-        except torch.OutOfMemoryError:
-            raise InputError(
-                f"{self.device} has too little memory for batches of {self.batch_tokens:,} tokens: "
-                f"free some, or embed in smaller ones (`linkwalk embed WIKI --batch-tokens {self.batch_tokens // 4}`)"
-            ) from None
-        return vectors
+
+def pair_tokens(
+    tokenizer: Any, queries: Sequence[str], passages: Sequence[str], max_tokens: int
+) -> tuple[Rows, Rows]:
+    """Token ids and types of each pair, by a tokenizer of Hugging Face's; the end of the longer part is cut."""
+    found = tokenizer(
+        list(queries),
+        list(passages),
+        truncation="longest_first",
+        max_length=max_tokens,
+        return_token_type_ids=True,
+    )
+    return found["input_ids"], found["token_type_ids"]
+
+
+def padded(tokenizer: Any, ids: Rows, types: Rows | None, device: torch.device) -> list[Tensor]:
+    """Ids and mask [B, L] of some texts, or ids, mask and types of some pairs."""
+    arrays = [*pad(ids, tokenizer.pad_token_id or 0), *([] if types is None else [pad(types, 0)[0]])]
+    return [torch.from_numpy(array).to(device) for array in arrays]
 
 
 def forward(model: Any, ids_BL: Tensor, mask_BL: Tensor, tanh: bool) -> Tensor:
@@ -187,17 +172,19 @@ def open_transformer(
     )
 
 
-def _load(folder: Path, device: torch.device) -> tuple[Any, Any]:
-    """Tokenizer and model from a folder; no network, no code from the folder, no pickle."""
+def load(
+    kind: str, folder: Path, device: torch.device, what: str = "encoder", remedy: str = ""
+) -> tuple[Any, Any, list[str]]:
+    """Tokenizer, model and the weights it lacks; ``kind`` is a class of transformers'. No network, code or pickle."""
     try:
-        from transformers import AutoModel, AutoTokenizer
+        import transformers
     except ImportError:
         raise InputError(f"transformers is not installed: {INSTALL}") from None
     refuse_code(folder)
     try:
         with silence():
-            tokenizer = AutoTokenizer.from_pretrained(folder, **FROM_DISK)
-            model, found = AutoModel.from_pretrained(
+            tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **FROM_DISK)
+            model, found = getattr(transformers, kind).from_pretrained(
                 folder,
                 **FROM_DISK,
                 use_safetensors=True,
@@ -205,18 +192,16 @@ def _load(folder: Path, device: torch.device) -> tuple[Any, Any]:
                 output_loading_info=True,
             )
     except Exception as error:  # whatever a foreign folder makes of it: the user chose the folder
-        reason = str(error).strip().splitlines() or [""]
+        reason = (str(error).strip().splitlines() or [""])[0][:200]
         raise InputError(
-            f"cannot load the encoder in {folder} ({type(error).__name__}: {reason[0][:200]})"
+            f"cannot load the {what} in {folder} ({type(error).__name__}: {reason}){remedy}"
         ) from None
-    # The library fills what is missing with random weights. Nobody reads the pooler, which many folders leave out.
-    if missing := sorted(key for key in found["missing_keys"] if "pooler" not in key):
-        raise InputError(
-            f"the encoder in {folder} lacks weights of its model ({missing[0]}, ...): it is of no use"
-        )
-    if model.config.is_encoder_decoder:
-        model = model.get_encoder()
-    return tokenizer, model.to(device).eval()
+    return tokenizer, model.to(device).eval(), sorted(found["missing_keys"])
+
+
+def longest(tokenizer: Any, model: Any) -> int:
+    """The tokens that a model has learned to read."""
+    return int(min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 1 << 30)))
 
 
 @contextmanager

@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 from linkwalk.arrays import Float32s, Int32s, Int64s
 from linkwalk.compiled import kernel
 from linkwalk.embed.bert import cores
-from linkwalk.embed.encoder import Advance, unheard
 from linkwalk.embed.fitted import Fitted
 from linkwalk.embed.svd import Sparse, leading, times
 from linkwalk.embed.terms import BITS, count_terms
-from linkwalk.progress import Progress
+from linkwalk.progress import Advance, Progress, unheard
 
 VERSION = 1
 """Of the method: another one makes other vectors."""

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from linkwalk.arrays import Bools
-from linkwalk.embed.batches import by_length, pad
 from linkwalk.embed.sections import Choose, Means, Sections
+from linkwalk.embed.tokens import by_length, pad
 from linkwalk.policy.low_rank import adapt, adapter_of
 from linkwalk.retrieve.block_reader import HEADS, fresh_heads
 

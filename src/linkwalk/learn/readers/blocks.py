@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from linkwalk.device import half_products
-from linkwalk.embed.batches import by_length
 from linkwalk.embed.bert import Weights
 from linkwalk.embed.sections import Sections
-from linkwalk.embed.tokens import Tokens
+from linkwalk.embed.tokens import Tokens, by_length
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import InputError
 from linkwalk.learn.limits import at_least

@@ -15,8 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from linkwalk.embed.pairs import Pairs
-from linkwalk.embed.transformer import open_transformer
+from linkwalk.embed.transformer import open_transformer, padded, pair_tokens
 from linkwalk.errors import InputError
 from linkwalk.learn.limits import at_least
 from linkwalk.learn.loop import HeldOutScore, RunOptions, Training, ValidationConfig, seeded, train
@@ -105,7 +104,6 @@ class SentenceRanking(Training):
         # What learns is in float32 on a GPU, too, and there only the products are rounded (see ``_score``).
         self.model = CrossModel(other.model.float(), config.rank).to(self.plain.device)
         self.model.eval()  # no dropout: what is trained is small
-        self.pairs = Pairs(other.tokenizer, training.max_tokens)
         self.order: list[int] = []
         """The lists to come."""
         self.recent: deque[Seen] = deque(maxlen=self.log_every)
@@ -137,13 +135,13 @@ class SentenceRanking(Training):
     def _score(self, lists: Sequence[SentenceList], rng: np.random.Generator) -> tuple[Tensor, Seen]:
         """The loss of some lists, and what is seen of them."""
         queries, texts = _draw(lists, self.settings.negatives, rng)
-        ids, types = self.pairs.tokenize(queries, texts)
+        ids, types = pair_tokens(self.plain.tokenizer, queries, texts, self.settings.max_tokens)
         each, device = list(dict.fromkeys(queries)), self.plain.device
         owner = np.array([each.index(query) for query in queries])
         cosine_P = torch.from_numpy(cosines(self.plain, each, texts, owner)).to(device)
         # bfloat16 on a GPU alone: on some CPUs it ends the process.
         with torch.autocast("cuda", torch.bfloat16, enabled=device.type == "cuda"):
-            score_P = self.model(*self.pairs.tensors(ids, types, device), cosine_P)
+            score_P = self.model(*padded(self.plain.tokenizer, ids, types, device), cosine_P)
         score_QK = score_P.float().view(len(lists), -1)
         right = torch.zeros(len(lists), dtype=torch.long, device=device)
         loss = nn.functional.cross_entropy(score_QK, right)

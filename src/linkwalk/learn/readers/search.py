@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from linkwalk.device import half_products
-from linkwalk.embed.batches import pad
+from linkwalk.embed.tokens import pad
 from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.learn.limits import above_zero, at_least
 from linkwalk.learn.loop import LoopConfig, RunOptions, Training, seeded, train

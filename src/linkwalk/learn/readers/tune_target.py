@@ -15,8 +15,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from linkwalk.embed.batches import pad
 from linkwalk.embed.bert import Weights
+from linkwalk.embed.tokens import pad
 from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Int32s, Int64s

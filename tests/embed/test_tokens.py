@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from linkwalk.embed.batches import by_length, pad, shared_out
+from linkwalk.embed.tokens import by_length, pad, shared_out
 
 
 @given(st.lists(st.integers(0, 200), max_size=80), st.integers(1, 1000))

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from linkwalk.build.build import BuildConfig, build
-from linkwalk.build.shard import ExtractConfig
+from linkwalk.build.read import ExtractConfig
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.progress import Progress
 from linkwalk.sources.formats import open_source

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from linkwalk.build.pipeline import Build, BuildConfig
-from linkwalk.build.shard import load
-from linkwalk.build.stages import Layout, block_bounds, find_entities, path_of
+from linkwalk.build.link import find_entities
+from linkwalk.build.shards import Layout, block_bounds, load
+from linkwalk.build.stages import Build, BuildConfig
 from linkwalk.build.workers import WorkerPool
 from linkwalk.graph.store import ENTITY, Graph
 from linkwalk.progress import Progress
@@ -26,19 +26,21 @@ def hidden_links(dump: Path, share: float, workers: int) -> dict[str, float]:
     """Hide a share of the links from everything the linker learns from; then link the text they stood in."""
     with tempfile.TemporaryDirectory() as folder, WorkerPool(workers) as pool:
         work = Path(folder)
-        job = Build(work, [open_source(dump)], BuildConfig(), None, pool, Progress(), share)
-        job.prepare(strict=False)
-        layout = Layout(work)
+        job = Build(work, [open_source(dump)], BuildConfig(), None, pool, Progress())
+        job.read()
+        job.resolve(strict=False, hide=share)
+        job.count()
+        layout = Layout.open(work)
         hidden = linked = right = 0
-        for number in range(job.shards):
-            shard, links = load(path_of(work, "shard", number)), load(path_of(work, "links", number))
+        for number in range(job.shards.count):
+            shard, links = load(work, "shard", number), load(work, "links", number)
             found = find_entities(work, shard, int(layout.article_base[number]), links["hidden"])
             # Which hidden link, if any, each byte of the shard's text belongs to.
             bounds = block_bounds(shard)
-            owner = np.full(len(shard["text"]) + 1, -1, np.int64)
+            owner = np.full(len(shard["block_text"]) + 1, -1, np.int64)
             for link in np.flatnonzero(links["hidden"]).tolist():
-                base, (start, end) = bounds[shard["link_block"][link]], shard["link_span"][link].tolist()
-                owner[base + start : base + end] = link
+                base = bounds[shard["link_block"][link]]
+                owner[base + shard["link_start"][link] : base + shard["link_end"][link]] = link
             base = bounds[found.block]
             touched = np.maximum(owner[base + found.start], owner[base + found.end - 1])
             correct = (touched >= 0) & (links["article"][touched] == found.article)

@@ -22,7 +22,7 @@ from hypothesis import settings
 from linkwalk import shipped
 from linkwalk.artifact import checks
 from linkwalk.build.build import BuildConfig, build
-from linkwalk.build.shard import ExtractConfig
+from linkwalk.build.read import ExtractConfig
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import index
 

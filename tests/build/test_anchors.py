@@ -44,27 +44,29 @@ def test_counts_equal_those_made_by_hand(
         [(rng.choice(surfaces), int(40 * rng.random() ** 2)) for _ in range(n)] for n in (300, 0, 900, 1, 400)
     ]
     runs = [gather(shard).__getitem__ for shard in shards]
-    merge_pairs(tmp_path, runs, sum(len(run("pair_surface")) for run in runs))
+    merge_pairs(tmp_path, runs)
     table = Anchors.open(tmp_path)
 
     counts: dict[str, Counter[int]] = defaultdict(Counter)
     for shard in shards:
         for surface, article in shard:
             counts[surface][article] += 1
-    assert len(table.keys) == len(counts)
-    assert (np.diff(table.keys.astype(object)) > 0).all()
+    assert len(table.surfaces) == len(counts)
+    assert (np.diff(table.surfaces.astype(object)) > 0).all()
     for surface, expected in counts.items():
-        row = int(np.searchsorted(table.keys, hash_strings([surface])[0][0]))
-        span = slice(int(table.indptr[row]), int(table.indptr[row + 1]))
-        found = list(zip(table.articles[span].tolist(), table.candidate_links[span].tolist(), strict=True))
+        row = int(np.searchsorted(table.surfaces, hash_strings([surface])[0][0]))
+        span = slice(int(table.surface_indptr[row]), int(table.surface_indptr[row + 1]))
+        found = list(
+            zip(table.candidate_articles[span].tolist(), table.candidate_links[span].tolist(), strict=True)
+        )
         by_count = sorted(expected.items(), key=lambda item: (-item[1], item[0]))
         assert found == by_count[:MAX_CANDIDATES]
-        assert table.links[row] == expected.total()
-        assert table.ambiguous()[row] == (by_count[0][1] < 0.98 * expected.total())
+        assert table.surface_links[row] == expected.total()
+        assert table.ambiguous[row] == (by_count[0][1] < 0.98 * expected.total())
 
 
 def test_no_links_at_all(tmp_path: Path) -> None:
-    merge_pairs(tmp_path, [gather([]).__getitem__], 0)
+    merge_pairs(tmp_path, [gather([]).__getitem__])
     table = Anchors.open(tmp_path)
-    assert len(table.keys) == len(table.ambiguous()) == 0
-    assert table.indptr.tolist() == [0]
+    assert len(table.surfaces) == len(table.ambiguous) == 0
+    assert table.surface_indptr.tolist() == [0]

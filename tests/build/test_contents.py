@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from linkwalk.build.build import BuildConfig, BuildResult, build
 from linkwalk.build.contents import in_a_ring
-from linkwalk.build.shard import ExtractConfig
+from linkwalk.build.read import ExtractConfig
 from linkwalk.graph.store import KINDS, Graph
 from linkwalk.sources.documents import Document, LinkSpan, Wikitext
 from tests.conftest import assert_same_files, graph_files, prose

@@ -33,8 +33,8 @@ def test_marks_stay_in_their_block() -> None:
     marks = mark(
         len(text),
         bounds,
-        np.array([1], np.int32),
-        np.array([[8, 12]], np.uint16),
+        np.array([17], np.int64),
+        np.array([21], np.int64),
         np.array([2, 2], np.int32),
         np.array([4, 9, 13, 18], np.uint16),
     )

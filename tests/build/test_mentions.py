@@ -20,7 +20,7 @@ from linkwalk.build.entities.mentions import (
     hash_table,
     words,
 )
-from linkwalk.build.shard import ExtractConfig
+from linkwalk.build.read import ExtractConfig
 from linkwalk.graph.columns import map_array
 from linkwalk.graph.store import Graph
 from tests.conftest import assert_same_files, graph_files

@@ -67,18 +67,20 @@ def test_first_of_each() -> None:
 def test_tables_on_disk(tmp_path: Path) -> None:
     write_names(
         tmp_path,
-        titles=keys([10, 20]),
-        addresses=keys([0, 70]),
-        redirect_from=keys([30, 40, 20, 80]),
-        redirect_to=keys([20, 99, 10, 70]),
-        redirect_fragment=keys([7, 0, 0, 0]),
-        skipped=keys([50, 10]),
-        skipped_reason=np.array([6, 7], np.uint8),
-        section_article=np.array([1, 1, 0], np.int32),
-        section_key=keys([7, 7, 7]),
-        section_node=np.array([5, 6, 2], np.int32),
+        {
+            "article_key": keys([10, 20]),
+            "article_address_key": keys([0, 70]),
+            "redirect_from": keys([30, 40, 20, 80]),
+            "redirect_to": keys([20, 99, 10, 70]),
+            "redirect_fragment": keys([7, 0, 0, 0]),
+            "skipped_key": keys([50, 10]),
+            "skipped_reason": np.array([6, 7], np.uint8),
+            "anchor_article": np.array([1, 1, 0], np.int32),
+            "anchor_key": keys([7, 7, 7]),
+            "anchor_block": np.array([5, 6, 2], np.int32),
+        },
     )
-    names = Names(tmp_path)
+    names = Names.open(tmp_path)
     articles, fragments = names.look_up(keys([10, 20, 30, 40, 50, 60]))
     assert articles[:3].tolist() == [0, 1, 1]
     assert [OUTCOMES[-1 - code] for code in articles[3:]] == [
@@ -98,17 +100,19 @@ def test_nothing_is_found_in_nothing(tmp_path: Path) -> None:
     nothing = keys([])
     write_names(
         tmp_path,
-        titles=nothing,
-        addresses=nothing,
-        redirect_from=nothing,
-        redirect_to=nothing,
-        redirect_fragment=nothing,
-        skipped=nothing,
-        skipped_reason=np.zeros(0, np.uint8),
-        section_article=np.zeros(0, np.int32),
-        section_key=nothing,
-        section_node=np.zeros(0, np.int32),
+        {
+            "article_key": nothing,
+            "article_address_key": nothing,
+            "redirect_from": nothing,
+            "redirect_to": nothing,
+            "redirect_fragment": nothing,
+            "skipped_key": nothing,
+            "skipped_reason": np.zeros(0, np.uint8),
+            "anchor_article": np.zeros(0, np.int32),
+            "anchor_key": nothing,
+            "anchor_block": np.zeros(0, np.int32),
+        },
     )
-    names = Names(tmp_path)
+    names = Names.open(tmp_path)
     assert OUTCOMES[-1 - names.look_up(keys([1]))[0][0]] == "missing page"
     assert names.look_up_sections(np.array([0], np.int32), keys([1])).tolist() == [-1]

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from linkwalk.build.build import BuildConfig, build
-from linkwalk.build.shard import ExtractConfig
+from linkwalk.build.read import ExtractConfig
 from linkwalk.errors import InputError, LinkwalkError
 from linkwalk.graph.store import Graph
 from linkwalk.sources import packed

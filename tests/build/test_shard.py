@@ -6,18 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from linkwalk.build.shard import (
-    Arrays,
-    ExtractConfig,
-    drop_articles,
-    extract,
-    finished,
-    load,
-    load_column,
-    save,
-    section_key,
-    shard_strings,
-)
+from linkwalk.build.read import ExtractConfig, drop_articles, extract, section_key
+from linkwalk.build.shards import finished, load, load_column, save, strings_in
+from linkwalk.build.tables import Arrays
 from linkwalk.sources.documents import Wikitext
 from linkwalk.sources.wikitext.pages import parse_pages
 from linkwalk.sources.wikitext.site import Site
@@ -57,15 +48,17 @@ def articles() -> list[P]:
 
 def test_spans_are_bytes_of_the_block_they_stand_in() -> None:
     shard = shard_of([P("Ü", f"Été «[[École|école 東京]]». {prose(150)} Ça [[Naïve]]. {prose(50)}")])
-    texts = shard_strings(shard, "text")
+    texts = strings_in(shard, "block_text")
     anchors = [
         texts[block].encode()[a:b].decode()
-        for block, (a, b) in zip(shard["link_block"].tolist(), shard["link_span"].tolist(), strict=True)
+        for block, a, b in zip(
+            *(shard[f"link_{name}"].tolist() for name in ("block", "start", "end")), strict=True
+        )
     ]
     assert anchors == ["école 東京", "Naïve"]
     at = 0
-    for text, count in zip(texts, shard["sentence_counts"].tolist(), strict=True):
-        ends = shard["sentence_ends"][at : at + count].tolist()
+    for text, count in zip(texts, shard["block_sentences"].tolist(), strict=True):
+        ends = shard["sentence_end"][at : at + count].tolist()
         at += count
         assert ends[-1] == len(text.encode())
         assert ends == sorted(set(ends))
@@ -74,9 +67,17 @@ def test_spans_are_bytes_of_the_block_they_stand_in() -> None:
 
 def test_a_shard_is_the_sum_of_its_pages(articles: list[P]) -> None:
     whole, parts = shard_of(articles), [shard_of([page]) for page in articles]
-    for name in ("titles", "text", "sections"):
-        assert shard_strings(whole, name) == [text for part in parts for text in shard_strings(part, name)]
-    for name in ("title_keys", "article_blocks", "block_number", "sentence_ends", "link_span", "link_key"):
+    for name in ("article_title", "block_text", "section_title"):
+        assert strings_in(whole, name) == [text for part in parts for text in strings_in(part, name)]
+    for name in (
+        "article_key",
+        "article_blocks",
+        "block_number",
+        "sentence_end",
+        "link_start",
+        "link_end",
+        "link_key",
+    ):
         assert np.array_equal(whole[name], np.concatenate([part[name] for part in parts])), name
 
 
@@ -97,10 +98,11 @@ def test_dropping_articles_is_as_if_they_had_never_been(articles: list[P], seed:
 
 def test_a_shard_on_disk_is_whole_or_not_there(tmp_path: Path, articles: list[P]) -> None:
     shard = shard_of(articles[:2])
-    save(tmp_path / "shard-000007.npz", shard)
-    back = load(tmp_path / "shard-000007.npz")
+    save(tmp_path, "shard", 7, shard)
+    assert (tmp_path / "shard-000007.npz").exists()
+    back = load(tmp_path, "shard", 7)
     assert all(np.array_equal(shard[name], back[name]) for name in shard)
-    assert np.array_equal(load_column(tmp_path / "shard-000007.npz", "title_keys"), shard["title_keys"])
+    assert np.array_equal(load_column(tmp_path, "shard", 7, "article_key"), shard["article_key"])
     (tmp_path / "shard-000008.123.partial").touch()
     (tmp_path / "shards-000009.npz").touch()
     assert finished(tmp_path, "shard") == {7}
@@ -110,7 +112,7 @@ def test_a_shard_on_disk_is_whole_or_not_there(tmp_path: Path, articles: list[P]
             raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        save(tmp_path / "shard-000010.npz", {**shard, "text": Broken()})  # type: ignore[dict-item]
+        save(tmp_path, "shard", 10, {**shard, "block_text": Broken()})  # type: ignore[dict-item]
     assert finished(tmp_path, "shard") == {7}
 
 

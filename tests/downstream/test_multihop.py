@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from linkwalk.build.build import BuildConfig, build
-from linkwalk.build.shard import ExtractConfig
+from linkwalk.build.read import ExtractConfig
 from linkwalk.downstream.dataset import Asked
 from linkwalk.downstream.multihop import connections, write_wiki
 from linkwalk.errors import InputError

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from linkwalk.build.build import BuildConfig, build
-from linkwalk.build.shard import ExtractConfig
+from linkwalk.build.read import ExtractConfig
 from linkwalk.downstream.dataset import Asked, GoldPassage, holds, sought
 from linkwalk.downstream.passages import Placed, align_passage, answerable
 from linkwalk.errors import InputError

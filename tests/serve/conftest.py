@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from uvicorn import Server
 
 from linkwalk.build.build import BuildConfig, build
-from linkwalk.build.shard import ExtractConfig
+from linkwalk.build.read import ExtractConfig
 from linkwalk.embed import embed
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import index

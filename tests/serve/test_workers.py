@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from linkwalk.build.build import BuildConfig, build
-from linkwalk.build.shard import ExtractConfig
+from linkwalk.build.read import ExtractConfig
 from linkwalk.embed import embed
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import index

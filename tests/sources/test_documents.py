@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkwalk.build.build import BuildConfig, BuildResult, build
-from linkwalk.build.shard import ExtractConfig
+from linkwalk.build.read import ExtractConfig
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.sources import packed

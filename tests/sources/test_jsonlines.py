@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from linkwalk.build.build import BuildConfig, build
-from linkwalk.build.shard import ExtractConfig
+from linkwalk.build.read import ExtractConfig
 from linkwalk.embed.language import choose_encoder
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve.words import stem_for

@@ -1,7 +1,7 @@
-"""A source becomes a graph: the stages in order, resumable, the same bytes whatever the number of workers.
+"""A source becomes a graph: resumable, the same bytes whatever the number of workers. ``stages`` does the work.
 
 Everything is written below ``WIKI/graph.partial``; the finished graph is renamed into place at the end. A build that
-was killed finds its finished shards there and goes on; what a stage merges from shards is quickly made again.
+was killed finds its finished shards there and goes on; what is merged from them is quickly made again.
 """
 
 import contextlib
@@ -27,8 +27,9 @@ from linkwalk.artifact import (
     write_json,
 )
 from linkwalk.artifact.folders import lock_of
-from linkwalk.build.pipeline import Build, BuildConfig, size_of
-from linkwalk.build.shard import ExtractConfig, finished
+from linkwalk.build.read import ExtractConfig
+from linkwalk.build.shards import finished
+from linkwalk.build.stages import Build, BuildConfig, size_of
 from linkwalk.build.workers import WorkerPool
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.store import Graph
@@ -40,6 +41,8 @@ __all__ = ["BuildConfig", "BuildResult", "ExtractConfig", "build"]
 
 _LARGE = 256 << 20
 """Bytes of input from which on reading them for their checksum takes long enough to be shown."""
+#: Goes up with every change of what shards hold.
+_SHARDS = 2
 _OWN = (lock_of(Path("graph")).name, notes.NOTE)
 """What may be in an empty workspace: our own notes."""
 
@@ -132,12 +135,11 @@ def _plan(
     sources: Sequence[Source], config: BuildConfig, other: Graph | None, workspace: Path, progress: Progress
 ) -> dict[str, Any]:
     """What the graph follows from: version, options, inputs."""
-    sums = _fingerprints(sources, workspace, progress)
-    inputs: list[dict[str, Any]] = [
-        {"name": source.path.name, "bytes": size_of([source]), "fingerprint": fingerprint}
-        | ({"version": source.version} if source.version else {})
-        for source, fingerprint in zip(sources, sums, strict=True)
-    ]
+    inputs: list[dict[str, Any]] = []
+    for source, fingerprint in zip(sources, _fingerprints(sources, workspace, progress), strict=True):
+        inputs.append({"name": source.path.name, "bytes": size_of([source]), "fingerprint": fingerprint})
+        if source.version:
+            inputs[-1]["version"] = source.version
     if other is not None:
         inputs.append({"name": f"anchors of {other.snapshot}", "fingerprint": other.fingerprint})
     return {"linkwalk": __version__, "format": FORMAT, "config": asdict(config), "inputs": inputs}
@@ -179,20 +181,15 @@ def _present(workspace: Path, plan: dict[str, Any], *, force: bool, strict: bool
         raise InputError(f"{workspace} holds something else: name an empty or a new folder")
     if force:
         return None
-    again = f"`linkwalk build DUMP -o {workspace} --force`"
-    unreadable = InputError(f"{workspace} holds a graph this version cannot read: {again} replaces it")
+    again, holds = f"`linkwalk build DUMP -o {workspace} --force`", f"{workspace} holds a graph"
     try:
         manifest = read_manifest(workspace / "graph", "graph", "linkwalk build")
     except ArtifactError:
-        raise unreadable from None
+        raise InputError(f"{holds} this version cannot read: {again} replaces it") from None
     if (manifest["format"], manifest.get("linkwalk")) != (plan["format"], plan["linkwalk"]):
-        raise InputError(
-            f"{workspace} holds a graph made by another version: {again} builds it anew, or leave it as it is"
-        )
+        raise InputError(f"{holds} made by another version: {again} builds it anew, or leave it as it is")
     if {key: manifest.get(key) for key in plan} != plan:
-        raise InputError(
-            f"{workspace} holds a graph of other input or options: {again} replaces it, or name another folder"
-        )
+        raise InputError(f"{holds} of other input or options: {again} replaces it, or name another folder")
     try:
         Graph.open(workspace)
         ledger = read_json(workspace / "graph" / "ledger.json", "", {"damage": dict})
@@ -207,7 +204,7 @@ def _present(workspace: Path, plan: dict[str, Any], *, force: bool, strict: bool
 
 def _begin(partial: Path, plan: dict[str, Any]) -> None:
     """Keep the shards of an interrupted build of the same plan; throw away those of another."""
-    path = partial / "plan.json"
+    path, plan = partial / "plan.json", {**plan, "shards": _SHARDS}
     with contextlib.suppress(ArtifactError):
         if read_json(path, "") == plan:
             return

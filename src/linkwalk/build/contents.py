@@ -5,52 +5,46 @@ below the next one above. Pages in a ring, each above the other, are below none.
 """
 
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwalk.build.names import OUTCOMES, Names, find_keys
-from linkwalk.graph.columns import map_array
+from linkwalk.arrays import Bools, Int32s, Int64s
+from linkwalk.build.names import Names, count_outcomes
+from linkwalk.build.tables import Arrays, Tables, ends_of_chains, find_keys, write_tables
 
 NONE = -1
 
 
-class Contents:
+@dataclass(frozen=True)
+class Contents(Tables):
     """Every article's parent and children."""
 
-    def __init__(self, folder: Path) -> None:
-        self.above: NDArray[np.int32] = map_array(folder / "above.npy")
-        self.indptr: NDArray[np.int64] = map_array(folder / "children-indptr.npy")
-        self.children: NDArray[np.int32] = map_array(folder / "children.npy")
+    above: Int32s
+    children_indptr: Int64s
+    children: Int32s
 
-    def up(self, first: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def up(self, first: int, stop: int) -> tuple[Int64s, Int32s]:
         """Those of some articles that stand below another, counted from the first of them, and the ones above."""
         above = self.above[first:stop]
         below = np.flatnonzero(above >= 0)
         return below, above[below]
 
-    def down(self, first: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def down(self, first: int, stop: int) -> tuple[Int64s, Int32s]:
         """Some articles, counted from the first of them, once for each of their children, and the children."""
-        bounds = self.indptr[first : stop + 1]
+        bounds = self.children_indptr[first : stop + 1]
         return np.repeat(np.arange(stop - first), np.diff(bounds)), self.children[bounds[0] : bounds[-1]]
 
 
-def write_contents(
-    folder: Path,
-    parents: NDArray[np.uint64],
-    skipped: NDArray[np.uint64],
-    skipped_parents: NDArray[np.uint64],
-) -> Counter[str]:
+def write_contents(folder: Path, columns: Arrays) -> Counter[str]:
     """Write the tables of ``Contents`` by the keys of articles' parents (0 is none); count what came of them."""
-    wanted = parents != 0
-    above = np.full(len(parents), NONE, np.int32)
+    stated = columns["article_parent"] != 0
+    above = np.full(len(stated), NONE, np.int32)
     outcomes: Counter[str] = Counter()
-    if wanted.any():
-        above[wanted] = _find(Names(folder), parents[wanted], skipped, skipped_parents)
-        codes, counts = np.unique(above[wanted & (above < 0)], return_counts=True)
-        for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
-            outcomes[f"page above: {OUTCOMES[-1 - code]}"] = count
+    if stated.any():
+        above[stated] = _find_parents(Names.open(folder), columns, stated)
+        outcomes = count_outcomes(above[stated], "page above: ")
         above[above < 0] = NONE
         ring = in_a_ring(above)
         above[ring] = NONE
@@ -58,39 +52,34 @@ def write_contents(
         outcomes["pages below another"] = int((above >= 0).sum())
     below = np.flatnonzero(above >= 0)
     below = below[np.argsort(above[below], kind="stable")]
-    np.save(folder / "above.npy", above)
-    np.save(folder / "children.npy", below.astype(np.int32))
-    np.save(folder / "children-indptr.npy", np.searchsorted(above[below], np.arange(len(above) + 1)))
+    write_tables(
+        folder,
+        above=above,
+        children=below.astype(np.int32),
+        children_indptr=np.searchsorted(above[below], np.arange(len(above) + 1)),
+    )
     return outcomes
 
 
-def _find(
-    names: Names, parents: NDArray[np.uint64], skipped: NDArray[np.uint64], above: NDArray[np.uint64]
-) -> NDArray[np.int32]:
+def _find_parents(names: Names, columns: Arrays, stated: Bools) -> Int32s:
     """Articles of parents' keys, or codes that say why there is none; through pages left out one climbs on."""
+    parents, above = columns["article_parent"][stated], columns["skipped_parent"]
     found = names.look_up(parents)[0]
     climbs = np.flatnonzero(above)
-    climbs = climbs[np.argsort(skipped[climbs], kind="stable")]
-    source, target = skipped[climbs], above[climbs]
+    climbs = climbs[np.argsort(columns["skipped_key"][climbs], kind="stable")]
+    source, target = columns["skipped_key"][climbs], above[climbs]
     article = names.look_up(target)[0]
-    at, again = find_keys(source, target)
-    again &= article < 0
-    own = np.arange(len(source))
-    jump = np.where(again, at, own)
-    for _ in range(len(source).bit_length()):
-        jump = jump[jump]
-    at, left_out = find_keys(source, parents)
-    left_out &= found < 0
-    found[left_out] = article[jump[at[left_out]]]
+    step = find_keys(source, target)
+    top = ends_of_chains(np.where((step >= 0) & (article < 0), step, np.arange(len(source))))
+    at = find_keys(source, parents)
+    left_out = (at >= 0) & (found < 0)
+    found[left_out] = article[top[at[left_out]]]
     return found
 
 
-def in_a_ring(above: NDArray[np.int32]) -> NDArray[np.bool_]:
+def in_a_ring(above: Int32s) -> Bools:
     """Marks articles that stand above themselves: they are what is left after as many steps up as there are of them."""
     root = above < 0
-    jump = np.where(root, np.arange(len(above)), above)
-    for _ in range(len(above).bit_length()):
-        jump = jump[jump]
     ring = np.zeros(len(above), np.bool_)
-    ring[jump] = True
+    ring[ends_of_chains(np.where(root, np.arange(len(above)), above))] = True
     return ring & ~root

@@ -26,17 +26,24 @@ class Ledger:
     """Pages that name one above them, and links of tables of contents: what became of them."""
     backlinks: Counter[str] = field(default_factory=Counter)
     newest: str = ""
+    """The last timestamp of any page."""
+
+    def enter(self, report: dict[str, Any]) -> None:
+        """Add what a shard reports of itself, under the names of the ledger's accounts."""
+        self.newest = max(self.newest, report.pop("newest", ""))
+        for account, counts in report.items():
+            getattr(self, account).update(counts)
 
     def to_json(self) -> dict[str, Any]:
         """The ledger as it is written to disk."""
         skipped = {reason: self.pages[reason] for reason in REASONS if self.pages[reason]}
-        resolved, unresolved = sum(self.resolved.values()), self.unresolved + self.links
+        resolved, unresolved = self.resolved.total(), self.unresolved + self.links
         return {
             "pages": {"read": self.pages["read"], "kept": self.pages["kept"], "skipped": skipped},
             "links": {
-                "seen": resolved + sum(unresolved.values()),
+                "seen": resolved + unresolved.total(),
                 "resolved": {"total": resolved, **_sorted(self.resolved)},
-                "unresolved": {"total": sum(unresolved.values()), **_sorted(unresolved)},
+                "unresolved": {"total": unresolved.total(), **_sorted(unresolved)},
             },
             "section_links": _sorted(self.sections),
             "entity_links": _sorted(self.entities),

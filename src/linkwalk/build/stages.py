@@ -1,206 +1,191 @@
-"""What workers do with one shard, stage after stage. Each stage reads files and writes one file, whole or not at all.
+"""The five stages of a build, in order: read, resolve, count, link, write. Each has a file of its own.
 
-``shard`` (a piece of a source, cut into blocks) -> ``links`` (where its links lead) -> ``counts`` (how often surface
-forms stand in it) -> ``edges`` (every block's row of the graph: ``sources.edges``).
+In a stage the workers go through the shards, from one file of each to the next; before and after them the main process
+merges what concerns the whole. Nothing depends on where a source was cut or on which worker made which shard: columns
+are put together in the shards' order, and merges sort by key.
 """
 
+import shutil
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from linkwalk.artifact import to_json
-from linkwalk.build.entities.anchors import (
-    ANY_ARTICLE,
-    ANY_LINK,
-    ANY_MENTION,
-    Anchors,
-    context_key,
-    context_words,
-    gather_pairs,
-)
-from linkwalk.build.entities.linker import Linker, Mentions, mark
-from linkwalk.build.entities.mentions import CLASSES, count_surfaces, find_mentions, hash_spans
-from linkwalk.build.names import OUTCOMES, Names, find_keys
-from linkwalk.build.shard import Arrays, ExtractConfig, extract, load, save, shard_strings
-from linkwalk.graph.columns import map_array
+from linkwalk.artifact import read_json, write_json
+from linkwalk.build.count import count_shard, pair_surfaces, weigh_surfaces
+from linkwalk.build.entities.anchors import ANCHOR_FILES
+from linkwalk.build.ledger import Ledger
+from linkwalk.build.link import link_shard, write_backlinks
+from linkwalk.build.read import ExtractConfig, read_shard
+from linkwalk.build.resolve import name_articles, resolve_shard
+from linkwalk.build.shards import AGAIN, ShardFiles, finished
+from linkwalk.build.workers import Task, WorkerPool
+from linkwalk.build.write import write_shards
+from linkwalk.errors import ArtifactError, InputError
+from linkwalk.graph.store import Graph
+from linkwalk.graph.writer import GraphWriter
+from linkwalk.progress import Progress
 from linkwalk.sources.source import Source
 
 
-def path_of(folder: Path, stage: str, number: int) -> Path:
-    """File of one shard's stage."""
-    return folder / f"{stage}-{number:06}.npz"
+@dataclass(frozen=True, kw_only=True)
+class BuildConfig:
+    """What shapes the graph. How fast it is made (workers) is not part of it."""
+
+    extract: ExtractConfig = field(default_factory=ExtractConfig)
+    entity_links: bool = True
+    contents: bool = True
+    """Links up and down between pages that stand above one another."""
+    backlinks: bool = False
+    """For every link one the other way."""
 
 
-def extract_shard(folder: Path, number: int, source: Source, piece: Any, config: ExtractConfig) -> None:
-    """Stage 1: a piece of a source becomes blocks with raw links."""
-    save(path_of(folder, "shard", number), extract(source, piece, config))
+class Build:
+    """One build under way; the methods are its stages, in order."""
+
+    def __init__(
+        self,
+        folder: Path,
+        sources: Sequence[Source],
+        config: BuildConfig,
+        other: Graph | None,
+        pool: WorkerPool,
+        progress: Progress,
+    ) -> None:
+        self.folder, self.sources, self.config, self.other = folder, sources, config, other
+        self.pool, self.progress = pool, progress
+        self.shards, self.ledger = ShardFiles(folder), Ledger()
+        self.paths = ", ".join(str(source.path) for source in sources)
+
+    def run(self, plan: dict[str, Any], *, strict: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+        """All stages; returns the manifest and the ledger."""
+        self.read()
+        self.resolve(strict=strict)
+        if self.config.entity_links:
+            self.count()
+        self.link()
+        return self.write(plan)
+
+    def each(self, name: str, kind: str, function: Callable[..., None], *arguments: Any) -> None:
+        """Have the workers make one kind of file for all shards that have none yet."""
+        ready = finished(self.folder, kind)
+        with self.progress.stage(name, self.shards.count, "shards") as shown:
+            shown.update(len(ready))
+            left = (number for number in range(self.shards.count) if number not in ready)
+            self.pool.run(((function, (self.folder, number, *arguments)) for number in left), shown.advance)
+
+    def read(self) -> None:
+        """Stage 1: the sources are read once, in order; the workers cut them into blocks."""
+        marker, ready, shards = self.folder / "read.json", finished(self.folder, "shard"), self.shards
+        if _shards_read(marker) == len(ready):
+            shards.count = len(ready)
+        else:
+            size = size_of(self.sources) / 1e6
+            reached: deque[float] = deque()
+
+            def tasks() -> Iterator[Task]:
+                consumed = 0
+                for source in self.sources:
+                    for piece, piece_size in source.pieces():
+                        number = shards.count
+                        shards.count += 1
+                        consumed += piece_size
+                        if number not in ready:
+                            reached.append(consumed / 1e6)
+                            yield read_shard, (self.folder, number, source, piece, self.config.extract)
+
+            with self.progress.stage("read", size, "MB") as stage:
+                self.pool.run(tasks(), lambda: stage.update(reached.popleft()))
+                stage.update(size)
+            write_json(marker, {"shards": shards.count})
+        for report in shards.reports("shard"):
+            self.ledger.enter(report)
+        self.check_pages()
+
+    def check_pages(self) -> None:
+        """Refuse sources without a usable page."""
+        ledger, damage = self.ledger, self.ledger.damage_in_words()
+        if not ledger.pages["read"]:
+            why = f" ({damage})" if damage else ", the dump has none"
+            raise InputError(f"{self.paths}: no page could be read{why}")
+        if not ledger.pages["kept"]:
+            skipped = ledger.to_json()["pages"]["skipped"]
+            reasons = ", ".join(f"{n:,} {reason}" for reason, n in skipped.items())
+            least = self.config.extract.min_chars
+            why = f"a page of less than {least} characters is short, ask for fewer; or " * (
+                "short" in skipped
+            )
+            raise InputError(
+                f"{self.paths}: no page is an article ({reasons}): {why}see whether it is the right file"
+            )
+
+    def resolve(self, *, strict: bool, hide: float = 0.0) -> None:
+        """Stage 2: articles get their numbers, links what they lead to; ``hide`` is the share of links to hide."""
+        name_articles(self.shards, self.ledger, self.config.contents)
+        self.check_damage(strict=strict)
+        self.each("resolve", "links", resolve_shard, hide)
+
+    def check_damage(self, *, strict: bool) -> None:
+        """Say what was damaged; what no wiki lets happen, two pages of one title and redirects in a ring, is too."""
+        ledger = self.ledger
+        ledger.damage["duplicate title"] += ledger.pages["duplicate title"]
+        ledger.damage["redirect loop"] += ledger.redirects["redirect loop"]
+        damage = ledger.damage_in_words()
+        if damage and strict:
+            raise InputError(f"{self.paths}: damaged ({damage}), and the build is strict")
+        if damage:
+            self.progress.warn(f"damaged input: {damage}; the rest was kept, see graph/ledger.json")
+
+    def count(self) -> None:
+        """Stage 3: the statistics the entity linker goes by."""
+        pair_surfaces(self.shards, self.other)
+        linkless = not any(len(hops) for hops in self.shards.column("links", "hop_from"))
+        self.each("count", "counts", count_shard, linkless)
+        weigh_surfaces(self.shards, self.other, linkless)
+
+    def link(self) -> None:
+        """Stage 4: every block's edges."""
+        config = self.config
+        if config.backlinks:
+            write_backlinks(self.shards)
+        self.each("link", "edges", link_shard, config.entity_links, config.contents, config.backlinks)
+
+    def write(self, plan: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Stage 5: everything together, in order; returns the manifest and the ledger."""
+        folder = self.folder / "graph"
+        shutil.rmtree(folder, ignore_errors=True)
+        with (
+            self.progress.stage("write", self.shards.count, "shards") as shown,
+            GraphWriter(folder) as writer,
+        ):
+            write_shards(self.shards, writer, shown.advance)
+            if self.config.entity_links:
+                for table, name in ANCHOR_FILES.items():
+                    shutil.copyfile(self.folder / f"{table}.npy", folder / f"{name}.npy")
+            for kind in ("links", "edges"):
+                for report in self.shards.reports(kind):
+                    self.ledger.enter(report)
+            ledger = self.ledger.to_json()
+            write_json(folder / "ledger.json", ledger)
+            site = self.sources[0].site
+            snapshot = {
+                "name": site.name or site.dbname,
+                "language": site.language,
+                "date": self.ledger.newest[:10],
+            }
+            manifest = writer.finish({**plan, "snapshot": snapshot})
+        return manifest, ledger
 
 
-class Layout:
-    """Where each shard's articles and blocks stand in the whole."""
-
-    def __init__(self, folder: Path) -> None:
-        self.article_base: NDArray[np.int64] = map_array(folder / "article-base.npy")
-        self.node_base: NDArray[np.int64] = map_array(folder / "node-base.npy")
-        self.article_node: NDArray[np.int32] = map_array(folder / "article-node.npy")
+def size_of(sources: Sequence[Source]) -> int:
+    """Bytes of all their files."""
+    return sum(file.stat().st_size for source in sources for file in source.files)
 
 
-def block_bounds(shard: Arrays) -> NDArray[np.int64]:
-    """Byte offsets of a shard's blocks in its text."""
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(shard["text_lengths"], dtype=np.int64)))
-
-
-def block_articles(shard: Arrays, base: int) -> NDArray[np.int32]:
-    """Article of every block of a shard, numbered in the whole."""
-    counts = shard["article_blocks"]
-    return (base + np.repeat(np.arange(len(counts)), counts)).astype(np.int32)
-
-
-def resolve_shard(folder: Path, number: int, hide: float = 0.0) -> None:
-    """Stage 2: links get their articles and blocks; surface forms are paired with the articles they lead to.
-
-    ``hide`` keeps that share of the links from the statistics, to see whether the linker finds them again.
-    """
-    shard, layout, names = load(path_of(folder, "shard", number)), Layout(folder), Names(folder)
-    articles, redirected = names.look_up(shard["link_key"])
-    found = articles >= 0
-    nodes = np.full(len(articles), -1, np.int32)
-    nodes[found] = layout.article_node[articles[found]]
-    contents = np.repeat(shard["is_contents"], shard["article_blocks"])[shard["link_block"]]
-    written = found & ~contents
-    fragment = np.where(shard["link_fragment"] != 0, shard["link_fragment"], redirected)
-    asks = np.flatnonzero(found & (fragment != 0))
-    section = names.look_up_sections(articles[asks], fragment[asks])
-    nodes[asks] = np.where(section >= 0, section, nodes[asks])
-    asked = section[written[asks]]
-    report = {
-        "unresolved": _outcomes(articles[~found & ~contents]),
-        "contents": {f"link: {why}": n for why, n in _outcomes(articles[~found & contents]).items()},
-        "sections": {"found": int((asked >= 0).sum()), "not found": int((asked < 0).sum())},
-        "redirected": int((~names.is_own(articles[written], shard["link_key"][written])).sum()),
-    }
-
-    base = int(layout.article_base[number])
-    titles = shard_strings(shard, "titles")
-    named = list(zip(titles, range(base, base + len(titles)), strict=True))
-    redirect_article, _ = names.look_up(shard["redirect_from"])
-    named += [
-        (name, article)
-        for name, article in zip(shard_strings(shard, "redirects"), redirect_article.tolist(), strict=True)
-        if article >= 0
-    ]
-    surnames = [(name, base + i) for i, name in enumerate(shard_strings(shard, "surnames")) if name]
-    hidden = found & (np.random.default_rng(number).random(len(found)) < hide)
-    shown = written & ~hidden
-    at = block_bounds(shard)[shard["link_block"][shown]]
-    span = shard["link_span"][shown].astype(np.int64)
-    pairs = gather_pairs(shard["text"], at + span[:, 0], at + span[:, 1], articles[shown], named, surnames)
-    home = block_articles(shard, base)[shard["link_block"][shown]].astype(np.int64)
-    hops = np.unique(home << 32 | articles[shown])
-    save(
-        path_of(folder, "links", number),
-        {
-            "article": articles,
-            "node": nodes,
-            "hidden": hidden,
-            "contents": contents,
-            "report": np.frombuffer(to_json(report), np.uint8),
-            "hop_from": (hops >> 32).astype(np.int32),
-            "hop_to": (hops & 0x7FFFFFFF).astype(np.int32),
-            **pairs,
-        },
-    )
-
-
-def _outcomes(codes: NDArray[np.int32]) -> dict[str, int]:
-    """How many links came to nothing, by the reason that their codes stand for."""
-    found, counts = np.unique(codes, return_counts=True)
-    return {OUTCOMES[-1 - code]: n for code, n in zip(found.tolist(), counts.tolist(), strict=True)}
-
-
-def count_shard(folder: Path, number: int, linkless: bool) -> None:
-    """Stage 3: how often each surface form stands in the text, and which words stand beside links and mentions."""
-    shard, links = load(path_of(folder, "shard", number)), load(path_of(folder, "links", number))
-    anchors, slots = Anchors.open(folder), map_array(folder / "surface-slots.npy")
-    bounds = block_bounds(shard)
-    seen = np.zeros(len(anchors.keys), np.int32)
-    small = np.zeros(len(anchors.keys) if linkless else 0, np.int32)
-    count_surfaces(shard["text"], bounds, CLASSES, anchors.keys, slots, seen)
-    if linkless:
-        count_surfaces(shard["text"], bounds, CLASSES, anchors.keys, slots, small, True)
-    ids = np.flatnonzero(seen)
-
-    shown = (links["article"] >= 0) & ~links["hidden"] & ~links["contents"]
-    block, span = shard["link_block"][shown], shard["link_span"][shown].astype(np.int32)
-    at = bounds[block]
-    surface, _ = find_keys(
-        anchors.keys, hash_spans(shard["text"], at + span[:, 0], at + span[:, 1], CLASSES)[0]
-    )
-    keys = _link_contexts(folder, surface, links["article"][shown], shard["text"], bounds, block, span)
-    mentions, count = _mention_contexts(folder, shard, anchors, slots)
-    context, times = np.unique(np.concatenate((*keys, *mentions)), return_counts=True)
-    save(
-        path_of(folder, "counts", number),
-        {
-            "surface": ids.astype(np.int32),
-            "seen": seen[ids],
-            "small": small[ids] if linkless else np.zeros(0, np.int32),
-            "context": context,
-            "times": times.astype(np.uint32),
-            "contexts": np.array([len(block), count]),
-        },
-    )
-
-
-def _link_contexts(
-    folder: Path,
-    surface: NDArray[np.int64],
-    article: NDArray[np.int32],
-    text: NDArray[np.uint8],
-    bounds: NDArray[np.int64],
-    block: NDArray[np.int32],
-    span: NDArray[np.int32],
-) -> list[NDArray[np.uint64]]:
-    """Keys of the words beside links: by surface, for ambiguous ones by article too, and for links as such."""
-    rows = (
-        np.flatnonzero(map_array(folder / "ambiguous.npy")[surface])
-        if len(surface)
-        else np.zeros(0, np.int64)
-    )
-    keys = []
-    for side, word in enumerate(context_words(text, bounds, block, span[:, 0].copy(), span[:, 1].copy())):
-        keys.append(context_key(surface, ANY_ARTICLE, word, side))
-        keys.append(context_key(surface[rows], article[rows], word[rows], side))
-        keys.append(context_key(ANY_LINK, ANY_ARTICLE, word, side))
-    return keys
-
-
-def _mention_contexts(
-    folder: Path, shard: Arrays, anchors: Anchors, slots: NDArray[np.int32]
-) -> tuple[list[NDArray[np.uint64]], int]:
-    """Keys of the words beside mentions, linked or not, in a sample of articles that no cut of the dump changes."""
-    articles = int(Layout(folder).article_base[-1])
-    every = np.uint64(max(1, min(64, articles // 1000)))
-    blocks = np.flatnonzero(np.repeat(shard["title_keys"] % every == 0, shard["article_blocks"]))
-    whole = block_bounds(shard)
-    lengths = shard["text_lengths"][blocks]
-    bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
-    text = np.concatenate([shard["text"][whole[b] : whole[b + 1]] for b in blocks] or [np.zeros(0, np.uint8)])
-    marks = np.zeros(len(text) + 2, np.uint8)
-    block, start, end, _ = find_mentions(text, bounds, marks, CLASSES, anchors.keys, slots)
-    words = context_words(text, bounds, block, start, end)
-    return [context_key(ANY_MENTION, ANY_ARTICLE, word, side) for side, word in enumerate(words)], len(block)
-
-
-def find_entities(
-    folder: Path, shard: Arrays, article_base: int, hidden: NDArray[np.bool_] | None = None
-) -> Mentions:
-    """The entity links of a shard; ``hidden`` links are read as plain text, to see whether they are found again."""
-    bounds = block_bounds(shard)
-    shown = slice(None) if hidden is None else ~hidden
-    # A link to a page that is not here is in the way, too: its words mean that page.
-    block, span = shard["link_block"][shown], shard["link_span"][shown]
-    marks = mark(len(shard["text"]), bounds, block, span, shard["sentence_counts"], shard["sentence_ends"])
-    return Linker.open(folder).link(shard["text"], bounds, marks, block_articles(shard, article_base))
+def _shards_read(marker: Path) -> int | None:
+    """How many shards the sources were cut into, where all of it has been read; None where that is not known."""
+    try:
+        return int(read_json(marker, AGAIN, {"shards": int})["shards"])
+    except ArtifactError:
+        return None

@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.connection import wait
-from types import TracebackType
 from typing import Any
 
 from linkwalk.errors import LinkwalkError
+
+Task = tuple[Callable[..., Any], tuple[Any, ...]]
+"""A function and its arguments."""
 
 
 class WorkerPool:
@@ -30,9 +32,7 @@ class WorkerPool:
                 count, mp_context=context, initializer=_start_worker, initargs=(list(folders),)
             )
 
-    def run(
-        self, tasks: Iterable[tuple[Callable[..., Any], tuple[Any, ...]]], done: Callable[[], None]
-    ) -> None:
+    def run(self, tasks: Iterable[Task], done: Callable[[], None]) -> None:
         """Run every task; ``done`` is called once for each, in the tasks' order."""
         if self._pool is None:
             for function, arguments in tasks:
@@ -40,15 +40,18 @@ class WorkerPool:
                 done()
             return
         waiting: deque[Future[Any]] = deque()
+
+        def finish_first() -> None:
+            waiting.popleft().result()
+            done()
+
         try:
             for function, arguments in tasks:
                 waiting.append(self._pool.submit(function, *arguments))
                 while waiting and (len(waiting) > 2 * self.count + 2 or waiting[0].done()):
-                    waiting.popleft().result()
-                    done()
+                    finish_first()
             while waiting:
-                waiting.popleft().result()
-                done()
+                finish_first()
         except BrokenProcessPool:
             raise LinkwalkError(
                 "a worker process died, perhaps for want of memory: run the same command again with fewer workers; "
@@ -58,9 +61,7 @@ class WorkerPool:
     def __enter__(self) -> "WorkerPool":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=True, cancel_futures=True)
 

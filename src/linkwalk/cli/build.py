@@ -101,7 +101,7 @@ def build(
     """
     from linkwalk.build.build import BuildConfig
     from linkwalk.build.build import build as run
-    from linkwalk.build.shard import ExtractConfig
+    from linkwalk.build.read import ExtractConfig
     from linkwalk.shipped import dump_path
     from linkwalk.sources.formats import open_source
     from linkwalk.sources.source import MAINS, MARKUPS, ReadConfig

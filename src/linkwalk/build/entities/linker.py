@@ -7,12 +7,12 @@ neighbourhood in the link graph overlaps the article's. What the article links i
 carried over; anything else must be likely to be a link at all.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bools, Bytes, Float32s, Float64s, Int32s, Int64s, UInt16s, UInt32s
 from linkwalk.build.entities.anchors import (
     ANY_ARTICLE,
     ANY_LINK,
@@ -31,17 +31,10 @@ from linkwalk.build.entities.mentions import (
     SENTENCE,
     SEVERAL_WORDS,
     SINGLE_LETTER,
-    Bytes,
-    Int32s,
-    Int64s,
     find_mentions,
 )
-from linkwalk.build.names import find_keys
+from linkwalk.build.tables import Keys, bounds_of, find_keys, starts_run
 from linkwalk.compiled import kernel, row_of, within
-from linkwalk.graph.columns import map_array
-from linkwalk.graph.csr import Csr
-
-Floats = NDArray[np.float64]
 
 # Weights and thresholds, tuned on links hidden from schools2007 (bench/linker.py); docs/decisions.md tells how.
 _RELATED_WEIGHT, _RELATED_FLOOR = 0.7, 0.02
@@ -72,153 +65,119 @@ class Mentions:
 
 
 @dataclass(frozen=True)
-class Linker:
-    """The tables the linker reads, mapped."""
+class Linker(Anchors):
+    """The tables the linker reads."""
 
-    anchors: Anchors
-    link_probability: NDArray[np.float32]
+    link_probability: Float32s
     """P(link | surface), for every surface."""
     admitted: Int32s
     """Surfaces worth looking for."""
-    admitted_keys: NDArray[np.uint64]
-    slots: Int32s
+    admitted_keys: Keys
+    admitted_slots: Int32s
     """Hash table over the admitted surfaces."""
-    context_keys: NDArray[np.uint64]
-    context_counts: NDArray[np.uint32]
-    contexts: NDArray[np.int64]
+    context_keys: Keys
+    context_counts: UInt32s
+    contexts: Int64s
     """How many links, and how many sampled mentions, the contexts were taken from."""
-    ambiguous: NDArray[np.bool_]
-    neighbours: Csr
+    neighbour_indptr: Int64s
+    neighbours: Int32s
     """Article graph in both directions, rows sorted."""
-    outgoing: Csr
+    outgoing_indptr: Int64s
+    outgoing: Int32s
     """Articles each article links to, rows sorted."""
-    weight: Floats
+    neighbour_weight: Float64s
     """Per article: squared inverse document frequency, what sharing it as a neighbour is worth."""
-    norm: Floats
-
-    @classmethod
-    def open(cls, folder: Path) -> "Linker":
-        """Map the tables in a build's working folder."""
-
-        def column(name: str) -> NDArray[np.float64]:
-            return map_array(folder / f"{name}.npy")
-
-        return cls(
-            Anchors.open(folder),
-            column("link-probability"),  # type: ignore[arg-type]
-            column("admitted"),  # type: ignore[arg-type]
-            column("admitted-keys"),  # type: ignore[arg-type]
-            column("admitted-slots"),  # type: ignore[arg-type]
-            column("context-keys"),  # type: ignore[arg-type]
-            column("context-counts"),  # type: ignore[arg-type]
-            column("contexts"),  # type: ignore[arg-type]
-            column("ambiguous"),  # type: ignore[arg-type]
-            Csr(column("neighbour-indptr"), column("neighbours")),  # type: ignore[arg-type]
-            Csr(column("outgoing-indptr"), column("outgoing")),  # type: ignore[arg-type]
-            column("neighbour-weight"),
-            column("neighbour-norm"),
-        )
+    neighbour_norm: Float64s
 
     def link(self, text: Bytes, bounds: Int64s, marks: Bytes, block_article: Int32s) -> Mentions:
         """Link the mentions in a shard's blocks that are free of barriers."""
-        block, start, end, surface = self._find(text, bounds, marks)
-        before, after = context_words(text, bounds, block, start, end)
-        home = block_article[block]
+        block, start, end, found = find_mentions(
+            text, bounds, marks, CLASSES, self.admitted_keys, self.admitted_slots
+        )
+        surface = self.admitted[found]
+        sides = context_words(text, bounds, block, start, end)
 
         # One row per mention and candidate.
-        anchors = self.anchors
-        degree = anchors.indptr[surface + 1] - anchors.indptr[surface]
+        first = self.surface_indptr[surface]
+        degree = self.surface_indptr[surface + 1] - first
         row = np.repeat(np.arange(len(surface)), degree)
-        at = np.repeat(anchors.indptr[surface] - (np.cumsum(degree) - degree), degree) + np.arange(len(row))
-        article = anchors.articles[at]
-        home_R, surface_R = home[row], surface[row]
-        origin = anchors.origins[at]
-        carried = _contains(self.outgoing.indptr, self.outgoing.indices, home_R, article)
+        at = np.repeat(first - bounds_of(degree)[:-1], degree) + np.arange(len(row))
+        article, origin, links = (
+            self.candidate_articles[at],
+            self.candidate_origins[at],
+            self.candidate_links[at],
+        )
+        home_R, surface_R = block_article[block][row], surface[row]
+        carried = _contains(self.outgoing_indptr, self.outgoing, home_R, article)
         own = home_R == article
         named_part = _part_of_name(text, bounds, marks, block, start, end)
         # A last name nobody has linked means the person only where the article knows them, and only alone.
-        surname = (origin == FROM_SURNAME) & (anchors.candidate_links[at] == 0)
-        common = (anchors.candidate_links[at] + _ORIGIN_PRIOR[origin]) / (anchors.links[surface_R] + 0.2)
+        surname = (origin == FROM_SURNAME) & (links == 0)
+        common = (links + _ORIGIN_PRIOR[origin]) / (self.surface_links[surface_R] + 0.2)
         common = np.where(surname, _SURNAME_COMMONNESS, common)
-        related = self._relatedness(home_R, article)
-        score = np.log(common) + self._context(surface_R, article, before[row], after[row], common)
-        score += _RELATED_WEIGHT * np.log(related + _RELATED_FLOOR)
+        related = np.log(self._relatedness(home_R, article) + _RELATED_FLOOR)
+        score = np.log(common) + self._context(surface_R, article, [word[row] for word in sides], common)
+        score += _RELATED_WEIGHT * related
         score += _CARRIED_BONUS * carried + _SELF_BONUS * own
         score[surname & (~(carried | own) | (named_part[row] > 0))] = _IMPOSSIBLE
 
         # The best candidate of each mention, with its share of the probability.
         order = np.lexsort((article, -score, row))
-        best = order[np.concatenate((np.ones(min(1, len(row)), np.bool_), row[order][1:] != row[order][:-1]))]
+        best = order[starts_run(row[order])]
         total = np.bincount(row, np.exp(score - score[best][row]), minlength=len(surface))
         posterior = 1 / total
         link_score = np.log(self.link_probability[surface]) + np.log(posterior)
-        link_score += _RELATED_WEIGHT * np.log(related[best] + _RELATED_FLOOR)
-        link_score += _LINK_CONTEXT_WEIGHT * self._link_context(surface, before, after)
+        link_score += _RELATED_WEIGHT * related[best]
+        link_score += _LINK_CONTEXT_WEIGHT * self._link_context(surface, sides)
         link_score -= _NAME_PART_COST * (named_part > 0)
         known = (carried[best] | own[best]) & (posterior > _MIN_POSTERIOR) & (score[best] > _IMPOSSIBLE)
         known &= named_part & _AFTER_NAME == 0
         keep = known | (link_score >= _MIN_SCORE)
         return Mentions(block[keep], start[keep], end[keep], article[best][keep])
 
-    def _find(self, text: Bytes, bounds: Int64s, marks: Bytes) -> tuple[Int32s, Int32s, Int32s, Int32s]:
-        block, start, end, found = find_mentions(text, bounds, marks, CLASSES, self.admitted_keys, self.slots)
-        return block, start, end, self.admitted[found]
-
-    def _relatedness(self, home: Int32s, article: Int32s) -> Floats:
+    def _relatedness(self, home: Int32s, article: Int32s) -> Float64s:
         """Cosine of two articles' neighbourhoods, rare neighbours weighing more; each pair is computed once."""
         pairs, back = np.unique(home.astype(np.int64) << 32 | article, return_inverse=True)
         a, b = (pairs >> 32).astype(np.int32), (pairs & 0x7FFFFFFF).astype(np.int32)
-        return _shared_weight(self.neighbours.indptr, self.neighbours.indices, self.weight, self.norm, a, b)[
-            back
-        ]
+        weight, norm = self.neighbour_weight, self.neighbour_norm
+        return _shared_weight(self.neighbour_indptr, self.neighbours, weight, norm, a, b)[back]
 
-    def _context(
-        self,
-        surface: Int32s,
-        article: Int32s,
-        before: NDArray[np.uint64],
-        after: NDArray[np.uint64],
-        common: Floats,
-    ) -> Floats:
+    def _context(self, surface: Int32s, article: Int32s, sides: Sequence[Keys], common: Float64s) -> Float64s:
         """How much more likely the words on either side make the candidate, for ambiguous surfaces (naive Bayes)."""
         gain = np.zeros(len(surface))
         rows = np.flatnonzero(self.ambiguous[surface])
         surface, article, common = surface[rows], article[rows], common[rows]
-        for side, word in enumerate((before[rows], after[rows])):
-            here = self._context_count(context_key(surface, article, word, side))
-            everywhere = self._context_count(context_key(surface, ANY_ARTICLE, word, side))
+        for side, words in enumerate(sides):
+            here = self._times(surface, article, words[rows], side)
+            everywhere = self._times(surface, ANY_ARTICLE, words[rows], side)
             gain[rows] += np.log((here + _CONTEXT_PRIOR * common) / ((everywhere + _CONTEXT_PRIOR) * common))
         return gain
 
-    def _link_context(self, surface: Int32s, before: NDArray[np.uint64], after: NDArray[np.uint64]) -> Floats:
+    def _link_context(self, surface: Int32s, sides: Sequence[Keys]) -> Float64s:
         """How much more often the words on either side stand beside links, this surface's or any, than beside mentions.
 
         "can lead to" speaks against the metal, "lead and zinc" for it.
         """
         links, mentions = self.contexts.tolist()
-        if not links:  # a wiki without links says nothing about where links stand
-            return np.zeros(len(surface))
-        own = self.anchors.links[surface].astype(np.float64)
         gain = np.zeros(len(surface))
-        for side, word in enumerate((before, after)):
-            here = self._context_count(context_key(surface, ANY_ARTICLE, word, side))
-            linked = (self._context_count(context_key(ANY_LINK, ANY_ARTICLE, word, side)) + 1) / (
-                links + _WORDS
-            )
-            usual = (self._context_count(context_key(ANY_MENTION, ANY_ARTICLE, word, side)) + 1) / (
-                mentions + _WORDS
-            )
+        if not links:  # a wiki without links says nothing about where links stand
+            return gain
+        own = self.surface_links[surface].astype(np.float64)
+        for side, words in enumerate(sides):
+            here = self._times(surface, ANY_ARTICLE, words, side)
+            linked = (self._times(ANY_LINK, ANY_ARTICLE, words, side) + 1) / (links + _WORDS)
+            usual = (self._times(ANY_MENTION, ANY_ARTICLE, words, side) + 1) / (mentions + _WORDS)
             gain += np.log((here + _LINK_CONTEXT_PRIOR * linked) / ((own + _LINK_CONTEXT_PRIOR) * usual))
         return gain
 
-    def _context_count(self, keys: NDArray[np.uint64]) -> Floats:
-        at, found = find_keys(self.context_keys, keys)
-        counts = self.context_counts[at] if len(self.context_keys) else np.zeros(len(keys), np.uint32)
-        return np.where(found, counts, 0).astype(np.float64)
+    def _times(self, surface: Int32s | int, article: Int32s | int, words: Keys, side: int) -> Float64s:
+        """How often this surface led to this article next to these words."""
+        at = find_keys(self.context_keys, context_key(surface, article, words, side))
+        return self.context_counts[at].astype(np.float64)
 
 
 @kernel
-def neighbourhood_norms(indptr: Int64s, indices: Int32s, weight: Floats) -> Floats:
+def neighbourhood_norms(indptr: Int64s, indices: Int32s, weight: Float64s) -> Float64s:
     """Length of every article's vector of neighbours."""
     norms = np.empty(indptr.shape[0] - 1)
     for node in range(indptr.shape[0] - 1):
@@ -231,7 +190,7 @@ def neighbourhood_norms(indptr: Int64s, indices: Int32s, weight: Floats) -> Floa
 
 
 @kernel
-def _contains(indptr: Int64s, indices: Int32s, rows: Int32s, values: Int32s) -> NDArray[np.bool_]:
+def _contains(indptr: Int64s, indices: Int32s, rows: Int32s, values: Int32s) -> Bools:
     """Whether each value stands in its (sorted) row."""
     found = np.zeros(rows.shape[0], np.bool_)
     for i in range(rows.shape[0]):
@@ -249,8 +208,8 @@ def _contains(indptr: Int64s, indices: Int32s, rows: Int32s, values: Int32s) -> 
 
 @kernel
 def _shared_weight(
-    indptr: Int64s, indices: Int32s, weight: Floats, norm: Floats, a: Int32s, b: Int32s
-) -> Floats:
+    indptr: Int64s, indices: Int32s, weight: Float64s, norm: Float64s, a: Int32s, b: Int32s
+) -> Float64s:
     """Cosine of sorted neighbour rows: the shorter row's entries are searched for in the longer one."""
     result = np.zeros(a.shape[0])
     for i in range(a.shape[0]):
@@ -307,16 +266,15 @@ def _part_of_name(
 def mark(
     text_bytes: int,
     bounds: Int64s,
-    link_block: Int32s,
-    link_span: NDArray[np.uint16],
+    link_starts: Int64s,
+    link_ends: Int64s,
     sentence_counts: Int32s,
-    sentence_ends: NDArray[np.uint16],
+    sentence_ends: UInt16s,
 ) -> Bytes:
     """Mark the bytes of links, which no mention may touch, and of sentence beginnings."""
     marks = np.zeros(text_bytes + 2, np.uint8)
-    base = bounds[link_block]
-    _mark_spans(marks, base + link_span[:, 0], base + link_span[:, 1])
-    ends = bounds[np.repeat(np.arange(len(sentence_counts)), sentence_counts)] + sentence_ends
+    _mark_spans(marks, link_starts, link_ends)
+    ends = np.repeat(bounds[:-1], sentence_counts) + sentence_ends
     marks[bounds[:-1]] |= SENTENCE
     last = np.cumsum(sentence_counts)[sentence_counts > 0] - 1
     ends = np.delete(ends, last)  # where a block ends, no mark may reach into the next one
@@ -333,13 +291,8 @@ def _mark_spans(marks: Bytes, starts: Int64s, ends: Int64s) -> None:
 
 
 def admit(
-    anchors: Anchors,
-    seen: NDArray[np.integer],
-    seen_small: NDArray[np.integer],
-    seen_elsewhere: NDArray[np.integer],
-    *,
-    linkless: bool,
-) -> tuple[NDArray[np.float32], Int32s]:
+    anchors: Anchors, seen: Int64s, seen_small: Int64s, seen_elsewhere: Int64s, *, linkless: bool
+) -> tuple[Float32s, Int32s]:
     """P(link | surface), and which surfaces are worth looking for.
 
     A title that nobody has linked is given a small chance, smaller the more often it stands there unlinked. In a wiki
@@ -347,28 +300,23 @@ def admit(
     other words by how often they are links elsewhere, in the wiki whose anchors are used.
     """
     count = np.maximum(seen_elsewhere if linkless else seen + seen_elsewhere, 1).astype(np.float64)
-    links = anchors.links.astype(np.float64)
-    first = anchors.indptr[:-1]
-    origin = anchors.origins[first] if len(first) else np.zeros(0, np.uint8)
-    several = anchors.shapes & SEVERAL_WORDS > 0
+    links, firsts = anchors.surface_links.astype(np.float64), anchors.surface_indptr[:-1]
+    origin = anchors.candidate_origins[firsts]
+    several, number, letter = (
+        anchors.surface_shapes & bit > 0 for bit in (SEVERAL_WORDS, NUMBER, SINGLE_LETTER)
+    )
     probability = np.minimum(1.0, links / count)
     untried = (links == 0) & ((origin == FROM_TITLE) | (origin == FROM_BARE_TITLE))
     if linkless:
-        capital = seen > 4.0 * np.asarray(seen_small)  # "Turkey" is, "Bath" is not
-        untried &= capital & ((origin == FROM_TITLE) | several) & (anchors.shapes & NUMBER == 0)
+        capital = seen > 4.0 * seen_small  # "Turkey" is, "Bath" is not
+        untried &= capital & ((origin == FROM_TITLE) | several) & ~number
         probability = np.where(untried, 0.5, probability)
+        known = untried
     else:
         probability = np.where(untried, 0.3 / np.maximum(3.0, count), probability)
+        surnames = np.logical_or.reduceat(anchors.candidate_origins == FROM_SURNAME, firsts)
+        known = (untried & several) | surnames
     least = np.where(several, _MIN_LONG_LINK_PROBABILITY, _MIN_LINK_PROBABILITY)
-    least = np.where(anchors.shapes & NUMBER > 0, _MIN_NUMBER_LINK_PROBABILITY, least)
-    admitted = (links > 0) & (probability >= least)
-    admitted |= untried if linkless else (untried & several) | _has_surname(anchors)
-    admitted &= anchors.shapes & SINGLE_LETTER == 0
+    least = np.where(number, _MIN_NUMBER_LINK_PROBABILITY, least)
+    admitted = (((links > 0) & (probability >= least)) | known) & ~letter
     return np.maximum(probability, 1e-9).astype(np.float32), np.flatnonzero(admitted).astype(np.int32)
-
-
-def _has_surname(anchors: Anchors) -> NDArray[np.bool_]:
-    """Surfaces that are somebody's last name."""
-    if not len(anchors.keys):
-        return np.zeros(0, np.bool_)
-    return np.logical_or.reduceat(anchors.origins == FROM_SURNAME, anchors.indptr[:-1])

@@ -7,14 +7,11 @@ mapped.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bytes, Int32s, Int64s
+from linkwalk.build.tables import Keys, bounds_of
 from linkwalk.compiled import inlined, kernel, row_of
-
-Bytes = NDArray[np.uint8]
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
-Keys = NDArray[np.uint64]
+from linkwalk.graph.hashes import FNV_BASIS, FNV_PRIME
 
 MAX_WORDS = 8
 MAX_BYTES = 120
@@ -76,10 +73,6 @@ def words(text: Bytes, start: int, end: int, classes: Bytes, starts: Int32s, end
     return count
 
 
-_FNV_OFFSET = np.uint64(0xCBF29CE484222325)
-_FNV_PRIME = np.uint64(0x100000001B3)
-
-
 #: What a surface form looks like, as bits.
 SINGLE_LETTER, SEVERAL_WORDS, NUMBER = np.uint8(1), np.uint8(2), np.uint8(4)
 
@@ -98,9 +91,9 @@ def hash_spans(text: Bytes, starts: Int64s, ends: Int64s, classes: Bytes) -> tup
         span = text[starts[i] : ends[i]]
         count = words(span, 0, span.shape[0], classes, first, last)
         if count:
-            key = _FNV_OFFSET
+            key = FNV_BASIS
             for at in range(first[0], last[count - 1]):
-                key = (key ^ np.uint64(span[at])) * _FNV_PRIME
+                key = (key ^ np.uint64(span[at])) * FNV_PRIME
             keys[i] = key
             if count > 1:
                 shapes[i] |= SEVERAL_WORDS
@@ -114,9 +107,8 @@ def hash_spans(text: Bytes, starts: Int64s, ends: Int64s, classes: Bytes) -> tup
 def hash_strings(strings: list[str]) -> tuple[Keys, Bytes]:
     """Keys and shapes of surface forms given as strings."""
     encoded = [string.encode() for string in strings]
-    ends = np.cumsum([len(e) for e in encoded], dtype=np.int64) if encoded else np.zeros(0, np.int64)
-    starts = np.concatenate((np.zeros(1, np.int64), ends))[:-1]
-    return hash_spans(np.frombuffer(b"".join(encoded) + b"\0", np.uint8), starts, ends, CLASSES)
+    bounds = bounds_of([len(e) for e in encoded])
+    return hash_spans(np.frombuffer(b"".join(encoded) + b"\0", np.uint8), bounds[:-1], bounds[1:], CLASSES)
 
 
 @kernel
@@ -191,13 +183,13 @@ def count_surfaces(
             letter = span[first[word]]
             if _inside_compound(span, first[word]) or (small and not 97 <= letter <= 122):
                 continue
-            key = (_FNV_OFFSET ^ np.uint64(letter - 32 if small else letter)) * _FNV_PRIME
+            key = (FNV_BASIS ^ np.uint64(letter - 32 if small else letter)) * FNV_PRIME
             at = first[word] + 1
             for reach in range(word, min(count, word + MAX_WORDS)):
                 if last[reach] - first[word] > MAX_BYTES or (reach > word and span[first[reach] - 1] == 10):
                     break
                 while at < last[reach]:
-                    key = (key ^ np.uint64(span[at])) * _FNV_PRIME
+                    key = (key ^ np.uint64(span[at])) * FNV_PRIME
                     at += 1
                 if not _cut_by_hyphen(span, last[reach]):
                     hit = _probe(key, keys, slots)
@@ -230,8 +222,8 @@ def find_mentions(
         while word < count:
             best, best_word = -1, word
             if not _inside_compound(span, first[word]):
-                key = _FNV_OFFSET
-                small = _FNV_OFFSET  # the same with the first letter made small
+                key = FNV_BASIS
+                small = FNV_BASIS  # the same with the first letter made small
                 at = first[word]
                 begins = marks[base + at] & SENTENCE and 65 <= span[at] <= 90
                 for reach in range(word, min(count, word + MAX_WORDS)):
@@ -244,8 +236,8 @@ def find_mentions(
                         break
                     while at < last[reach]:
                         byte = np.uint64(span[at])
-                        key = (key ^ byte) * _FNV_PRIME
-                        small = (small ^ (byte | np.uint64(32) if at == first[word] else byte)) * _FNV_PRIME
+                        key = (key ^ byte) * FNV_PRIME
+                        small = (small ^ (byte | np.uint64(32) if at == first[word] else byte)) * FNV_PRIME
                         at += 1
                     if _cut_by_hyphen(span, last[reach]):
                         continue

@@ -1,0 +1,265 @@
+"""Stage 1, "read": a piece of a source becomes a shard, its articles as blocks, with what it takes to link them later.
+
+Columns of a shard are called by what their rows are: articles, redirects, pages left out (skipped), blocks, sections
+(a block's section counts from 1, 0 is none), sentences, anchors (where a ``#fragment`` lands), links.
+"""
+
+import json
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from linkwalk.arrays import Bools
+from linkwalk.build.blocks import cut_blocks
+from linkwalk.build.entities.anchors import surname
+from linkwalk.build.shards import keys_of, report_column, save, string_column, strings_in
+from linkwalk.build.tables import Arrays
+from linkwalk.graph.store import name_key
+from linkwalk.sources.documents import Document, Wikitext, mend, tidy
+from linkwalk.sources.select import (
+    REASONS,
+    reason_by_source,
+    reason_by_text,
+    reason_by_title,
+    redirect_target,
+)
+from linkwalk.sources.source import Source
+from linkwalk.sources.wikitext.scanner import LinkSpan, Scan, ScanOptions, scan
+from linkwalk.sources.wikitext.site import ARTICLE
+
+#: An anchor longer than this is a broken link, not something one clicks.
+_MAX_ANCHOR_CHARS = 500
+_NO_FRAGMENT = _NO_PAGE = 0
+_COLUMNS: dict[str, dict[str, type]] = {
+    "article": {
+        "title": str,
+        "key": np.uint64,
+        "address": str,  # what links call an article where that is not its title, else empty
+        "address_key": np.uint64,
+        "parent": np.uint64,  # the key of the page above, or 0
+        "is_contents": np.bool_,  # whether its links are a table of contents
+        "blocks": np.int32,
+        "surname": str,  # of the person it is about, else empty
+    },
+    "redirect": {"title": str, "from": np.uint64, "to": np.uint64, "fragment": np.uint64},
+    "skipped": {"key": np.uint64, "reason": np.uint8, "parent": np.uint64},
+    "block": {"text": str, "number": np.int32, "section": np.int32, "sentences": np.int32},
+    "section": {"title": str},
+    "sentence": {"end": np.uint16},
+    "anchor": {"article": np.int32, "key": np.uint64, "block": np.int32},
+    "link": {
+        "block": np.int32,
+        "start": np.uint16,
+        "end": np.uint16,
+        "key": np.uint64,
+        "fragment": np.uint64,
+    },
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractConfig:
+    """How pages become blocks."""
+
+    block_words: int = 100
+    min_chars: int = 20
+    """Pages with less text are left out: what is shorter is a name, the shortest sentence is longer."""
+    prose_only: bool = False
+    keep_tables: bool = False
+    keep_list_pages: bool = False
+
+
+def read_shard(folder: Path, number: int, source: Source, piece: Any, config: ExtractConfig) -> None:
+    """Read a piece of a source and cut its articles into blocks."""
+    save(folder, "shard", number, extract(source, piece, config))
+
+
+def extract(source: Source, piece: Any, config: ExtractConfig) -> Arrays:
+    """The columns of a piece."""
+    return _Extractor(source, config).run(piece)
+
+
+def section_key(fragment: str) -> int:
+    """64-bit key of a section's name as a link's ``#fragment`` writes it; 0 stands for none."""
+    if not fragment.strip():
+        return _NO_FRAGMENT
+    return name_key(" ".join(fragment.replace("_", " ").split()).casefold())
+
+
+class _Extractor:
+    """Collects the rows of one shard."""
+
+    def __init__(self, source: Source, config: ExtractConfig) -> None:
+        self.source, self.site, self.config = source, source.site, config
+        self.options = ScanOptions(keep_tables=config.keep_tables, prose_only=config.prose_only)
+        self.report: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.rows: dict[str, list[tuple[Any, ...]]] = {group: [] for group in _COLUMNS}
+        self.keys: dict[str, int] = {}  # targets repeat: hash each spelling once per shard
+
+    def run(self, piece: Any) -> Arrays:
+        pages, newest = self.report["pages"], ""
+        for document in self.source.documents(piece, self.report["damage"]):
+            pages["read"] += 1
+            newest = max(newest, document.timestamp)
+            pages[self.add(document) or "kept"] += 1
+        columns = {"report": report_column({**self.report, "newest": newest})}
+        for group, kinds in _COLUMNS.items():
+            for at, (name, kind) in enumerate(kinds.items()):
+                values = [row[at] for row in self.rows[group]]
+                if kind is str:
+                    columns |= string_column(f"{group}_{name}", values)
+                else:
+                    columns[f"{group}_{name}"] = np.array(values, kind)
+        return columns
+
+    def add(self, document: Document | Wikitext) -> str | None:
+        """Add one document; one that is left out says why."""
+        if isinstance(document, Wikitext):
+            found, address, above, is_contents = self.scan(document), "", "", False
+        else:
+            found = self.take(document)
+            address, above, is_contents = document.address, document.parent, document.contents
+        parent = self.key(above) if above else _NO_PAGE
+        if isinstance(found, Scan):
+            least = 1 if is_contents else self.config.min_chars  # a list of two pages is short, and needed
+            reason = reason_by_text(found.text, min_chars=least, wiki=not self.site.literal)
+            if reason is None:
+                self.add_article(document.title, address, parent, is_contents, found)
+                return None
+        else:
+            reason = found
+        if reason != "redirect" and not (isinstance(document, Wikitext) and document.namespace):
+            for key in [name_key(document.title)] + ([self.key(address)] if address else []):
+                self.rows["skipped"].append((key, REASONS.index(reason), parent))
+        return reason
+
+    def scan(self, page: Wikitext) -> Scan | str:
+        """A page of wikitext as plain text, or why it is left out."""
+        page.title = self.site.normalise(page.title)
+        if page.namespace == 0 and (target := redirect_target(page)):
+            name, _, fragment = target.partition("#")
+            self.add_redirect(page.title, name, fragment)
+            return "redirect"
+        reason = reason_by_source(page, keep_lists=self.config.keep_list_pages)
+        return reason or scan(page.text, self.site, self.options)
+
+    def take(self, document: Document) -> Scan | str:
+        """A document as it is but for its white space, or why it is left out."""
+        mend(document, self.report["damage"])
+        document.title = self.site.normalise(document.title)
+        if document.redirect is not None:
+            for name in filter(None, (document.title, self.site.normalise(document.address))):
+                self.add_redirect(name, document.redirect, document.redirect_fragment)
+            return "redirect"
+        if not document.title:
+            return "no title"
+        reason = None
+        if not self.site.literal:
+            reason = reason_by_title(document.title, keep_lists=self.config.keep_list_pages)
+        return reason or tidy(document)
+
+    def add_redirect(self, title: str, target: str, fragment: str) -> None:
+        self.rows["redirect"].append((title, name_key(title), self.key(target), section_key(fragment)))
+
+    def key(self, target: str) -> int:
+        """Key of the page a link names."""
+        key = self.keys.get(target)
+        if key is None:
+            kind, plain = self.site.classify(target)
+            key = self.keys[target] = name_key(self.site.normalise(plain if kind == ARTICLE else target))
+        return key
+
+    def add_article(self, title: str, address: str, parent: int, is_contents: bool, found: Scan) -> None:
+        rows = self.rows
+        links = [link for link in found.links if link.end - link.start <= _MAX_ANCHOR_CHARS]
+        counts = Counter({**found.counts, "anchor too long": len(found.links) - len(links)})
+        for reason, count in (+counts).items():
+            self.report["contents" if is_contents else "links"]["link: " * is_contents + reason] += count
+        found.links = links
+        blocks = cut_blocks(found, self.config.block_words)
+        article, first, section = len(rows["article"]), len(rows["block"]), ""
+        for number, block in enumerate(blocks):
+            if block.section and block.section != section:
+                rows["section"].append((block.section,))
+            section = block.section
+            text = found.text[block.start : block.end]
+            at = len(rows["section"]) if section else 0
+            rows["block"].append((text, number, at, len(block.sentence_ends)))
+            self.add_spans(text, block.sentence_ends, block.links, address or title)
+        at = 0
+        for heading in found.headings:
+            while at + 1 < len(blocks) and blocks[at].end <= heading.offset:
+                at += 1
+            if key := section_key(heading.anchor or heading.title):
+                rows["anchor"].append((article, key, first + at))
+        person = surname(title, found.text[:1000]) or ""
+        own = self.key(address) if address else _NO_PAGE
+        rows["article"].append(
+            (title, name_key(title), address, own, parent, is_contents, len(blocks), person)
+        )
+
+    def add_spans(self, text: str, ends: list[int], links: list[LinkSpan], name: str) -> None:
+        """Add the sentences and links of the last block, whose article links may leave unnamed."""
+        place: dict[int, int] = {}
+        if not text.isascii():  # characters to bytes, for just the offsets that are needed
+            at = size = 0
+            for offset in sorted({*ends, *(link.start for link in links), *(link.end for link in links)}):
+                size += len(text[at:offset].encode())
+                at, place[offset] = offset, size
+        self.rows["sentence"] += [(place.get(end, end),) for end in ends]
+        block = len(self.rows["block"]) - 1
+        self.rows["link"] += [
+            (
+                block,
+                place.get(link.start, link.start),
+                place.get(link.end, link.end),
+                self.key(link.target or name),
+                section_key(link.fragment) if link.fragment else _NO_FRAGMENT,
+            )
+            for link in links
+        ]
+
+
+def drop_articles(shard: Arrays, stay: Bools) -> Arrays:
+    """A shard without some of its articles, their blocks, sections and links; its report counts them as duplicates."""
+    blocks = np.repeat(stay, shard["article_blocks"])
+    sections = np.zeros(len(shard["section_title_lengths"]) + 1, np.bool_)
+    sections[0] = True
+    sections[shard["block_section"][blocks]] = True
+    stays = {
+        "article": stay,
+        "block": blocks,
+        "section": sections[1:],
+        "sentence": np.repeat(blocks, shard["block_sentences"]),
+        "anchor": stay[shard["anchor_article"]],
+        "link": blocks[shard["link_block"]],
+    }
+    left = dict(shard)
+    for name, column in shard.items():
+        if (rows := stays.get(name.partition("_")[0])) is not None:
+            lengths = shard.get(f"{name}_lengths")
+            left[name] = column[rows if lengths is None else np.repeat(rows, lengths)]
+    for name, rows in (
+        ("anchor_article", stay),
+        ("anchor_block", blocks),
+        ("link_block", blocks),
+        ("block_section", sections),
+    ):
+        left[name] = (np.cumsum(rows) - 1)[left[name]].astype(np.int32)
+    report = json.loads(shard["report"].tobytes())
+    dropped = int((~stay).sum())
+    report["pages"]["kept"] -= dropped
+    report["pages"]["duplicate title"] = report["pages"].get("duplicate title", 0) + dropped
+    return {**left, "report": report_column(report)}
+
+
+def tell_apart(shard: Arrays, shared: Bools) -> Arrays:
+    """A shard in which articles that share their title with others have their address behind it."""
+    titles = strings_in(shard, "article_title")
+    addresses = strings_in(shard, "article_address")
+    for row in np.flatnonzero(shared).tolist():
+        titles[row] += f" ({addresses[row]})"
+    return {**shard, **string_column("article_title", titles), "article_key": keys_of(titles)}

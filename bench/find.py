@@ -19,7 +19,8 @@ import numpy as np
 from linkwalk.device import choose_device
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import FindConfig
-from linkwalk.wiki.retrieval import Opened, open_finder
+from linkwalk.wiki.retrieval import Retriever, open_finder
+from linkwalk.wiki.workspace import Workspace
 from report import hardware
 
 WAYS = {
@@ -32,7 +33,7 @@ WAYS = {
 }
 
 
-def one_at_a_time(opened: Opened, queries: Sequence[str]) -> dict[str, float]:
+def one_at_a_time(opened: Retriever, queries: Sequence[str]) -> dict[str, float]:
     """Milliseconds from the words to the evidence."""
     took = []
     for query in queries:
@@ -42,12 +43,12 @@ def one_at_a_time(opened: Opened, queries: Sequence[str]) -> dict[str, float]:
     return {"p50_ms": round(float(np.median(took)), 1), "p95_ms": round(float(np.quantile(took, 0.95)), 1)}
 
 
-def all_at_once(opened: Opened, queries: Sequence[str]) -> dict[str, float]:
+def all_at_once(opened: Retriever, queries: Sequence[str]) -> dict[str, float]:
     """Queries a second: from the words on, and from the search results on."""
     began = time.perf_counter()
     opened.find(queries, 5)
     whole = time.perf_counter() - began
-    goals, sought = opened.meant(queries)
+    goals, sought = opened.reader.meant(queries)
     hits = opened.finder.hits(queries, goals, sought)
     began = time.perf_counter()
     opened.finder.find_many(queries, 5, meanings=goals, sought=sought, hits=hits)
@@ -76,7 +77,7 @@ def main() -> None:
     graph = Graph.open(arguments.wiki)
     results: dict[str, Any] = {}
     for name, asked in WAYS.items():
-        opened = open_finder(arguments.wiki, graph, asked)
+        opened = open_finder(Workspace(arguments.wiki, graph, asked.embeddings), asked)
         opened.find(queries[:8], 5)
         slow = asked.rerank == "cross" and str(choose_device("auto")) == "cpu"
         few = queries[: max(1, len(queries) // 4)] if slow else queries

@@ -19,6 +19,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines
 from linkwalk.retrieve import FindConfig
 from linkwalk.wiki.retrieval import open_finder, open_rows
+from linkwalk.wiki.workspace import Workspace
 
 
 def asked(graph: Graph) -> list[Asked]:
@@ -59,17 +60,17 @@ def main() -> None:
     graph = Graph.open(arguments.wiki)
     wanted = asked(graph)
     if arguments.traces:
-        opened = open_finder(
-            arguments.wiki, graph, FindConfig(candidates=arguments.candidates, rerank="none")
-        )
-        meant = opened.meant([one.text for one in wanted])
+        asked_for = FindConfig(candidates=arguments.candidates, rerank="none")
+        opened = open_finder(Workspace(arguments.wiki, graph), asked_for)
+        meant = opened.reader.meant([one.text for one in wanted])
         shown = asked_gallery(graph, opened.finder, wanted, *meant, count=6)
         print("\n".join(asked_lines(graph, shown, "compass", arguments.candidates)))
         return
     retrieval = FindConfig(
         **{name: getattr(arguments, name) for name in ("candidates", "rerank", "top", "agent", "embeddings")}
     )
-    answers = open_rows(arguments.wiki, graph, retrieval, ROWS).find([one.text for one in wanted], 0)
+    workspace = Workspace(arguments.wiki, graph, arguments.embeddings)
+    answers = open_rows(workspace, retrieval, ROWS).find([one.text for one in wanted], 0)
     measured = {name: judge(graph, wanted, found) for name, found in answers.items()}
     results = []
     for row in ROWS:

@@ -25,7 +25,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.navigate import unit_rows
 from linkwalk.parts import import_part
 from linkwalk.retrieve import FindConfig
-from linkwalk.wiki.plain import plain
+from linkwalk.wiki.answers import plain
 from tests.conftest import graph_files, prose
 from tests.embed.conftest import pages
 from tests.graph.conftest import write_graph

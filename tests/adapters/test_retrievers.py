@@ -16,7 +16,7 @@ from linkwalk import Wiki
 from linkwalk.adapters import langchain, llamaindex
 from linkwalk.adapters.passages import Passages
 from linkwalk.errors import ArtifactError, InputError
-from linkwalk.wiki.plain import plain
+from linkwalk.wiki.answers import plain
 from tests.retrieve.stand_in import by_hand, stand_in
 from tests.wiki.conftest import hostile, known, walked, world
 

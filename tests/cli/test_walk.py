@@ -12,7 +12,7 @@ from linkwalk.embed import Embeddings
 from linkwalk.graph.store import ENTITY, LINK, Graph
 from linkwalk.navigate import unit_rows
 from linkwalk.wiki import Ways
-from linkwalk.wiki.plain import plain
+from linkwalk.wiki.answers import plain
 from tests.graph.conftest import Page, write_graph
 
 Run = Callable[..., Any]

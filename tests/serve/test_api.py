@@ -26,7 +26,7 @@ from linkwalk.serve.pages import FOLDER
 from linkwalk.serve.runs import append, check_steps
 from linkwalk.serve.written import SHAPES
 from linkwalk.wiki import Answer, Click, Page, Walk, Ways, Wiki
-from linkwalk.wiki.plain import plain
+from linkwalk.wiki.answers import plain
 from tests.serve.conftest import HOSTILE, RIGHT_TO_LEFT, SCRIPT, serving
 
 

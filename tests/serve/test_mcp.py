@@ -22,8 +22,8 @@ from linkwalk.cli import main
 from linkwalk.graph.store import Graph
 from linkwalk.serve import tools
 from linkwalk.wiki import Wiki
+from linkwalk.wiki.answers import plain
 from linkwalk.wiki.pages import read_page
-from linkwalk.wiki.plain import plain
 from tests.graph.conftest import Page, write_graph
 from tests.retrieve.stand_in import by_hand, stand_in
 from tests.serve.conftest import RIGHT_TO_LEFT, SCRIPT

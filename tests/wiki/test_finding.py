@@ -11,8 +11,7 @@ from linkwalk import Wiki
 from linkwalk.errors import InputError
 from linkwalk.navigate import Ways, open_baseline
 from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
-from linkwalk.wiki.agents import open_units
-from linkwalk.wiki.shelf import Shelf
+from linkwalk.wiki.workspace import Workspace
 
 
 class Backwards:
@@ -47,7 +46,8 @@ def test_a_reranker_of_ones_own(walked: Wiki, query: str) -> None:
 
 def test_an_agent_of_ones_own_walks(walked: Wiki, query: str) -> None:
     """An object finds what the agent of that name finds."""
-    vectors = open_units(walked.folder, walked.graph, "minilm-walks", Shelf())
+    workspace = Workspace(walked.folder, walked.graph, "minilm-walks")
+    vectors = workspace.units(workspace.table())
     greedy = open_baseline("greedy-unvisited", walked.graph.forward, vectors, Ways())
     options: dict[str, Any] = {"navigation": "walks", "rerank": "tfidf", "starts": 2, "steps": 4}
     assert walked.find(query, 50, agent=greedy, **options) == walked.find(

@@ -11,7 +11,7 @@ from linkwalk.embed import Embeddings, embed
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import Cascade, FindConfig, index
 from linkwalk.retrieve.block_reader import BlockReader
-from linkwalk.wiki.retrieval import usual_reranker
+from linkwalk.wiki.rerankers import usual_reranker
 from tests.graph.conftest import Page, write_graph
 from tests.retrieve.stand_in import by_hand, older, stand_in
 
@@ -76,7 +76,7 @@ def test_many_at_once(walked: Wiki, folder: str, query: str) -> None:
 
 def test_who_reads_queries_for_search(walked: Wiki, folder: str, query: str) -> None:
     opened = walked.finder(FindConfig(rerank=folder))
-    goals, sought = opened.meant([query])
+    goals, sought = opened.reader.meant([query])
     assert goals is not None
     assert sought is not None
     assert goals.shape == sought.shape == (1, 384)
@@ -85,7 +85,9 @@ def test_who_reads_queries_for_search(walked: Wiki, folder: str, query: str) -> 
     near = opened.finder.hits([query], goals, sought)[0].near
     assert near.tolist() == opened.finder.hits([query], sought)[0].near.tolist()
     blind = walked.finder(FindConfig(rerank=folder, navigation="none"))
-    assert (blind.searcher, *blind.meant([query])) == (None, None, None), "no embeddings are looked at"
+    assert (blind.reader.searcher, *blind.reader.meant([query])) == (None, None, None), (
+        "no embeddings are looked at"
+    )
 
 
 def test_without_a_ranking_it_ranks_sentences(walked: Wiki, query: str, tmp_path: Path) -> None:

@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkwalk import Wiki
+from linkwalk.wiki.answers import Place, plain
 from linkwalk.wiki.pages import cut, segment_at
-from linkwalk.wiki.places import Place
-from linkwalk.wiki.plain import plain
 from tests.wiki.conftest import HOSTILE
 
 SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=8)

@@ -15,7 +15,8 @@ from linkwalk.navigate import MapConfig, Ways
 from linkwalk.policy.checkpoint import save_policy
 from linkwalk.policy.heads import HeadConfig, build_head
 from linkwalk.retrieve import index
-from linkwalk.wiki.agents import used_embeddings, with_its_map
+from linkwalk.wiki.agents import with_its_map
+from linkwalk.wiki.workspace import Workspace
 from tests.graph.conftest import Page, write_graph
 
 PAGES = {
@@ -75,9 +76,9 @@ def test_a_policy_looks_at_what_it_was_trained_on(graph: Graph, tmp_path: Path) 
     made(tmp_path, "newer", seed=1)
     os.utime(tmp_path / "embeddings" / "mine" / "manifest.json", (1, 1))
     policy(tmp_path, "trained", mine)
-    assert used_embeddings(tmp_path, graph, None, ["greedy"]) == "newer"
-    assert used_embeddings(tmp_path, graph, None, ["greedy", "trained"]) == "mine"
-    assert used_embeddings(tmp_path, graph, "newer", ["trained"]) == "newer"
+    assert Workspace(tmp_path, graph).used("greedy") == "newer"
+    assert Workspace(tmp_path, graph).used("greedy", "trained") == "mine"
+    assert Workspace(tmp_path, graph, "newer").used("trained") == "newer"
     wiki = Wiki.open(tmp_path)
     assert wiki.table().name == "newer"
     assert wiki.walk("Ore", "Sun", agent="trained").agent == "trained"

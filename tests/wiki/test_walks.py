@@ -21,8 +21,8 @@ from linkwalk.policy.heads import HeadConfig, build_head
 from linkwalk.shipped import policy_path
 from linkwalk.wiki import Choice, Click, Walk, Ways
 from linkwalk.wiki.agents import with_its_map
+from linkwalk.wiki.answers import plain
 from linkwalk.wiki.clicks import SHOWN
-from linkwalk.wiki.plain import plain
 from tests.graph.conftest import Page, write_graph
 from tests.wiki.conftest import HOSTILE
 

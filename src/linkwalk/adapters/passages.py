@@ -9,7 +9,7 @@ from linkwalk.errors import InputError
 from linkwalk.navigate import Agent
 from linkwalk.retrieve import Reranker
 from linkwalk.wiki import Answer, Evidence, Wiki
-from linkwalk.wiki.plain import plain
+from linkwalk.wiki.answers import plain
 
 _MORE = 10
 """How many sentences are looked at for each paragraph wanted, as several may stand in one."""

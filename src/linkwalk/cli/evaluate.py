@@ -25,7 +25,6 @@ from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_mi
 from linkwalk.errors import InputError
 from linkwalk.navigate.ways import Ways
 from linkwalk.progress import Progress
-from linkwalk.wiki.agents import check_agents, open_agent, open_encoders, open_vectors, used_embeddings
 
 if TYPE_CHECKING:
     from linkwalk.evaluate import Result
@@ -105,23 +104,22 @@ def evaluate(
 
     Example: linkwalk eval WIKI --agent random --agent greedy-unvisited --steps 5,10
     """
-    from linkwalk.embed import Embeddings
     from linkwalk.evaluate import SentenceQueries, TaskConfig, compare, draw_episodes, draw_sentences
     from linkwalk.games.runs import Header, Section, check_writable, runs_of, write_runs
     from linkwalk.graph.held_out import WITHHELD, held_out_nodes
+    from linkwalk.graph.store import Graph
     from linkwalk.navigate import BASELINES, REFERENCE
-    from linkwalk.wiki import Wiki
+    from linkwalk.wiki.agents import check_agents
+    from linkwalk.wiki.workspace import Workspace
 
     ways = Ways(back=back, sampled=sampled, revisit=revisit)
     if runs is not None:
         check_writable(runs)
-    opened = Wiki.open(wiki, embeddings=embeddings)
+    opened = Workspace(wiki, Graph.open(wiki), embeddings)
     names = check_agents(agent or (opened.usual, *COMPARED), wiki, ways)
     lengths = _lengths(("20" if task is Task.MULTISTEP else "5,10,20") if steps is None else steps)
     graph = opened.graph
-    vectors = open_vectors(wiki, graph, names, embeddings)
-    used = None if vectors is None else used_embeddings(wiki, graph, embeddings, names)
-    table = None if used is None else Embeddings.open(wiki, used, graph)
+    table = opened.table_for(names)
     measured = table is not None and (table.reads or task is not Task.SENTENCE)
     extra = [REFERENCE] if measured and REFERENCE not in names else []
     results: list[Result] = []
@@ -133,8 +131,8 @@ def evaluate(
     if task is Task.SENTENCE and (
         looking := [name for name in names + extra if name not in BASELINES or not BASELINES[name].blind]
     ):
-        assert table is not None, "open_vectors sees to it"
-        encoders = open_encoders(wiki, looking, table)
+        assert table is not None, "table_for sees to it"
+        encoders = {name: opened.encoder(table, name) for name in looking}
         count = episodes * len(lengths) * len(set(encoders.values()))
         with progress.stage("read", count, "sentences") as stage:
             for config in configs:
@@ -153,8 +151,7 @@ def evaluate(
     with progress.stage("eval", total, "episodes") as stage:
         for config in configs:
             made = {
-                name: open_agent(name, wiki, graph, vectors, replace(ways, depth=config.steps), used)
-                for name in names + extra
+                name: opened.agent(name, replace(ways, depth=config.steps), table) for name in names + extra
             }
             results += compare(
                 graph.forward,
@@ -181,7 +178,7 @@ def evaluate(
         print_json(
             {
                 "results": [result.to_json() | options for result in results],
-                "embeddings": used,
+                "embeddings": table and table.name,
             }
         )
         print_missing(missing, json=True)
@@ -190,7 +187,7 @@ def evaluate(
     print(
         f"{graph.snapshot}: {task}{search} by {sampling} walks, {episodes:,} episodes each, {budget} steps"
         + ways.words()
-        + (f", embeddings {used}" if used else "")
+        + (f", embeddings {table.name}" if table else "")
         + ", goals in withheld articles" * (among is not None)
     )
     _show(results)

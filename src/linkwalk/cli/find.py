@@ -11,7 +11,6 @@ from typer import Argument, Option
 from linkwalk.cli import retrieval
 from linkwalk.cli.agents import EmbeddingsName, EncoderName
 from linkwalk.cli.output import Json, percent, print_json, print_missing, print_next, print_table
-from linkwalk.wiki.plain import plain
 
 if TYPE_CHECKING:
     from linkwalk.wiki import Answer
@@ -48,6 +47,7 @@ def find(
     Example: linkwalk find encyclopedia "Who wrote the first computer program?"
     """
     from linkwalk.wiki import Wiki
+    from linkwalk.wiki.answers import plain
 
     opened = Wiki.open(wiki, embeddings=embeddings)
     options = {

@@ -17,7 +17,6 @@ from linkwalk.errors import InputError
 from linkwalk.navigate.ways import Ways
 from linkwalk.progress import Progress
 from linkwalk.records import write_records
-from linkwalk.wiki.agents import check_agents, open_agent, used_embeddings
 
 if TYPE_CHECKING:
     from linkwalk.games.archive import PlayedGame
@@ -118,7 +117,6 @@ def play(
 
     Example: linkwalk games play WIKI tasks.jsonl --agent greedy-map --runs runs.jsonl
     """
-    from linkwalk.embed import Embeddings
     from linkwalk.games.archive import read_archive
     from linkwalk.games.play import PlayedPairs, part_of, perform
     from linkwalk.games.play import sample as some_of
@@ -126,14 +124,16 @@ def play(
     from linkwalk.games.scores import people, score_games
     from linkwalk.games.texts import articles_of, page_units
     from linkwalk.graph.plots import require
-    from linkwalk.wiki import Wiki
+    from linkwalk.graph.store import Graph
+    from linkwalk.wiki.agents import check_agents
+    from linkwalk.wiki.workspace import Workspace
 
     if runs is not None:
         check_writable(runs)
     if plot is not None:
         require(plot.parent)
     ways = Ways(back=back, sampled=sampled)
-    opened = Wiki.open(wiki, embeddings=embeddings)
+    opened = Workspace(wiki, Graph.open(wiki), embeddings)
     names = check_agents(agent or (opened.usual, *COMPARED), wiki, ways)
     if archive.suffix == ".jsonl":
         play_tasks(opened, archive, names, ways, seed, runs, json)
@@ -143,14 +143,13 @@ def play(
     finished = some_of(finished, sample, seed)
     unfinished = [] if sample else unfinished
     pairs = PlayedPairs.of(read.board, finished, unfinished)
-    used = used_embeddings(wiki, opened.graph, embeddings, names)
-    table = Embeddings.open(wiki, used, opened.graph)
+    table = opened.table(*names)
     articles = articles_of(read.board.names, opened.graph)
     units = page_units(read.board, articles, opened.graph, table, sight.value)
     done = []
     with Progress(quiet=quiet).stage("games", len(pairs.starts) * len(names), "games") as stage:
         for name in names:
-            walker = open_agent(name, wiki, opened.graph, units, ways, used, read.board)
+            walker = opened.agent(name, ways, table, read.board, units)
             done.append(perform(walker, read.board, pairs, budget=budget, seed=seed))
             stage.advance(len(pairs.starts))
     found = people(finished, unfinished, pairs, budget)
@@ -165,7 +164,7 @@ def play(
     if json:
         read_in = told(read) | {"without_text": untold}
         options = {"budget": budget, "sight": sight.value, "part": part.value, "sample": sample, "seed": seed}
-        options["embeddings"] = used
+        options["embeddings"] = table.name
         scored = [result.to_json() for result in results]
         print_json({**found.to_json(), "results": scored, **options, "archive": read_in})
         return

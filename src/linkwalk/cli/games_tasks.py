@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from linkwalk.cli.games_shown import print_scores_of_runs
 from linkwalk.cli.output import print_json, print_next
 from linkwalk.navigate.ways import Ways
-from linkwalk.wiki.agents import open_agent, open_vectors, used_embeddings
 
 if TYPE_CHECKING:
-    from linkwalk.wiki import Wiki
+    from linkwalk.wiki.workspace import Workspace
 
 
 def play_tasks(
-    wiki: "Wiki", file: Path, names: Sequence[str], ways: Ways, seed: int, runs: Path | None, json: bool
+    wiki: "Workspace", file: Path, names: Sequence[str], ways: Ways, seed: int, runs: Path | None, json: bool
 ) -> None:
     """Let agents do the tasks of a file; they are scored by what their runs say."""
     from linkwalk.games.checked import check_section, on_tasks, score_runs
@@ -25,12 +24,11 @@ def play_tasks(
 
     graph = wiki.graph
     budget, tasks = read_tasks(file, graph)
-    vectors = open_vectors(wiki.folder, graph, list(names), wiki.embeddings)
-    used = None if vectors is None else used_embeddings(wiki.folder, graph, wiki.embeddings, names)
+    table = wiki.table_for(names)
     episodes = Episodes.of([task.start for task in tasks], [task.goal for task in tasks])
     sections = []
     for name in names:
-        agent = open_agent(name, wiki.folder, graph, vectors, ways, used)
+        agent = wiki.agent(name, ways, table)
         agent.run(episodes.part(0, 1), budget=1, seed=seed)  # kernels are compiled before the clock starts
         begin = time.perf_counter()
         journeys = agent.run(episodes, budget=budget, seed=seed)

@@ -10,7 +10,6 @@ from typer import Argument, Option
 from linkwalk.cli.training import in_one_step, in_short, new_folder, trained_on
 from linkwalk.errors import InputError
 from linkwalk.shipped import POLICY, policy_path
-from linkwalk.wiki.agents import fitting, policy_folder, policy_names
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -171,6 +170,8 @@ def find_place(wiki: Path, policy: str, name: str | None) -> PolicyPlace:
 
 def _find(wiki: Path, policy: str) -> Path:
     """The policy's folder, or which policies there are."""
+    from linkwalk.wiki.agents import policy_folder, policy_names
+
     folder = policy_folder(wiki, policy)
     if folder is None:
         there = ", ".join(policy_names(wiki))
@@ -182,8 +183,9 @@ def open_head(place: PolicyPlace, wiki: Path, table: "Embeddings", device: str) 
     """The policy, for embeddings such as these; or what to do."""
     from linkwalk.navigate import unit_rows
     from linkwalk.policy.checkpoint import load_policy
+    from linkwalk.wiki.agents import fitting_manifest
 
-    fitting(place.source, place.policy, wiki, table, "name those that it fits with --embeddings")
+    fitting_manifest(place.source, place.policy, wiki, table, "name those that it fits with --embeddings")
     head, _ = load_policy(place.source, table.fingerprint, device=device)
     unit_rows(table.vectors)  # vectors that are not numbers are told here, so that later it is the training
     return head

@@ -13,8 +13,6 @@ from linkwalk.cli.score import tell_damage
 from linkwalk.errors import InputError
 from linkwalk.navigate.ways import Ways
 from linkwalk.progress import Progress
-from linkwalk.wiki.agents import check_agents, open_agent, open_vectors
-from linkwalk.wiki.retrieval import open_finder
 
 if TYPE_CHECKING:
     from linkwalk.reproduce.tables import Size
@@ -36,16 +34,17 @@ def goal_traces(
     from linkwalk.evaluate import TaskConfig
     from linkwalk.graph.store import Graph
     from linkwalk.reproduce.traces import gallery, lines
-    from linkwalk.wiki import Wiki
+    from linkwalk.wiki.agents import check_agents
+    from linkwalk.wiki.workspace import Workspace
 
     if not (wiki / "graph").is_dir() and (wiki / "eval" / "graph").is_dir():
         wiki = wiki / "eval"  # of two halves, the one that no policy has seen
-    names = check_agents([name or Wiki.open(wiki, embeddings=embeddings).usual], wiki)
+    graph = Graph.open(wiki)
+    opened = Workspace(wiki, graph, embeddings)
+    names = check_agents([name or opened.usual], wiki)
     if len(names) != 1:
         raise InputError("traces are of one agent: name one with --agent")
-    graph = Graph.open(wiki)
-    vectors = open_vectors(wiki, graph, names, embeddings)
-    agent = open_agent(names[0], wiki, graph, vectors, Ways(depth=steps), embeddings)
+    agent = opened.agent(names[0], Ways(depth=steps), opened.table_for(names))
     task = TaskConfig(steps=steps, episodes=size.episodes, seed=size.seed)
     shown = gallery(graph, agent, task, budget=budget, count=count)
     if not json:
@@ -83,6 +82,8 @@ def asked_traces(
     from linkwalk.graph.store import Graph
     from linkwalk.reproduce import evidence
     from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines
+    from linkwalk.wiki.retrieval import open_finder
+    from linkwalk.wiki.workspace import Workspace
 
     graph, progress = Graph.open(wiki), Progress(quiet=quiet)
     limit = evidence.QUICK if quick else None
@@ -91,8 +92,8 @@ def asked_traces(
     judged = [one for one in questions.judged if one.gold]
     if not judged:
         raise InputError(f"{file} names no evidence that this wiki has: traces need some to lead to")
-    opened = open_finder(wiki, graph, asked)
-    meant = opened.meant([one.text for one in judged])
+    opened = open_finder(Workspace(wiki, graph, asked.embeddings), asked)
+    meant = opened.reader.meant([one.text for one in judged])
     shown = asked_gallery(graph, opened.finder, judged, *meant, count=count)
     if not json:
         print("\n".join(asked_lines(graph, shown, opened.asked.who, asked.candidates)))

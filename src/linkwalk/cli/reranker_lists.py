@@ -26,7 +26,7 @@ from linkwalk.progress import Progress
 from linkwalk.retrieve.bm25 import Bm25
 from linkwalk.retrieve.bm25_files import KIND as INDEX
 from linkwalk.retrieve.cross import CrossConfig, read_cross
-from linkwalk.wiki.retrieval import need_search
+from linkwalk.wiki.workspace import need_search
 
 
 @dataclass(frozen=True, kw_only=True)

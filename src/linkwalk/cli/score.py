@@ -12,8 +12,6 @@ from linkwalk.cli.output import Json, Quiet, print_json, print_next
 from linkwalk.cli.score_shown import print_distances, print_scores
 from linkwalk.errors import InputError
 from linkwalk.progress import Progress
-from linkwalk.wiki.retrieval import QUICK, open_finder, open_rows, settled
-from linkwalk.wiki.shelf import Shelf
 
 if TYPE_CHECKING:
     from linkwalk.downstream.asking import Outcome
@@ -228,9 +226,10 @@ def tell_damage(questions: "Questions", progress: "Progress") -> None:
 def choose_rows(wiki: Path, graph: "Graph", asked: "FindConfig", progress: "Progress") -> "list[Row]":
     """The rows that can be run: those with a cross-encoder only where there is one."""
     from linkwalk.downstream.rows import ROWS
-    from linkwalk.wiki import Wiki
+    from linkwalk.wiki.rerankers import QUICK
+    from linkwalk.wiki.workspace import Workspace
 
-    cross = (asked.rerank or Wiki(wiki, graph, embeddings=asked.embeddings).ranks) not in QUICK
+    cross = (asked.rerank or Workspace(wiki, graph, asked.embeddings).ranks) not in QUICK
     if asked.rerank is None and not cross:
         progress.warn("no cross-encoder for these embeddings: its rows are left out; name one with --rerank")
     return [row for row in ROWS if cross or row.rerank != "cross"]
@@ -238,8 +237,12 @@ def choose_rows(wiki: Path, graph: "Graph", asked: "FindConfig", progress: "Prog
 
 def settle(wiki: Path, graph: "Graph", asked: "FindConfig", rows: "Sequence[Row]") -> "FindConfig":
     """What was asked, of one way or of many, with what was left open."""
+    from linkwalk.wiki.retrieval import settled
+    from linkwalk.wiki.workspace import Workspace
+
     navigation = {row.navigation for row in rows} or {asked.navigation}
-    return settled(wiki, graph, asked, navigation, {row.start for row in rows} or {asked.begin}, Shelf())
+    starts = {row.start for row in rows} or {asked.begin}
+    return settled(Workspace(wiki, graph, asked.embeddings), asked, navigation, starts)[0]
 
 
 def run(
@@ -255,20 +258,23 @@ def run(
     from linkwalk.downstream.fever_submission import SENTENCES
     from linkwalk.downstream.shared import Find
     from linkwalk.downstream.unanswerable import lacking, prune
+    from linkwalk.wiki.retrieval import open_finder, open_rows
+    from linkwalk.wiki.workspace import Workspace
 
     find: Find
     gone = questions.hidden(graph)
     if gone is not None:
         graph = prune(graph, gone)  # for who walks, too
+    workspace = Workspace(wiki, graph, asked.embeddings)
     if rows:
-        compared = open_rows(wiki, graph, asked, rows)
+        compared = open_rows(workspace, asked, rows)
         if gone is not None:
             finders = compared.ways.finders
             compared.ways.finders = {name: lacking(finder, gone) for name, finder in finders.items()}
         find = compared.find
         names = {row.name: compared.reranker if row.rerank == "cross" else row.rerank for row in rows}
     else:
-        opened = open_finder(wiki, graph, asked)
+        opened = open_finder(workspace, asked)
         if gone is not None:
             opened.finder = lacking(opened.finder, gone)
         way = {"none": "", "tabs": " + navigation"}.get(asked.navigation, f" + {asked.navigation}")

@@ -11,7 +11,6 @@ from typer import Argument, Option
 
 from linkwalk.cli.agents import EmbeddingsName, EncoderName
 from linkwalk.errors import InputError
-from linkwalk.wiki.retrieval import check_reranker
 
 if TYPE_CHECKING:
     from linkwalk.wiki import Wiki
@@ -174,6 +173,8 @@ def serve(
 
 def check_named(wiki: "Wiki") -> None:
     """What was named must be there; what was not may be missing, and will be said to be."""
+    from linkwalk.wiki.rerankers import check_reranker
+
     check_reranker(wiki.ranks)
     if wiki.embeddings is not None and (line := wiki.missing().get("navigate")):
         raise InputError(line)

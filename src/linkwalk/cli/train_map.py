@@ -12,7 +12,6 @@ from linkwalk.cli.training import Force, Settings
 from linkwalk.device import choose_device
 from linkwalk.errors import InputError
 from linkwalk.progress import Progress
-from linkwalk.wiki.agents import with_its_map
 
 if TYPE_CHECKING:
     from linkwalk.learn.maps.walks import MapWalks
@@ -135,6 +134,7 @@ def _opening(wiki: Path, name: str, policy: Path | None) -> "Callable[[], MapWal
         from linkwalk.navigate import units_of
         from linkwalk.navigate.ways import Ways
         from linkwalk.policy.checkpoint import load_compass, read_policy
+        from linkwalk.wiki.agents import with_its_map
 
         graph = Graph.open(wiki)
         table = Embeddings.open(wiki, name, graph)

@@ -20,7 +20,6 @@ from linkwalk.cli.training import (
 )
 from linkwalk.device import choose_device
 from linkwalk.progress import Progress
-from linkwalk.wiki.agents import used_embeddings, with_its_map
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -59,18 +58,18 @@ def train_reader(
     """
     chosen = str(choose_device(device))
     from linkwalk.artifact import clear, locked
-    from linkwalk.embed import Embeddings
     from linkwalk.graph.store import Graph
     from linkwalk.learn.readers.target import TargetConfig, config_to_json
     from linkwalk.policy.checkpoint import is_compass, read_policy
     from linkwalk.policy.target import read_target
     from linkwalk.recipes import with_settings
+    from linkwalk.wiki.workspace import Workspace
 
     graph = Graph.open(wiki)
     place = find_place(wiki, policy, name)
     walks = "own" if is_compass(read_policy(place.source)) else "shortcut"
     config = with_settings(TargetConfig(walks=walks), settings or [])
-    table = Embeddings.open(wiki, used_embeddings(wiki, graph, embeddings, [policy]), graph)
+    table = Workspace(wiki, graph, embeddings).table(policy)
     with locked(place.home):
         job = {
             "config": config_to_json(config),
@@ -126,6 +125,7 @@ def _train(
     from linkwalk.learn.readers.target import train_target
     from linkwalk.navigate.ways import Ways
     from linkwalk.policy.checkpoint import read_policy
+    from linkwalk.wiki.agents import with_its_map
 
     encoder = table.transformer("cpu")  # in float32, and first of all: random features cannot read
     head = open_head(place, place.wiki, table, device)

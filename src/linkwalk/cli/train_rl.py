@@ -9,7 +9,6 @@ from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.cli.training import refuse_another, stopped, trained_on, up_to_date
 from linkwalk.errors import InputError
 from linkwalk.progress import Progress
-from linkwalk.wiki.agents import policy_folder
 
 if TYPE_CHECKING:
     from linkwalk.embed import Embeddings
@@ -97,6 +96,7 @@ class _Rewarded:
     def _begin(self, name: str | None) -> tuple[Any, dict[str, Any]]:
         """The policy to go on from, and its manifest; none where it begins with nothing."""
         from linkwalk.policy.checkpoint import load_policy
+        from linkwalk.wiki.agents import policy_folder
 
         if name is None:
             if self.recipe != "rl":

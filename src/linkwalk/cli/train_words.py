@@ -9,8 +9,6 @@ from linkwalk.cli.output import print_columns, print_json, print_next, print_tab
 from linkwalk.cli.training import TRAINED_WORDS, refuse_another, stopped, trained_on, up_to_date
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.progress import Progress
-from linkwalk.wiki.agents import UNTRAINED, open_agent, open_units, threads, usual_agent
-from linkwalk.wiki.shelf import Shelf
 
 if TYPE_CHECKING:
     from linkwalk.embed import Embeddings
@@ -188,6 +186,7 @@ class _Job:
         from linkwalk.navigate.compass import CompassWalker
         from linkwalk.navigate.ways import Ways
         from linkwalk.policy.compass import LinearCompass
+        from linkwalk.wiki.workspace import threads
 
         graph, ways = self.graph, Ways(back=self.config.back, map=self.config.map)
         before, units = self._before(ways)
@@ -220,14 +219,16 @@ class _Job:
     def _before(self, ways: Any) -> "tuple[Agent, Any]":
         """Who walked here until now, and what it looks at."""
         from linkwalk.embed.store import Embeddings, names
+        from linkwalk.wiki.agents import usual_agent
+        from linkwalk.wiki.workspace import Workspace
 
         others = [name for name in names(self.wiki) if name != self.final.name]
         table = self.table if others == [self.table.name] else Embeddings.open(self.wiki, None, self.graph)
         if table.name == self.final.name:  # trained once more: what it began as
             table = self.table
-        units = open_units(self.wiki, self.graph, table.name, Shelf())
-        agent = usual_agent(self.wiki, table, directing=True) or UNTRAINED
-        return open_agent(agent, self.wiki, self.graph, units, ways, table.name), units
+        workspace = Workspace(self.wiki, self.graph)
+        agent = usual_agent(self.wiki, table, directing=True)
+        return workspace.agent(agent, ways, table), workspace.units(table)
 
 
 def _gain(result: "Result") -> dict[str, Any]:

@@ -26,8 +26,6 @@ from linkwalk.cli.training import (
 from linkwalk.device import choose_device
 from linkwalk.errors import InputError
 from linkwalk.progress import Progress
-from linkwalk.wiki.agents import used_embeddings
-from linkwalk.wiki.retrieval import need_search
 
 if TYPE_CHECKING:
     from linkwalk.embed import Embeddings
@@ -73,8 +71,8 @@ def tune_reader(
     """
     chosen = str(choose_device(device))
     from linkwalk.artifact import checksum, digest, locked
-    from linkwalk.embed import Embeddings
     from linkwalk.graph.store import Graph
+    from linkwalk.wiki.workspace import Workspace, need_search
 
     need_search()
     from linkwalk.downstream.pairs import read_pairs
@@ -86,7 +84,7 @@ def tune_reader(
     place = find_place(wiki, policy, name)
     config = _configure(recipe, settings or [])
     bm25 = Bm25.open(wiki, graph)
-    table = Embeddings.open(wiki, used_embeddings(wiki, graph, embeddings, [policy]), graph)
+    table = Workspace(wiki, graph, embeddings).table(policy)
     least = _THRESHOLD if threshold is None else threshold
     with locked(place.home):
         if not force:  # what is tuned goes on from what is there, so it is never the same twice

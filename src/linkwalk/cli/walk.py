@@ -23,8 +23,6 @@ from linkwalk.cli.agents import (
 from linkwalk.cli.output import Json, print_json, print_missing, print_next
 from linkwalk.errors import InputError
 from linkwalk.navigate.ways import Ways
-from linkwalk.wiki.agents import check_agents
-from linkwalk.wiki.plain import plain
 
 if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
@@ -88,6 +86,8 @@ def walk(
     Example: linkwalk walk encyclopedia --from Iron --to "Ada Lovelace (1)"
     """
     from linkwalk.wiki import Wiki
+    from linkwalk.wiki.agents import check_agents
+    from linkwalk.wiki.answers import plain
 
     ways = Ways(back=back, sampled=sampled, revisit=revisit, depth=_DEPTH)
     opened = Wiki.open(wiki, embeddings=embeddings)

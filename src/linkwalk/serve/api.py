@@ -15,8 +15,7 @@ from linkwalk.serve.limits import Limits
 from linkwalk.serve.metrics import Counters
 from linkwalk.serve.work import Lane, Lanes
 from linkwalk.serve.written import written
-from linkwalk.wiki import Ways, Wiki
-from linkwalk.wiki.walks import Walk
+from linkwalk.wiki import Walk, Ways, Wiki
 
 
 class Api:

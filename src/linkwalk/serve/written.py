@@ -8,8 +8,8 @@ from pydantic_core import to_json
 from linkwalk.graph.sentence import Sentence
 from linkwalk.navigate.ways import MapConfig, Ways
 from linkwalk.wiki import Answer, Choice, Click, Evidence, Link, Page, Place, Segment, Walk
+from linkwalk.wiki.answers import Closest
 from linkwalk.wiki.pages import Listed
-from linkwalk.wiki.walks import Closest
 
 SHAPES = (
     *(Place, Segment, Link, Listed, Page, Sentence, Choice, Click, Closest, MapConfig, Ways, Walk),
@@ -29,6 +29,6 @@ _WRITERS = {shape: TypeAdapter[Any](shape) for shape in (Page, Click, Walk, Answ
 
 
 def written(value: Any) -> bytes:
-    """Fields by their names, as ``linkwalk.wiki.plain`` gives them, in a tenth of its time."""
+    """Fields by their names, as ``linkwalk.wiki.answers.plain`` gives them, in a tenth of its time."""
     writer = _WRITERS.get(type(value))  # which knows the types, and need not look at each value
     return to_json(value) if writer is None else writer.dump_json(value)

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from linkwalk.navigate.ways import Ways
-    from linkwalk.wiki.answers import Answer, Evidence
-    from linkwalk.wiki.opened import Wiki
+    from linkwalk.wiki.answers import Answer, Choice, Click, Evidence, Place, Walk
     from linkwalk.wiki.pages import Link, Page, Segment
-    from linkwalk.wiki.places import Place
-    from linkwalk.wiki.walks import Choice, Click, Walk
+    from linkwalk.wiki.wiki import Wiki
 
 __all__ = [
     "Answer",
@@ -28,22 +26,9 @@ __all__ = [
     "Wiki",
 ]
 
-_WHERE = {
-    "Answer": "answers",
-    "Choice": "walks",
-    "Click": "walks",
-    "Evidence": "answers",
-    "Link": "pages",
-    "Page": "pages",
-    "Place": "places",
-    "Segment": "pages",
-    "Walk": "walks",
-    "Ways": "agents",
-    "Wiki": "opened",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    if name in __all__:
+        modules = (import_module(f"{__name__}.{part}") for part in ("wiki", "answers", "pages"))
+        return next(getattr(module, name) for module in modules if hasattr(module, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

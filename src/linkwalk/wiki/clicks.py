@@ -18,9 +18,8 @@ from linkwalk.graph.store import KINDS, LINK, Graph
 from linkwalk.navigate import BACK, Weights
 from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.weights import NOWHERE
+from linkwalk.wiki.answers import Choice, Click, Place
 from linkwalk.wiki.pages import find_segment, stands_in_text
-from linkwalk.wiki.places import Place
-from linkwalk.wiki.walks import Choice, Click
 
 SHOWN = 12
 """How many of a page's choices a click shows."""

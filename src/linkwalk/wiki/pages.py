@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk.graph.store import BACKLINK, CONTENTS, KINDS, LINK, NEXT, PREV, Graph
-from linkwalk.wiki.places import Place
+from linkwalk.wiki.answers import Place
 
 _LISTED = 200
 

@@ -1,48 +1,203 @@
-"""What a workspace has, and so who walks, who ranks and what is looked at, where nobody says."""
+"""A workspace, each part opened once; and so who walks, who ranks and what is looked at, where nobody says."""
 
+import os
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock, RLock
+from typing import Any, TypeVar
 
 from linkwalk.embed import Embeddings
-from linkwalk.errors import ArtifactError, LinkwalkError
+from linkwalk.embed.encoder import TellingEncoder
+from linkwalk.embed.store import choose
+from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkError, SuspectError
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import BASELINES
-from linkwalk.policy.checkpoint import read_policy
+from linkwalk.navigate import BASELINES, Agent, Units, open_baseline, units_of
+from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.learned_map import LearnedMap
+from linkwalk.navigate.trained_map import read_map, shipped_map
+from linkwalk.navigate.ways import Ways
+from linkwalk.policy.checkpoint import open_policy, read_policy
+from linkwalk.policy.compass import Compass
+from linkwalk.policy.target import load_target
 from linkwalk.retrieve import Bm25, Reranker
 from linkwalk.shipped import POLICY
 from linkwalk.wiki.agents import (
-    open_table,
-    policies,
+    LEARNED_MAP,
+    Walkable,
+    fitting_manifest,
+    fitting_policies,
+    is_blind,
+    is_map,
+    map_weights,
+    own_agent,
     policy_folder,
     policy_names,
-    used_embeddings,
     usual_agent,
+    with_its_map,
     without_shipped,
 )
-from linkwalk.wiki.retrieval import need_search, reranker_name, usual_reranker
-from linkwalk.wiki.shelf import Shelf
+from linkwalk.wiki.rerankers import reranker_name, usual_reranker
+
+Thing = TypeVar("Thing")
+
+
+def threads() -> int:
+    """Threads that a batch of episodes is shared among."""
+    return min(4, os.cpu_count() or 1)
+
+
+def need_search() -> None:
+    """Say what to install where the search engine is missing."""
+    if find_spec("tantivy") is None:
+        raise InputError("tantivy is not installed: pip install 'linkwalk[find]'")
+
+
+class Shelf:
+    """Things by name, made when first asked for; what could not be made is tried again next time."""
+
+    def __init__(self) -> None:
+        self._things: dict[Hashable, Any] = {}
+        self._locks: dict[Hashable, RLock] = {}  # one each, so that nobody waits for what is not wanted
+        self._lock = Lock()
+
+    def get(self, name: Hashable, make: Callable[[], Thing]) -> Thing:
+        """The thing of that name; where two threads ask at once, one makes it and the other waits."""
+        with self._lock:
+            if name in self._things:
+                found: Thing = self._things[name]
+                return found
+            own = self._locks.setdefault(name, RLock())
+        with own:
+            if name not in self._things:
+                made = make()
+                with self._lock:
+                    self._things[name] = made
+            found = self._things[name]
+            return found
 
 
 class Workspace:
-    """A graph and what was made for it; ``embeddings`` and ``rerank`` are what somebody wants."""
+    """A graph and what was made for it; ``embeddings`` and ``rerank`` are what somebody wants.
+
+    With the embeddings ``mapped`` it takes little memory, and is as quick for some queries at a time. Networks that
+    read sentences do so on ``device``.
+    """
 
     def __init__(
-        self, folder: Path, graph: Graph, embeddings: str | None, rerank: str | Reranker | None
+        self,
+        folder: Path,
+        graph: Graph,
+        embeddings: str | None = None,
+        rerank: str | Reranker | None = None,
+        *,
+        device: str = "auto",
+        mapped: bool = False,
     ) -> None:
-        self.folder, self.graph = folder, graph
-        self.embeddings, self.rerank = embeddings, rerank
-        self._shelf = Shelf()
+        self.folder, self.graph, self.embeddings, self.rerank = folder, graph, embeddings, rerank
+        self.device, self.mapped = device, mapped
+        self.opened = Shelf().get
+        """What has been opened, by name, or what opens it now."""
 
-    def table(self, *agents: str) -> Embeddings:
+    def used(self, *agents: str, embeddings: str | None = None) -> str:
+        """The name of the embeddings that are looked at (``embed.store.choose``): a policy named wants its own."""
+        asked, fits = embeddings or self.embeddings, []
+        for folder in (policy_folder(self.folder, name) for name in agents if asked is None):
+            with suppress(LinkwalkError):  # said when it is opened
+                fits += [] if folder is None else [read_policy(folder)["encoder"]]
+        return choose(self.folder, self.graph, asked, fits[:1])
+
+    def table(self, *agents: str, embeddings: str | None = None) -> Embeddings:
         """The embeddings that are looked at: those named, or the ones that fit the agents, or are there at all."""
-        used = self._shelf.get(
-            ("used", self.embeddings, *agents),
-            lambda: used_embeddings(self.folder, self.graph, self.embeddings, agents),
+        asked = embeddings or self.embeddings
+        name = self.opened(("used", asked, *agents), lambda: self.used(*agents, embeddings=asked))
+        return self.opened(("table", name), lambda: Embeddings.open(self.folder, name, self.graph))
+
+    def units(self, table: Embeddings) -> Units:
+        """The rows of a table, of unit length."""
+        return self.opened(("units", table.name), lambda: units_of(table.vectors, mapped=self.mapped))
+
+    def table_for(self, agents: Sequence[str]) -> Embeddings | None:
+        """What some agents look at; None if there are no embeddings, and neither an agent nor the user wants them."""
+        try:
+            table = self.table(*agents)
+            self.units(table)
+        except ArtifactError as error:
+            if self.embeddings is not None:
+                raise
+            if all(map(is_blind, agents)):
+                return None
+            if isinstance(error, DamagedError | SuspectError):
+                raise
+            raise ArtifactError(f"{error}, or name an agent that needs none, such as random") from None
+        return table
+
+    def agent(
+        self,
+        name: str,
+        ways: Ways,
+        table: Embeddings | None,
+        ground: Walkable | None = None,
+        vectors: Units | None = None,
+    ) -> Agent:
+        """The agent of that name, moving in those ways: a baseline, or a learned policy.
+
+        It walks from block to block and looks at the table, or on another ``ground``, at the ``vectors`` of its nodes.
+        """
+        ground = ground or self.graph
+        if vectors is None and table is not None:
+            vectors = self.units(table)
+        if is_map(name) or name == LEARNED_MAP:
+            trained = read_map(Path(name)) if is_map(name) else shipped_map()
+            length = ground.article_length
+            return LearnedMap(
+                name, ground.forward, vectors, ways, workers=threads(), trained=trained, length=length
+            )
+        if name in BASELINES:
+            return open_baseline(name, ground.forward, vectors, ways, workers=threads())
+        folder = policy_folder(self.folder, name)
+        if folder is None:
+            return own_agent(name, ground, vectors)
+        assert table is not None, "table_for sees to it"
+        assert vectors is not None, "likewise"
+        manifest = fitting_manifest(folder, name, self.folder, table)
+        policy = open_policy(folder, table.fingerprint)
+        if isinstance(policy, Compass):
+            ways, weights = with_its_map(ways, folder, manifest), map_weights(folder, manifest, ground)
+            return CompassWalker(
+                name, policy, ground.forward, vectors, ways, workers=threads(), weights=weights
+            )
+        from linkwalk.navigate.learned import Learned  # which needs torch
+
+        rows = table.vectors if ground is self.graph else vectors[:]
+        return Learned(name, policy, ground.forward, ground.out_kinds, rows, ways)
+
+    def encoder(self, table: Embeddings, agent: str | None = None) -> TellingEncoder:
+        """What an agent reads sentences with: its policy's target encoder, or else the one that made the embeddings.
+
+        None is an agent that is an object, and has no policy.
+        """
+        plain = self.opened(("encoder", table.name), lambda: table.encoder(self.device))
+        folder = None if agent is None or agent in BASELINES else policy_folder(self.folder, agent)
+        if folder is None:
+            return plain
+        own = self.opened(
+            ("encoder", table.name, folder), lambda: load_target(folder, table, device=self.device)
         )
-        return open_table(self.folder, self.graph, used, self._shelf)
+        return own or plain
+
+    def bm25(self) -> Bm25:
+        """The index of words."""
+        need_search()
+        return self.opened("bm25", lambda: Bm25.open(self.folder, self.graph))
 
     @property
     def usual(self) -> str:
-        """Who walks where nobody is named: a policy that fits the embeddings, or else greedy-map."""
+        """Who walks where nobody is named: a policy that fits the embeddings, or else greedy-map.
+
+        Without embeddings it is the policy that ships, which says what is missing.
+        """
         try:
             return usual_agent(self.folder, self.table())
         except LinkwalkError:
@@ -63,10 +218,8 @@ class Workspace:
             table = self.table()
         except LinkwalkError:
             return [name for name, kind in BASELINES.items() if kind.blind]
-        # Looked for each time: another may have been trained.
-        return list(
-            dict.fromkeys((usual_agent(self.folder, table), *policies(self.folder, table), *BASELINES))
-        )
+        policies = fitting_policies(self.folder, table)
+        return list(dict.fromkeys((usual_agent(self.folder, table), *policies, *BASELINES)))
 
     def why_no_agent(self, name: str) -> LinkwalkError:
         """Why nobody of that name walks here; a policy of the workspace that cannot be opened says it itself."""
@@ -98,8 +251,7 @@ class Workspace:
         """
         found = {}
         try:
-            need_search()
-            self._shelf.get("bm25", lambda: Bm25.open(self.folder, self.graph))
+            self.bm25()
         except LinkwalkError as error:
             found["find"] = str(error)
         try:

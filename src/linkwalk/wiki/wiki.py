@@ -1,38 +1,29 @@
 """A wiki, opened: what the command line, the server and the adapters stand on."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from linkwalk.embed import Encoder, use_encoder
-from linkwalk.errors import ArtifactError, InputError
+from linkwalk.embed import Embeddings, Encoder, use_encoder
+from linkwalk.errors import InputError
 from linkwalk.graph.paths import Path as ShortestPath
 from linkwalk.graph.paths import ShortestPaths, no_way_out, why_no_path
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Agent, Episodes, Explains, Ways, unit_rows
-from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.traps import trapped_at
-from linkwalk.retrieve import Bm25, FindConfig, Found, Reranker
-from linkwalk.wiki.agents import (
-    check_agents,
-    open_agent,
-    open_encoder,
-    open_vectors,
-    threads,
-)
-from linkwalk.wiki.answers import Answer
+from linkwalk.retrieve import FindConfig, Found, Reranker
+from linkwalk.wiki.agents import check_agents
+from linkwalk.wiki.answers import Answer, Closest, Evidence, Place, Walk
 from linkwalk.wiki.clicks import clicks_along, shortest_clicks, weighed
 from linkwalk.wiki.pages import Page, read_page
-from linkwalk.wiki.pairs import GamePairs
-from linkwalk.wiki.places import Place
-from linkwalk.wiki.retrieval import Opened, need_search, open_finder
+from linkwalk.wiki.pairs import draw_pair
+from linkwalk.wiki.retrieval import Retriever, open_finder
 from linkwalk.wiki.titles import Titles
-from linkwalk.wiki.walks import Click, Closest, Walk
-from linkwalk.wiki.workspace import Workspace
+from linkwalk.wiki.workspace import Workspace, threads
 
 BUDGET, SENTENCE_BUDGET = 100, 20
 """Steps an agent has where none are named: towards a block, and towards a sentence."""
@@ -41,15 +32,6 @@ _UNKNOWN = -1  # the goal's number, where only a sentence is known of it: no pag
 _LARGE = 20_000_000
 _MANY_TITLES = 100_000
 _MOST_SEED = 2**63
-
-
-def _sound(text: str, what: str) -> str:
-    """A text that can be written down."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{what} holds half a character (a lone surrogate): give it in UTF-8") from None
-    return text
 
 
 class Wiki(Workspace):
@@ -67,10 +49,10 @@ class Wiki(Workspace):
         embeddings: str | None = None,
         rerank: str | Reranker | None = None,
     ) -> None:
-        super().__init__(folder, graph, embeddings, rerank)
+        super().__init__(folder, graph, embeddings, rerank, device="cpu", mapped=True)
         self._reading = Lock()  # tokenizers and networks serve one thread at a time
         self._searching = Lock()  # so does a search for shortest paths
-        # Policies are files; who was there once is on the shelf from then on, and need not be looked for again.
+        # Policies are files; who was there once is opened from then on, and need not be looked for again.
         self._check = lru_cache(1 << 8)(lambda agents, ways: check_agents(agents, folder, ways))
 
     @classmethod
@@ -123,19 +105,15 @@ class Wiki(Workspace):
         Case and accents do not matter. Exact titles come first, then beginnings of titles, then of other words, each by
         how many links lead there. What only looks like the words comes where there is nothing else, if wanted.
         """
-        if count < 1:
-            raise InputError(f"count={count}: ask for 1 or more titles")
-        index = self._shelf.get("titles", lambda: Titles.open(self.folder, self.graph))
+        _check_count(count, "titles")
+        index = self.opened("titles", lambda: Titles.open(self.folder, self.graph))
         found = index.find(words, count, alike)
         return Place.many(self.graph, self.graph.article_node[list(found)].tolist())
 
     def search(self, words: str, count: int = 8) -> list[Place]:
         """Blocks that have the words, best first (BM25); none if the index knows none of them."""
-        if count < 1:
-            raise InputError(f"count={count}: ask for 1 or more blocks")
-        need_search()
-        bm25 = self._shelf.get("bm25", lambda: Bm25.open(self.folder, self.graph))
-        ((nodes, _),) = bm25.search_many([_sound(words, "what to search for")], count)
+        _check_count(count, "blocks")
+        ((nodes, _),) = self.bm25().search_many([_sound(words, "what to search for")], count)
         return Place.many(self.graph, nodes.tolist())
 
     # Walks
@@ -156,20 +134,23 @@ class Wiki(Workspace):
         The agent is one of ``agents``, of which the first walks where none is named, the path of a policy,
         ``package.module:Name``, or an object of your own.
         """
-        (who,) = self._named([agent or self.usual], ways)
+        who, *others = self._named([agent or self.usual], ways)
+        if others:
+            raise InputError("one agent walks at a time: name one")
         if (goal is None) == (sentence is None):
             raise InputError("say what to find: a block or a sentence, one of the two")
-        budget = self._checked(budget, BUDGET if sentence is None else SENTENCE_BUDGET, seed)
-        a = self.node(start)
+        if budget is None:
+            budget = BUDGET if sentence is None else SENTENCE_BUDGET
+        _check_numbers(budget, seed)
+        here = self.node(start)
         if goal is not None:
-            b = self.node(goal)
-            return self._walk(a, b, who, self._optimum(a, b), budget, ways, seed)
+            return self._walk_along(self._shortest(here, self.node(goal)), who, budget, ways, seed)
         assert sentence is not None, "one of the two"
         if not _sound(sentence, "the sentence").strip():
             raise InputError("the sentence is empty: give the words to look for")
-        if stuck := no_way_out(self.graph, a):
+        if stuck := no_way_out(self.graph, here):
             raise InputError(stuck)
-        return self._walk_towards(a, sentence, who, budget, ways, seed)
+        return self._walk_towards(here, sentence, who, budget, ways, seed)
 
     def compare(
         self,
@@ -182,153 +163,113 @@ class Wiki(Workspace):
         seed: int = 0,
     ) -> list[Walk]:
         """The same walk by several agents."""
-        walkers = self._named(agents, ways, several=True)
-        budget = self._checked(budget, BUDGET, seed)
-        a, b = self.node(start), self.node(goal)
-        optimum = self._optimum(a, b)
-        return [self._walk(a, b, who, optimum, budget, ways, seed) for who in walkers]
+        walkers = self._named(agents, ways)
+        _check_numbers(budget, seed)
+        shortest = self._shortest(self.node(start), self.node(goal))
+        return [self._walk_along(shortest, who, budget, ways, seed) for who in walkers]
 
-    def _named(
-        self, agents: Sequence[str | Agent], ways: Ways, *, several: bool = False
-    ) -> list[str | Agent]:
+    def _named(self, agents: Sequence[str | Agent], ways: Ways) -> list[str | Agent]:
         """Names that are agents here, and agents that are objects, each once."""
         names = self._check(tuple(agent for agent in agents if isinstance(agent, str)), ways)
-        walkers: list[str | Agent] = [*names]
-        walkers += (agent for agent in agents if not isinstance(agent, str))
+        walkers: list[str | Agent] = [*names, *(agent for agent in agents if not isinstance(agent, str))]
         if not walkers:
             raise InputError("no agent is named: name one or more")
-        if len(walkers) > 1 and not several:
-            raise InputError("one agent walks at a time: name one")
         return walkers
 
-    def _checked(self, budget: int | None, default: int, seed: int) -> int:
-        budget = default if budget is None else budget
-        if not 1 <= budget <= MOST_STEPS:
-            raise InputError(f"budget={budget}: choose 1 to {MOST_STEPS:,} steps")
-        if not 0 <= seed < _MOST_SEED:
-            raise InputError(f"seed={seed}: choose a number from 0 to {_MOST_SEED - 1}")
-        return budget
-
-    def _optimum(self, start: int, goal: int) -> ShortestPath:
+    def _shortest(self, start: int, goal: int) -> ShortestPath:
         with self._searching:
-            optimum = self._paths.path(start, goal)
-        if optimum.distance < 0:
+            path = self._paths.path(start, goal)
+        if path.distance < 0:
             raise InputError(why_no_path(self.graph, start, goal))
-        return optimum
+        return path
 
     @property
     def _paths(self) -> ShortestPaths:
         """For one thread at a time."""
-        return self._shelf.get("paths", lambda: ShortestPaths(self.graph.forward, self.graph.reverse))
+        return self.opened("paths", lambda: ShortestPaths(self.graph.forward, self.graph.reverse))
 
-    def _open_agent(self, who: str | Agent, ways: Ways) -> tuple[Agent, Units | None]:
-        names = [who] if isinstance(who, str) else []
-        used = self.embeddings
-        with suppress(ArtifactError):  # whoever can do without is not refused
-            used = self.table(*names).name
-        vectors = open_vectors(self.folder, self.graph, names, used, self._shelf, mapped=True)
-        if not isinstance(who, str):
-            return who, vectors
-        agent = self._shelf.get(
-            ("agent", who, ways),
-            lambda: open_agent(who, self.folder, self.graph, vectors, ways, used),
-        )
-        return agent, vectors
-
-    def _walk(
-        self,
-        start: int,
-        goal: int,
-        who: str | Agent,
-        optimum: ShortestPath,
-        budget: int,
-        ways: Ways,
-        seed: int,
+    def _walk_along(
+        self, shortest: ShortestPath, who: str | Agent, budget: int, ways: Ways, seed: int
     ) -> Walk:
-        walker, _ = self._open_agent(who, ways)
-        clicks, measure, path, trapped = self._clicks(
-            walker, Episodes.of([start], [goal]), budget, ways, seed
-        )
-        here, there = Place.many(self.graph, [start, goal])
-        return Walk(
-            agent=walker.name,
-            start=here,
-            goal=there,
-            success=path[-1] == goal,
-            distance=optimum.distance,
-            steps=clicks,
-            optimum=shortest_clicks(self.graph, optimum.nodes.tolist()),
-            budget=budget,
-            seed=seed,
-            ways=getattr(walker, "ways", ways),
-            measure=measure,
-            trapped=trapped,
+        """A walk to the goal that a shortest path leads to."""
+        nodes: list[int] = shortest.nodes.tolist()
+        table = self.table_for(_name(who))
+        walk = self._walk(Episodes.of(nodes[:1], nodes[-1:]), who, table, budget, ways, seed)
+        return replace(
+            walk,
+            goal=self.place(nodes[-1]),
+            success=walk.end.node == nodes[-1],
+            distance=shortest.distance,
+            optimum=shortest_clicks(self.graph, nodes),
         )
 
     def _walk_towards(
         self, start: int, sentence: str, who: str | Agent, budget: int, ways: Ways, seed: int
     ) -> Walk:
-        query = self._read(who, sentence)
-        walker, vectors = self._open_agent(who, ways)
-        assert vectors is not None, "a sentence cannot be read without"
+        """A walk towards what a sentence says; the agent is shown what it means, a vector of unit length."""
+        table = self.table(*_name(who))
+        encoder = self.encoder(table, *_name(who))
+        with self._reading:
+            (query,) = unit_rows(encoder.encode([sentence]))
         episodes = Episodes.of([start], [_UNKNOWN])._replace(queries=query[None])
-        clicks, measure, path, trapped = self._clicks(walker, episodes, budget, ways, seed)
-        cosines = vectors[path] @ query
+        walk = self._walk(episodes, who, table, budget, ways, seed)
+        cosines = self.units(table)[walk.nodes] @ query
         at = int(cosines.argmax())
-        return Walk(
-            agent=walker.name,
-            start=self.place(start),
-            sentence=sentence,
-            steps=clicks,
-            closest=Closest(place=self.place(path[at]), step=at, score=float(cosines[at])),
-            budget=budget,
-            seed=seed,
-            ways=getattr(walker, "ways", ways),
-            measure=measure,
-            trapped=trapped,
-        )
+        closest = Closest(place=self.place(walk.nodes[at]), step=at, score=float(cosines[at]))
+        return replace(walk, sentence=sentence, closest=closest)
 
-    def _clicks(
-        self, walker: Agent, episodes: Episodes, budget: int, ways: Ways, seed: int
-    ) -> tuple[tuple[Click, ...], str | None, list[int], bool]:
-        """The clicks of one episode up to where it is trapped, what their scores are, the pages stood on; the trap."""
+    def _walk(
+        self,
+        episodes: Episodes,
+        who: str | Agent,
+        table: Embeddings | None,
+        budget: int,
+        ways: Ways,
+        seed: int,
+    ) -> Walk:
+        """What an agent does in one episode, up to where it is trapped."""
+        walker = who
+        if isinstance(walker, str):
+            key = ("agent", who, ways, table and table.name)
+            walker = self.opened(key, lambda: self.agent(str(who), ways, table))
         journeys = walker.run(episodes, budget=budget, seed=seed)
-        back = ways.back or getattr(walker, "goes_back", False)
-        end = (
-            None
-            if journeys.success[0]
-            else trapped_at(self.graph.forward, journeys.path(0).tolist(), back=back)
-        )
+        end = None
+        if not journeys.success[0]:
+            back = ways.back or getattr(walker, "goes_back", False)
+            end = trapped_at(self.graph.forward, journeys.path(0).tolist(), back=back)
         if end is not None:
             journeys.steps[0] = end
         path = journeys.path(0).tolist()
         links = journeys.choices[0, : len(path) - 1].tolist()
-        if not isinstance(walker, Explains):
-            return clicks_along(self.graph, path, links), None, path, end is not None
-        weights = walker.explain(episodes, journeys, seed=seed)
-        choices = weighed(self.graph, path, links, weights)
-        return clicks_along(self.graph, path, links, choices), weights.measure, path, end is not None
-
-    def _read(self, who: str | Agent, sentence: str) -> Float32s:
-        """What the agent is shown of the words to look for: a vector of unit length."""
-        name = who if isinstance(who, str) else None
-        table = self.table(*filter(None, [name]))
-        encoder: Encoder = open_encoder(self.folder, name, table, self._shelf)
-        with self._reading:
-            query: Float32s = unit_rows(encoder.encode([sentence]))[0]
-        return query
+        measure = None
+        if isinstance(walker, Explains):
+            weights = walker.explain(episodes, journeys, seed=seed)
+            measure = weights.measure
+            clicks = clicks_along(self.graph, path, links, weighed(self.graph, path, links, weights))
+        else:
+            clicks = clicks_along(self.graph, path, links)
+        return Walk(
+            agent=walker.name,
+            start=self.place(path[0]),
+            steps=clicks,
+            budget=budget,
+            seed=seed,
+            ways=getattr(walker, "ways", ways),
+            measure=measure,
+            trapped=end is not None,
+        )
 
     def pair(self, seed: int, least: int = 2, most: int = 6) -> tuple[Place, Place, int]:
         """Two articles for a game, from ``least`` to ``most`` clicks apart, and how many; a seed gives one pair."""
         with self._searching:
-            start, goal, distance = GamePairs(self.graph, self._paths).draw(seed, least, most)
+            start, goal, distance = draw_pair(self.graph, self._paths, seed, least, most)
         return self.place(start), self.place(goal), distance
 
     # Evidence
 
-    def finder(self, asked: FindConfig) -> Opened:
+    def finder(self, asked: FindConfig) -> Retriever:
         """A way of looking for evidence, opened."""
-        return open_finder(self.folder, self.graph, asked, self._shelf, device="cpu", mapped=True)
+        return open_finder(self, asked)
 
     def find(self, query: str, count: int = 5, **options: Any) -> Answer:
         """The sentences that answer a question or bear on a claim, each with the click path that led to it (sec. 4.3).
@@ -343,31 +284,27 @@ class Wiki(Workspace):
 
     def find_many(self, queries: Sequence[str], count: int = 5, **options: Any) -> list[Answer]:
         """The same for many queries at once."""
-        opened = self._asked(queries, count, options)
-        with self._reading if opened.alone else nullcontext():
-            found = opened.find(queries, count)
-        return [
-            Answer.of(self.graph, query, own, opened.asked, opened.reranker)
-            for query, own in zip(queries, found, strict=True)
-        ]
+        retriever = self._retriever(queries, count, options)
+        with self._reading if retriever.alone else nullcontext():
+            found = retriever.find(queries, count)
+        return [self._answer(query, own, retriever) for query, own in zip(queries, found, strict=True)]
 
     def find_waves(self, query: str, count: int = 5, **options: Any) -> Iterator[Answer]:
         """What is found for a query, as soon as anything is: at once the search engine's list, then wave by wave.
 
         The last is what ``find`` gives; each says its ``stage``.
         """
-        opened = self._asked([query], count, options)
-        waves = opened.find_waves(query, count)
+        retriever = self._retriever([query], count, options)
+        waves = retriever.find_waves(query, count)
         found: Found | None = next(waves)  # no network has read anything yet, so nobody is waited for
         while found is not None:
-            yield Answer.of(self.graph, query, found, opened.asked, opened.reranker)
-            with self._reading if opened.alone else nullcontext():
+            yield self._answer(query, found, retriever)
+            with self._reading if retriever.alone else nullcontext():
                 found = next(waves, None)
 
-    def _asked(self, queries: Sequence[str], count: int, options: dict[str, Any]) -> Opened:
+    def _retriever(self, queries: Sequence[str], count: int, options: dict[str, Any]) -> Retriever:
         """The way of looking for evidence that was asked for, opened."""
-        if count < 1:
-            raise InputError(f"count={count}: ask for 1 or more sentences")
+        _check_count(count, "sentences")
         wanted = {"embeddings": self.embeddings, "rerank": self.rerank}
         given = {name: value for name, value in options.items() if value is not None}
         asked = FindConfig.of(**wanted | given)
@@ -378,11 +315,36 @@ class Wiki(Workspace):
                 raise InputError("the query has no words: give a claim or a question")
         return self.finder(asked)
 
+    def _answer(self, query: str, found: Found, retriever: Retriever) -> Answer:
+        asked = retriever.asked
+        return Answer(
+            query=query,
+            start=found.start,
+            navigation=asked.navigation,
+            rerank=retriever.reranker,
+            agent=asked.who if asked.navigated else None,
+            blocks=len(found.read),
+            evidence=tuple(
+                Evidence(
+                    score=score,
+                    sentence=sentence,
+                    place=self.place(trail.pages[-1]),
+                    start=self.place(trail.pages[0]),
+                    path=clicks_along(self.graph, trail.pages, trail.links),
+                )
+                for score, sentence, trail in zip(found.scores, found.sentences, found.trails, strict=True)
+            ),
+            confidence=found.sure,
+            answered=found.answered,
+            stage=found.stage,
+            milliseconds=dict(found.milliseconds),
+        )
+
     # The graph
 
     def statistics(self) -> dict[str, Any]:
         """The graph in numbers, as ``linkwalk stats --json`` says it; computed once."""
-        return self._shelf.get("statistics", self._statistics)
+        return self.opened("statistics", self._statistics)
 
     def _statistics(self) -> dict[str, Any]:
         from linkwalk.graph.statistics import statistics
@@ -390,3 +352,29 @@ class Wiki(Workspace):
         # A source is one sweep over all links, and there may be hundreds of millions.
         sources = 1000 if self.graph.edges < _LARGE else 64
         return statistics(self.graph, sources=sources, workers=threads()).to_json()
+
+
+def _name(who: str | Agent) -> list[str]:
+    """An agent's name, where it is known by one."""
+    return [who] if isinstance(who, str) else []
+
+
+def _sound(text: str, what: str) -> str:
+    """A text that can be written down."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{what} holds half a character (a lone surrogate): give it in UTF-8") from None
+    return text
+
+
+def _check_count(count: int, what: str) -> None:
+    if count < 1:
+        raise InputError(f"count={count}: ask for 1 or more {what}")
+
+
+def _check_numbers(budget: int, seed: int) -> None:
+    if not 1 <= budget <= MOST_STEPS:
+        raise InputError(f"budget={budget}: choose 1 to {MOST_STEPS:,} steps")
+    if not 0 <= seed < _MOST_SEED:
+        raise InputError(f"seed={seed}: choose a number from 0 to {_MOST_SEED - 1}")

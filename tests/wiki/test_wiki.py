@@ -14,8 +14,8 @@ import pytest
 from linkwalk import Wiki
 from linkwalk.cli import main
 from linkwalk.errors import ArtifactError, InputError
-from linkwalk.wiki.plain import plain
-from linkwalk.wiki.shelf import Shelf
+from linkwalk.wiki.answers import plain
+from linkwalk.wiki.workspace import Shelf
 
 QUESTION = "How many hearts has an octopus?"
 WORDS: dict[str, Any] = {"navigation": "none", "rerank": "tfidf"}

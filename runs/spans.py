@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from linkwalk.arrays import Float32s
 from linkwalk.device import choose_device
 from linkwalk.embed import Embeddings
 from linkwalk.embed.spans import BlockTokens
@@ -28,7 +29,6 @@ from linkwalk.graph.store import Graph
 from linkwalk.learn.encoders.spans import SpanConfig, train_spans
 from linkwalk.navigate import Agent, open_baseline, unit_rows
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.learned import Learned
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.spans import SpanModel

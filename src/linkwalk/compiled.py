@@ -20,10 +20,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-import numpy as np
 from numba import config, njit
 from numba.core.caching import IndexDataCacheFile
-from numpy.typing import NDArray
+
+from linkwalk.arrays import Int64s
 
 try:
     import fcntl
@@ -158,7 +158,7 @@ def within(number: int, size: int) -> int:
 
 
 @guarded
-def row_of(indptr: NDArray[np.int64], row: int, size: int) -> tuple[int, int]:
+def row_of(indptr: Int64s, row: int, size: int) -> tuple[int, int]:
     """Where a row of a ragged array of ``size`` values begins and ends, if there is such a row."""
     if row < 0 or row >= indptr.shape[0] - 1:
         raise IndexError(OUTSIDE)

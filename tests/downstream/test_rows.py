@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from linkwalk.arrays import Float32s, Int32s
 from linkwalk.build.build import BuildConfig, build
 from linkwalk.downstream.asking import ask
 from linkwalk.downstream.rows import ROWS, Row
 from linkwalk.downstream.shared import Remembered, SideBySide
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import open_baseline
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve import Bm25, Cascade, Finder, Found, index, tfidf
 from linkwalk.retrieve.judge import Judge
 from tests.conftest import world, write_dump

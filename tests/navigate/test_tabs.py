@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Float32s
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.store import LINK
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.tabs import HIT, Hits, Tabs, TabsConfig, read_tabs
 from tests.graph.conftest import csr
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from linkwalk.arrays import Float32s
 from linkwalk.artifact import checksum, digest, faults, locked, read_json, read_manifest, seal, write_json
 from linkwalk.embed.store import Embeddings, folder_of
 from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate.cosine import unit_rows
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.progress import Progress, Stage
 from linkwalk.retrieve.bm25 import update
 from linkwalk.retrieve.dense import Dense, _job, index_dense

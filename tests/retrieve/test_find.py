@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from linkwalk import shipped
+from linkwalk.arrays import Float32s, Int32s
 from linkwalk.build.build import build
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import ArtifactError, InputError
-from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import open_baseline, unit_rows
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.tabs import TabsConfig
 from linkwalk.retrieve import Bm25, Cascade, FindConfig, Finder, Found, Reranker, finder, tfidf
 from linkwalk.retrieve.config import NAVIGATION

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
 
+from linkwalk.arrays import Float32s
 from linkwalk.errors import InputError
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve import Cascade, tfidf
 from linkwalk.retrieve.rerank import TOP, Blocks, Many, Reranker, name_of, score_many
 

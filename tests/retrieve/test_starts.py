@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from linkwalk.arrays import Float32s, Int32s
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Int32s
 from linkwalk.navigate.cosine import HalfUnits, unit_rows
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve.starts import DEPTH, find_starts, fuse, nearest, nearest_many
 
 

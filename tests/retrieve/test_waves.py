@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from linkwalk.arrays import Float32s
 from linkwalk.downstream.unanswerable import lacking
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import open_baseline, unit_rows
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve import Bm25, FindConfig, Finder, Found, tfidf
 from linkwalk.retrieve.config import NAVIGATION
 from linkwalk.retrieve.finder import Meant

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from linkwalk import Wiki
+from linkwalk.arrays import Float32s
 from linkwalk.errors import InputError
 from linkwalk.navigate import Ways, open_baseline
-from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
+from linkwalk.navigate.journeys import Episodes, Journeys
 from linkwalk.wiki.workspace import Workspace
 
 

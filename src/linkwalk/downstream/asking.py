@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwalk.arrays import Float32s, Int32s
 from linkwalk.downstream.shared import Find
-from linkwalk.graph.csr import Int32s
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.progress import Progress
 from linkwalk.retrieve import Found
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.downstream.dataset import Asked
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.lengths import histogram_median
 from linkwalk.graph.paths import UNREACHABLE, ShortestPaths
 from linkwalk.graph.store import Graph

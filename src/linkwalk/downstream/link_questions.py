@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Int64s
 from linkwalk.compiled import kernel, row_of
 from linkwalk.downstream.dataset import Asked, GoldSentence, Question, plain
 from linkwalk.downstream.unanswerable import lacking
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Int64s
 from linkwalk.graph.sentence import find_sentence
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.learn.limits import at_least

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from linkwalk.arrays import Float32s, Int32s
 from linkwalk.downstream.remembered import RememberedSections, remembering
 from linkwalk.downstream.rows import Row
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Agent
 from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.policy.compass import Compass
 from linkwalk.retrieve import FindConfig, Finder, Found, Reranker, tfidf
 from linkwalk.retrieve.found import Reading

@@ -11,12 +11,12 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Float32s, Int32s
 from linkwalk.downstream.dataset import Asked, Question
 from linkwalk.downstream.passages import answerable
-from linkwalk.graph.csr import Csr, Int32s, transpose
+from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.store import Graph
 from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve.finder import Finder
 from linkwalk.retrieve.starts import Near, Search, nearest_many
 from linkwalk.sources.wikitext.site import Site

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.compiled import guarded, row_of, within
 from linkwalk.envs.world import World
 from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig
-from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.walks.draws import FIRST_STEP_DRAW, LENGTH_DRAW, START_DRAW, below, draw, key_of
 from linkwalk.walks.sampler import linked_nodes
 

@@ -10,17 +10,15 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bools, Bytes, Int32s, Int64s, Integers, UInt64s
 from linkwalk.compiled import guarded, row_of, within
 from linkwalk.envs.drawn import Drawing, draw_episode, none_found
 from linkwalk.envs.rules import Rules
 from linkwalk.envs.seen import Seen, Stepped
 from linkwalk.envs.world import World
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Int32s, Int64s
 
-Bools = NDArray[np.bool_]
 _PIECE = 64
 """Episodes that are worth a thread of their own."""
 
@@ -28,7 +26,7 @@ _PIECE = 64
 class Course(NamedTuple):
     """Where every episode stands."""
 
-    seed: NDArray[np.uint64]
+    seed: UInt64s
     """[B]"""
     number: Int64s
     """Which episode of its seed comes next [B]."""
@@ -146,7 +144,7 @@ class Navigation:
             raise none_found(self._drawing.steps)
         return self.seen
 
-    def step(self, actions: NDArray[np.integer]) -> Stepped:
+    def step(self, actions: Integers) -> Stepped:
         """Click, in every episode; B legal actions, or what is illegal takes a step and leads nowhere."""
         chosen = np.ascontiguousarray(actions, np.int64)
         if chosen.shape != (self.count,):
@@ -177,7 +175,7 @@ class Navigation:
             self._pool.shutdown()
             self._pool, self.pieces = None, [(0, self.count)]
 
-    def _graph(self) -> tuple[Int64s, Int32s, NDArray[np.uint8]]:
+    def _graph(self) -> tuple[Int64s, Int32s, Bytes]:
         return self.world.forward.indptr, self.world.forward.indices, self.world.kinds
 
     def in_pieces(self, work: Callable[[int, int], bool]) -> list[bool]:
@@ -195,7 +193,7 @@ def _cores() -> int:
 @guarded
 def _reset(
     drawing: Drawing,
-    graph: tuple[Int64s, Int32s, NDArray[np.uint8]],
+    graph: tuple[Int64s, Int32s, Bytes],
     state: Course,
     seen: Seen,
     illegal: Bools,
@@ -237,7 +235,7 @@ def _begin_next(drawing: Drawing, state: Course, b: int) -> bool:
 @guarded
 def _step(
     drawing: Drawing,
-    graph: tuple[Int64s, Int32s, NDArray[np.uint8]],
+    graph: tuple[Int64s, Int32s, Bytes],
     state: Course,
     stepped: Stepped,
     actions: Int64s,
@@ -286,7 +284,7 @@ def _step(
 
 
 @guarded
-def _look(graph: tuple[Int64s, Int32s, NDArray[np.uint8]], state: Course, seen: Seen, b: int) -> None:
+def _look(graph: tuple[Int64s, Int32s, Bytes], state: Course, seen: Seen, b: int) -> None:
     """Write down what is seen from the current page, and blank what was seen before."""
     indptr, indices, kinds = graph
     begin, end = row_of(indptr, state.current[b], indices.shape[0])

@@ -5,8 +5,8 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Array, Bools, Int64s
 from linkwalk.envs.told import click_path
 from linkwalk.envs.world import Workspaced
 from linkwalk.envs.wrapped import NavigateOptions, Wrapped
@@ -52,7 +52,7 @@ class NavigateEnv(gymnasium.Env[dict[str, Any], np.int64]):
         """Click a link by its place among the page's, or press the back button."""
         if self.core.state.over[0]:
             raise InputError("the episode is over: reset the environment")
-        chosen: NDArray[np.int64] = np.array([int(action)], np.int64)
+        chosen: Int64s = np.array([int(action)], np.int64)
         stepped = self._wrapped.step(chosen)
         observation, info = self._observed()
         return (
@@ -76,9 +76,9 @@ class NavigateEnv(gymnasium.Env[dict[str, Any], np.int64]):
         """Nothing is held open."""
         self.core.close()
 
-    def action_masks(self) -> NDArray[np.bool_]:
+    def action_masks(self) -> Bools:
         """Which actions are legal now: stable-baselines3's maskable algorithms ask by this name."""
-        legal: NDArray[np.bool_] = self.core.seen.action_mask[0] > 0
+        legal: Bools = self.core.seen.action_mask[0] > 0
         return legal
 
     def _observed(self) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -88,5 +88,5 @@ class NavigateEnv(gymnasium.Env[dict[str, Any], np.int64]):
             name: value.item() if isinstance(value, np.generic) else value for name, value in info.items()
         }
 
-    def _found(self) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+    def _found(self) -> tuple[dict[str, Array], dict[str, Array]]:
         return self._wrapped.observation(), self._wrapped.infos()

@@ -6,19 +6,19 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Array, Bools, Float32s, Integers
 from linkwalk.envs.told import click_path
 from linkwalk.envs.world import Workspaced
 from linkwalk.envs.wrapped import NavigateOptions, Wrapped
 from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig
 
-_Batch = dict[str, NDArray[Any]]
-_Result = tuple[_Batch, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+_Batch = dict[str, Array]
+_Result = tuple[_Batch, Float32s, Bools, Bools, dict[str, Any]]
 
 
-class NavigateVectorEnv(VectorEnv[_Batch, NDArray[np.integer], NDArray[Any]]):
+class NavigateVectorEnv(VectorEnv[_Batch, Integers, Array]):
     """B episodes that step together; environment ``b`` of seed ``s`` has the episodes of ``NavigateEnv`` of ``s + b``.
 
     All three of Gymnasium's ways to begin again are there. Without ``copy`` observations are written over by the next
@@ -74,7 +74,7 @@ class NavigateVectorEnv(VectorEnv[_Batch, NDArray[np.integer], NDArray[Any]]):
         self.core.reset(which=which, starts=starts, goals=goals)
         return self._wrapped.observation(copied=self.copy), self._infos()
 
-    def step(self, actions: NDArray[np.integer]) -> _Result:
+    def step(self, actions: Integers) -> _Result:
         """Click in every environment; one whose episode has ended begins the next as its mode says."""
         chosen = np.asarray(actions)
         if not np.issubdtype(chosen.dtype, np.integer) or chosen.shape != (self.num_envs,):
@@ -115,7 +115,7 @@ class NavigateVectorEnv(VectorEnv[_Batch, NDArray[np.integer], NDArray[Any]]):
         """Let the threads go."""
         self.core.close()
 
-    def _seed(self, seed: int | list[int | None] | None, which: NDArray[np.bool_]) -> None:
+    def _seed(self, seed: int | list[int | None] | None, which: Bools) -> None:
         if isinstance(seed, list | tuple | np.ndarray):
             if len(seed) != self.num_envs:
                 raise InputError(
@@ -136,7 +136,7 @@ class NavigateVectorEnv(VectorEnv[_Batch, NDArray[np.integer], NDArray[Any]]):
             self.core.state.number[b] = 0
         self._seeded = True
 
-    def _mask(self, mask: Any) -> NDArray[np.bool_]:
+    def _mask(self, mask: Any) -> Bools:
         if mask is None:
             return np.ones(self.num_envs, np.bool_)
         which = np.asarray(mask)
@@ -149,7 +149,7 @@ class NavigateVectorEnv(VectorEnv[_Batch, NDArray[np.integer], NDArray[Any]]):
         return found | {f"_{name}": np.ones(self.num_envs, np.bool_) for name in found}
 
 
-def _rows(observation: _Batch, which: NDArray[np.bool_]) -> NDArray[Any]:
+def _rows(observation: _Batch, which: Bools) -> Array:
     """The observations of some environments, each a dictionary of its own, as Gymnasium gives final ones."""
     rows = np.full(len(which), None, object)
     for b in np.flatnonzero(which).tolist():

@@ -12,13 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Float32s, Int32s, Int64s
 from linkwalk.compiled import guarded, within
 from linkwalk.envs.on_cpu import Navigation
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.navigate.cosine import widen
-
-Float32s = NDArray[np.float32]
 
 
 class Looks(NamedTuple):

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bools, Bytes, Float16s, Int32s
 from linkwalk.compiled import OUTSIDE
 from linkwalk.embed import Embeddings
 from linkwalk.embed.store import names
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, Int32s, transpose
+from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.store import KINDS, Graph, types_of
 
 
@@ -31,9 +31,9 @@ class World:
     graph: Graph
     """For names and texts."""
     forward: Csr
-    kinds: NDArray[np.uint8]
+    kinds: Bytes
     """The type of every link [E], as policies tell them apart (``graph.store.TYPES``)."""
-    table: NDArray[np.float16] | None
+    table: Float16s | None
     """Embeddings [N, D] as they are stored, mapped."""
 
     @classmethod
@@ -94,11 +94,11 @@ class World:
         return int(name)
 
 
-def _outside(nodes: Int32s, size: int) -> NDArray[np.bool_]:
+def _outside(nodes: Int32s, size: int) -> Bools:
     return (nodes < 0) | (nodes >= size)
 
 
-def _first_links(graph: Csr, kinds: NDArray[np.uint8], most: int | None) -> tuple[Csr, NDArray[np.uint8]]:
+def _first_links(graph: Csr, kinds: Bytes, most: int | None) -> tuple[Csr, Bytes]:
     """The first links of every row and their kinds."""
     if most is None:
         return graph, kinds

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 from gymnasium.logger import warn
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Array, Int32s, Int64s
 from linkwalk.envs.on_cpu import Navigation
 from linkwalk.envs.rules import Rules, task_of
 from linkwalk.envs.seen import Stepped
@@ -21,7 +21,6 @@ from linkwalk.envs.vectors import Vectors
 from linkwalk.envs.world import Workspaced, World
 from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig, draw_episodes
-from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import TYPES
 from linkwalk.navigate import Episodes
 
@@ -95,7 +94,7 @@ class Wrapped:
         }
         return spaces.Dict({**pages, **traits}), spaces.Discrete(actions)
 
-    def observation(self, *, copied: bool = True) -> dict[str, NDArray[Any]]:
+    def observation(self, *, copied: bool = True) -> dict[str, Array]:
         """What is seen now, of all environments."""
         seen = self.core.seen
         columns = {"kinds": seen.kinds, "visited": seen.visited, "action_mask": seen.action_mask}
@@ -106,10 +105,10 @@ class Wrapped:
             pages = dict(self.vectors.look(fresh=copied)._asdict())
         return pages | {name: column.copy() if copied else column for name, column in columns.items()}
 
-    def infos(self) -> dict[str, NDArray[Any]]:
+    def infos(self) -> dict[str, Array]:
         """What is known besides, of all environments."""
         seen = self.core.seen
-        found: dict[str, NDArray[Any]] = {
+        found: dict[str, Array] = {
             "action_mask": seen.action_mask.copy(),
             "node": seen.current.astype(np.int64),
             "goal_node": seen.goal.astype(np.int64),
@@ -128,7 +127,7 @@ class Wrapped:
                 found[name] = column
         return found
 
-    def step(self, actions: NDArray[np.int64]) -> Stepped:
+    def step(self, actions: Int64s) -> Stepped:
         """Take a step; illegal actions are refused where that is wanted, else the first that is met is warned of."""
         if self.options.strict:
             inside = (actions >= 0) & (actions < self.core.actions)
@@ -147,7 +146,7 @@ class Wrapped:
             self._warned = True
         return stepped
 
-    def _why_illegal(self, b: int, actions: NDArray[np.int64]) -> str:
+    def _why_illegal(self, b: int, actions: Int64s) -> str:
         """What is wrong with the action of an environment, which still stands where it was taken."""
         where = f" in environment {b}" if self.core.count > 1 else ""
         name, links = self.world.graph.name(int(self.core.seen.current[b])), int(self.core.state.shown[b])
@@ -185,7 +184,7 @@ class Wrapped:
             [self.world.node(name if isinstance(name, str) else int(name)) for name in found], np.int32
         )
 
-    def _numbers(self, numbers: Any) -> NDArray[np.int64]:
+    def _numbers(self, numbers: Any) -> Int64s:
         """Numbers of episodes: those given, or as many from one on as there are environments."""
         found = np.asarray(numbers, np.int64)
         found = found + np.arange(self.core.count) if found.ndim == 0 else found

@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.compiled import kernel, row_of, within
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.policy.decisions import Decisions, from_walks
 from linkwalk.walks import ForwardWalks, Walks, take_shortcuts

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from linkwalk.arrays import Bools
 from linkwalk.evaluate.metrics import Scores, score
 from linkwalk.evaluate.tasks import TaskConfig, draw_episodes
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.navigate import Agent, Episodes, Journeys
-from linkwalk.navigate.journeys import Bools
 
 Show = Callable[[Agent, Episodes], Episodes]
 """Gives an agent's episodes the queries that it is shown."""

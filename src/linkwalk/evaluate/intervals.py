@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from linkwalk.navigate.journeys import Bools
+from linkwalk.arrays import Bools
 
 _Z = 1.959963984540054
 _RESAMPLES = 10_000

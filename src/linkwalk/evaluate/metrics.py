@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.evaluate.intervals import failure_ratio, failure_ratio_interval, wilson
-from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.navigate import Journeys
 
 _QUANTILES = 4

@@ -5,10 +5,10 @@ from typing import Literal
 
 import numpy as np
 
+from linkwalk.arrays import Bools
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.navigate import Episodes
-from linkwalk.navigate.journeys import Bools
 from linkwalk.walks import ForwardWalks, ReverseWalks
 
 TASKS = ("navigation", "multistep", "sentence")

@@ -8,12 +8,12 @@ from urllib.parse import urlencode
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Bools
 from linkwalk.errors import InputError
 from linkwalk.evaluate.intervals import wilson
 from linkwalk.games.runs import BACK_CLICK, Header, Run, Section, Wikis
 from linkwalk.games.tasks import LEVELS, GameTask
 from linkwalk.graph.paths import ShortestPaths
-from linkwalk.navigate.journeys import Bools
 
 
 class CheckedRun(NamedTuple):

@@ -8,9 +8,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.games.archive import Archive, PlayedGame
 from linkwalk.games.board import Board
-from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.navigate import BACK, ENDED, Agent, Episodes, Journeys
 

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Bools, Int64s
 from linkwalk.games.archive import PlayedGame
 from linkwalk.games.play import Performance, PlayedPairs
-from linkwalk.graph.csr import Int64s
-from linkwalk.navigate.journeys import Bools
 
 _Z95 = 1.96
 

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from linkwalk.arrays import Float32s, Int64s
 from linkwalk.embed import Embeddings
 from linkwalk.games.board import Board
-from linkwalk.graph.csr import Int64s
 from linkwalk.graph.store import Graph
 from linkwalk.navigate.cosine import PageUnits, unit_rows
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.wiki.titles import fold
 
 SIGHTS = ("hubs", "blocks", "mean", "first")

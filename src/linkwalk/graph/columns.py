@@ -9,8 +9,9 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from linkwalk.arrays import Array, Bytes, Int64s, Integers
 from linkwalk.artifact import parsing
 from linkwalk.errors import DamagedError
 from linkwalk.graph.csr import gather_rows
@@ -61,7 +62,7 @@ class ArrayWriter:
 
 def map_array(
     path: Path, remedy: str = AGAIN, dtype: DTypeLike | None = None, width: int | None = None
-) -> NDArray[Any]:
+) -> Array:
     """Open a ``.npy`` file through the memory map, read-only; an empty array has nothing to map.
 
     With ``dtype`` and ``width`` (0: a plain row of numbers) another kind of array is an error, as is any other damage.
@@ -69,7 +70,7 @@ def map_array(
     with parsing(path, remedy):
         try:
             # A plain view of the map: numpy and numba handle an ndarray far quicker than its subclass memmap.
-            array: NDArray[Any] = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+            array: Array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
         except ValueError:  # mmap refuses an empty file body
             array = np.load(path, allow_pickle=False)
         if dtype is not None and array.dtype != dtype:
@@ -95,7 +96,7 @@ class StringWriter:
         encoded = [s.encode() for s in strings]
         self.append_blob(b"".join(encoded), np.fromiter(map(len, encoded), np.int64, len(encoded)))
 
-    def append_blob(self, blob: bytes | memoryview, lengths: NDArray[np.integer]) -> None:
+    def append_blob(self, blob: bytes | memoryview, lengths: Integers) -> None:
         """Add strings that are encoded already, given one after the other with their lengths in bytes."""
         self._blob.write(blob)
         self._offsets.append(self.bytes + np.cumsum(lengths, dtype=np.int64))
@@ -117,7 +118,7 @@ class StringWriter:
 class Strings:
     """A mapped table of strings: ``strings[i]`` decodes one, nothing else is read."""
 
-    def __init__(self, blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> None:
+    def __init__(self, blob: Bytes, offsets: Int64s) -> None:
         self.blob, self.offsets = blob, offsets
 
     @classmethod
@@ -151,12 +152,12 @@ class Strings:
         at = (offsets - offsets[0]).tolist()
         return [blob[a:b].decode() for a, b in itertools.pairwise(at)]
 
-    def gather(self, rows: NDArray[np.integer]) -> tuple[builtins.bytes, NDArray[np.int64]]:
+    def gather(self, rows: Integers) -> tuple[builtins.bytes, Int64s]:
         """Many strings as one blob with their lengths, in the order asked for."""
         bounds, blob = gather_rows(self.offsets, self.blob, rows)
         return blob.tobytes(), np.diff(bounds)
 
-    def take(self, rows: NDArray[np.integer]) -> list[str]:
+    def take(self, rows: Integers) -> list[str]:
         """Many strings, decoded, in the order asked for."""
         bounds, blob = gather_rows(self.offsets, self.blob, rows)
         raw, at = blob.tobytes(), bounds.tolist()

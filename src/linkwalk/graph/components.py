@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bools, Int32s, Int64s
 from linkwalk.compiled import guarded, kernel, row_of, within
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Components:
         """Share of all nodes that are in the largest component."""
         return self.largest / max(len(self.labels), 1)
 
-    def in_largest(self) -> NDArray[np.bool_]:
+    def in_largest(self) -> Bools:
         """Whether each node is in the largest component, the first of them if several are as large."""
         return np.equal(self.labels, int(self.sizes.argmax()) if self.count else -1)
 
@@ -102,7 +102,7 @@ def _number_roots(parents: Int32s) -> int:
 
 @guarded
 def _find_strong(
-    indptr: Int64s, indices: Int32s, label: Int32s, stack: Int32s, cursor: Int64s, root: NDArray[np.bool_]
+    indptr: Int64s, indices: Int32s, label: Int32s, stack: Int32s, cursor: Int64s, root: Bools
 ) -> None:
     """Depth-first with one number per node (Pearce's variant of Tarjan's algorithm), without recursion.
 

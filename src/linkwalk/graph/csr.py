@@ -3,15 +3,14 @@
 Row ``i`` of a graph is ``indices[indptr[i]:indptr[i + 1]]``. The kernels are compiled and touch each edge once.
 """
 
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Array, Int32s, Int64s, Integers
 from linkwalk.compiled import OUTSIDE, guarded, kernel, row_of, within
 
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 _T = TypeVar("_T", bound=np.generic)
 
 
@@ -34,12 +33,12 @@ class Csr(NamedTuple):
         """Every node's number of neighbours."""
         return np.diff(self.indptr)
 
-    def gather(self, nodes: NDArray[np.integer]) -> "Csr":
+    def gather(self, nodes: Integers) -> "Csr":
         """The neighbour lists of many nodes at once, as a small graph of rows in the order asked for."""
         return Csr(*gather_rows(self.indptr, self.indices, nodes))
 
 
-def gather_rows(indptr: Int64s, values: NDArray[_T], rows: NDArray[np.integer]) -> tuple[Int64s, NDArray[_T]]:
+def gather_rows(indptr: Int64s, values: NDArray[_T], rows: Integers) -> tuple[Int64s, NDArray[_T]]:
     """Rows of any ragged array ``values[indptr[i]:indptr[i + 1]]`` in the order asked for: bounds, values."""
     which = np.ascontiguousarray(rows, np.int64)
     starts, bounds = np.empty(len(which), np.int64), np.zeros(len(which) + 1, np.int64)
@@ -60,7 +59,7 @@ def _count_rows(indptr: Int64s, size: int, rows: Int64s, starts: Int64s, bounds:
 
 
 @guarded
-def _copy_rows(values: NDArray[Any], starts: Int64s, bounds: Int64s, gathered: NDArray[Any]) -> None:
+def _copy_rows(values: Array, starts: Int64s, bounds: Int64s, gathered: Array) -> None:
     """Copy the rows that ``_count_rows`` has compared with the values there are."""
     for i in range(starts.shape[0]):
         # Unsigned, since an index that cannot be negative lets the copy be vectorised: three times as fast.

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Array, Int32s, Int64s, UInt64s
 from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.columns import Strings
-from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.hashes import hash_strings
 from linkwalk.graph.statistics import Histogram, degree_histogram
 from linkwalk.graph.store import Graph
@@ -181,7 +180,7 @@ def diff(old: Graph, new: Graph, progress: Progress | None = None) -> Diff:
     )
 
 
-def _hashes(strings: Strings) -> NDArray[np.uint64]:
+def _hashes(strings: Strings) -> UInt64s:
     """Hashes of a whole table, in pieces so that an interrupt is heard."""
     hashes = np.empty(len(strings), np.uint64)
     for start in range(0, len(strings), _CHUNK):
@@ -226,8 +225,8 @@ def _compare_texts(
     new_articles: Int64s,
     old_first: Int64s,
     new_first: Int64s,
-    old_hashes: NDArray[np.uint64],
-    new_hashes: NDArray[np.uint64],
+    old_hashes: UInt64s,
+    new_hashes: UInt64s,
     old_of_new: Int32s,
     new_of_old: Int32s,
 ) -> tuple[int, int]:
@@ -254,7 +253,7 @@ def _compare_texts(
 
 
 @kernel
-def _common(left: NDArray[Any], right: NDArray[Any]) -> int:
+def _common(left: Array, right: Array) -> int:
     """Elements that two lists share, each as often as in both; sorts the lists."""
     left.sort()
     right.sort()

@@ -7,8 +7,8 @@ each node, which of 64 searches have been there; one pass over the links of a no
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.compiled import guarded, row_of, within
-from linkwalk.graph.csr import Int32s, Int64s
 
 AT_ONCE = 64
 _ONE = np.uint64(1)

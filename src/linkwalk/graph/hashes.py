@@ -3,11 +3,10 @@
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bytes, Int32s, Int64s, UInt64s
 from linkwalk.compiled import guarded, kernel, row_of
 from linkwalk.graph.columns import Strings
-from linkwalk.graph.csr import Int32s, Int64s
 
 FNV_BASIS, FNV_PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -15,10 +14,10 @@ GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 EMPTY = -1
 """A slot of a table of nodes that holds none."""
 
-Words = TypeVar("Words", NDArray[np.uint64], np.uint64)
+Words = TypeVar("Words", UInt64s, np.uint64)
 
 
-def hash_strings(strings: Strings, start: int, stop: int) -> NDArray[np.uint64]:
+def hash_strings(strings: Strings, start: int, stop: int) -> UInt64s:
     """FNV-1a of strings ``start`` to ``stop``; two of 77M texts share one by chance once in 6,000 times."""
     hashes = np.empty(stop - start, np.uint64)
     _hash(strings.blob, strings.offsets, start, hashes)
@@ -50,7 +49,7 @@ def slot_of(table: Int32s, node: int) -> Any:
 
 
 @kernel
-def _hash(blob: NDArray[np.uint8], offsets: Int64s, start: int, hashes: NDArray[np.uint64]) -> None:
+def _hash(blob: Bytes, offsets: Int64s, start: int, hashes: UInt64s) -> None:
     for i in range(hashes.shape[0]):
         value = FNV_BASIS
         first, last = row_of(offsets, start + i, blob.shape[0])

@@ -1,12 +1,10 @@
 """Articles that are held out of training, chosen by a hash of their titles: the same on any machine, in any edition."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bools
 from linkwalk.graph.hashes import GOLDEN, hash_strings
 from linkwalk.graph.store import Graph
-
-Bools = NDArray[np.bool_]
 
 WITHHELD = 0.1
 """Share of the articles that a wiki's own word table is never trained towards: what it gained is measured there."""

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from threading import Lock
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Int32s, Int64s, Integers, UInt64s
 from linkwalk.compiled import guarded, kernel, row_of, within
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 
 LANES = 64
 """Searches that share one sweep: the bits of a word."""
-
-Uint64s = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class PathLengths:
         return histogram_median(np.arange(len(self.counts)), self.counts)
 
 
-def histogram_median(values: NDArray[np.integer], counts: NDArray[np.integer]) -> float | None:
+def histogram_median(values: Integers, counts: Integers) -> float | None:
     """Median of a histogram with ascending ``values``, the mean of the middle two; None if it is empty."""
     running = np.cumsum(counts)
     total = int(running[-1]) if len(running) else 0
@@ -61,7 +59,7 @@ def histogram_median(values: NDArray[np.integer], counts: NDArray[np.integer]) -
 
 def path_lengths(
     graph: Csr,
-    sources: NDArray[np.integer],
+    sources: Integers,
     *,
     workers: int = 1,
     advance: Callable[[int], None] = lambda _: None,
@@ -112,8 +110,8 @@ def _sweep(
     indptr: Int64s,
     indices: Int32s,
     sources: Int64s,
-    state: Uint64s,
-    bits: Uint64s,
+    state: UInt64s,
+    bits: UInt64s,
     active: Int32s,
     touched: Int32s,
 ) -> Int64s:

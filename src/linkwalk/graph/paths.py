@@ -7,11 +7,11 @@ everywhere. Links have no weight, so a search from both ends needs milliseconds 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Int32s, Int64s, Integers
 from linkwalk.compiled import OUTSIDE, guarded, kernel, row_of, within
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 from linkwalk.graph.store import Graph
 
 UNREACHABLE = -1
@@ -110,14 +110,12 @@ class ShortestPaths:
         """Length of the shortest path, -1 if there is none."""
         return int(self.distances([start], [goal])[0])
 
-    def distances(
-        self, starts: NDArray[np.integer] | list[int], goals: NDArray[np.integer] | list[int]
-    ) -> Int32s:
+    def distances(self, starts: Integers | list[int], goals: Integers | list[int]) -> Int32s:
         """Lengths of the shortest paths from ``starts[i]`` to ``goals[i]``, -1 where there is none."""
         return self._search(*self._pairs(starts, goals))[0]
 
     def paths(
-        self, starts: NDArray[np.integer] | list[int], goals: NDArray[np.integer] | list[int], width: int
+        self, starts: Integers | list[int], goals: Integers | list[int], width: int
     ) -> tuple[Int32s, Int32s]:
         """Shortest paths of many pairs: lengths [B] and nodes [B, width + 1], -1 behind a path's end.
 
@@ -126,9 +124,7 @@ class ShortestPaths:
         nodes = np.full((len(starts), width + 1), -1, np.int32)
         return self._search(*self._pairs(starts, goals), nodes)[0], nodes
 
-    def _pairs(
-        self, starts: NDArray[np.integer] | list[int], goals: NDArray[np.integer] | list[int]
-    ) -> tuple[Int64s, Int64s]:
+    def _pairs(self, starts: Integers | list[int], goals: Integers | list[int]) -> tuple[Int64s, Int64s]:
         a, b = np.ascontiguousarray(starts, np.int64), np.ascontiguousarray(goals, np.int64)
         if a.shape != b.shape or a.ndim != 1:
             raise InputError(f"{a.size} starts do not pair with {b.size} goals")

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Float64s, Int64s
 from linkwalk.errors import InputError
 from linkwalk.graph.lengths import PathLengths
 from linkwalk.graph.statistics import Histogram, Statistics
@@ -103,9 +103,7 @@ def _draw_degrees(degrees: Histogram, name: str, snapshot: str, path: Path) -> P
     return save_figure(figure, path)
 
 
-def _density(
-    values: NDArray[np.int64], counts: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _density(values: Int64s, counts: Int64s) -> tuple[Float64s, Float64s]:
     """Blocks per degree, averaged over bins that grow by a quarter; empty bins are left out."""
     if len(values) == 0:
         return np.zeros(0), np.zeros(0)

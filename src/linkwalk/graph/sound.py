@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Array, Int64s
 from linkwalk.errors import DamagedError
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def _damaged(graph: "Graph", name: str, what: str) -> DamagedError:
 
 def _below(graph: "Graph", name: str, limit: int) -> None:
     """All of a column lies in 0 .. limit - 1."""
-    column: NDArray[Any] = getattr(graph, name)
+    column: Array = getattr(graph, name)
     plain = column.view(f"u{column.itemsize}")  # what is negative becomes too large
     if len(plain) and int(plain.max()) >= limit:
         at = int(np.argmax(plain))
@@ -137,14 +137,14 @@ def _are_parents(graph: "Graph") -> None:
             raise _damaged(graph, "article_parent", f"entry {at:,} is {parents[at]}, not an article")
 
 
-def _ascending(graph: "Graph", name: str, bounds: NDArray[Any], size: int) -> None:
+def _ascending(graph: "Graph", name: str, bounds: Array, size: int) -> None:
     """Bounds of rows begin at 0, never fall, and end where what they bound does."""
     if int(bounds[0]) != 0 or int(bounds[-1]) != size:
         raise _damaged(graph, name, f"it leads from {bounds[0]} to {bounds[-1]}, not from 0 to {size:,}")
     _ordered(graph, name, bounds)
 
 
-def _ordered(graph: "Graph", name: str, column: NDArray[Any]) -> None:
+def _ordered(graph: "Graph", name: str, column: Array) -> None:
     for start in range(0, len(column) - 1, _PIECE):
         piece = column[start : start + _PIECE + 1]
         falls = piece[1:] < piece[:-1]
@@ -153,7 +153,7 @@ def _ordered(graph: "Graph", name: str, column: NDArray[Any]) -> None:
             raise _damaged(graph, name, f"entry {at:,} is {column[at]}, after {column[at - 1]}")
 
 
-def _inside(graph: "Graph", name: str, indptr: Any, ends: Any, sizes: NDArray[np.int64]) -> None:
+def _inside(graph: "Graph", name: str, indptr: Any, ends: Any, sizes: Int64s) -> None:
     """What a row's entries end at is inside of the row's text."""
     for start in range(0, graph.nodes, _PIECE):
         stop = min(start + _PIECE, graph.nodes)

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bools, Int32s, Int64s
 from linkwalk.artifact import locked, publish
 from linkwalk.compiled import kernel, row_of, within
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.store import Graph
 from linkwalk.graph.subgraph import write_subgraph
 from linkwalk.progress import Progress, Stage
@@ -231,7 +230,7 @@ def _next_level(
     node_unit: Int32s,
     rank: Int32s,
     level: Int64s,
-    chosen: NDArray[np.bool_],
+    chosen: Bools,
 ) -> Int64s:
     """Units of the same half, not chosen yet, next to a level's units; they are marked as chosen."""
     found = np.empty(1024, np.int64)

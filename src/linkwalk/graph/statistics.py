@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bools, Bytes, Int32s, Int64s
 from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.components import Components, strong_components, weak_components
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 from linkwalk.graph.lengths import PathLengths, histogram_median, path_lengths
 from linkwalk.graph.store import KINDS, LINK, Graph
 from linkwalk.graph.words import count_words
@@ -292,11 +292,11 @@ def _rows_of_length(indptr: Int64s, least: int, count: int) -> Int64s:
 def _scan_edges(
     indptr: Int64s,
     targets: Int32s,
-    kinds: NDArray[np.uint8],
+    kinds: Bytes,
     start: int,
     stop: int,
     by_kind: Int64s,
-    linked: NDArray[np.bool_],
+    linked: Bools,
 ) -> int:
     """Count edges by kind and mark what links lead to; returns how many blocks have no link of their own."""
     without = 0

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Array, Bytes, Int32s, Int64s
 from linkwalk.artifact import look_at, read_manifest, steady
 from linkwalk.errors import InputError
 from linkwalk.graph.columns import Strings, map_array
-from linkwalk.graph.csr import Csr, Int32s
+from linkwalk.graph.csr import Csr
 from linkwalk.graph.sound import check_columns, check_lengths, check_texts
 
 PREV, NEXT, LINK, ENTITY, CONTENTS, BACKLINK = range(6)
@@ -55,7 +55,7 @@ FIELDS = {"fingerprint": str, "snapshot": dict, "counts": dict}
 """What its manifest must have."""
 
 
-def types_of(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def types_of(kinds: Bytes) -> Bytes:
     """What edges of some kinds are to a policy, one of ``TYPES``."""
     return np.where((kinds == CONTENTS) | (kinds == BACKLINK), np.uint8(LINK), kinds)
 
@@ -111,7 +111,7 @@ class Graph:
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder, self.manifest = folder, manifest
-        self._arrays: dict[str, NDArray[Any]] = {}
+        self._arrays: dict[str, Array] = {}
         self._strings: dict[str, Strings] = {}
 
     @classmethod
@@ -150,7 +150,7 @@ class Graph:
                 graph._strings[name] = Strings.open(folder, name, graph.remedy)
         return graph
 
-    def changed(self, **arrays: NDArray[Any]) -> "Graph":
+    def changed(self, **arrays: Array) -> "Graph":
         """The same graph with other columns of these names, in memory."""
         other = type(self)(self.folder, self.manifest)
         other._arrays, other._strings = {**self._arrays, **arrays}, self._strings
@@ -170,7 +170,7 @@ class Graph:
         if texts:
             check_texts(self)
 
-    def __getattr__(self, name: str) -> NDArray[Any]:
+    def __getattr__(self, name: str) -> Array:
         try:
             return self.__dict__["_arrays"][name]  # type: ignore[no-any-return]
         except KeyError:
@@ -298,7 +298,7 @@ class Graph:
                 return int(self.name_articles[at])
         return None
 
-    def article_blocks(self, article: int) -> NDArray[np.int64]:
+    def article_blocks(self, article: int) -> Int64s:
         """The blocks of one article, in order; they stand next to each other."""
         first = int(self.article_node[article])
         last = int(self.article_node[article + 1]) if article + 1 < self.articles else self.nodes

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Bytes, Int32s, Int64s
 from linkwalk.artifact import write_json
 from linkwalk.compiled import kernel, row_of, within
-from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
+from linkwalk.graph.csr import Csr, gather_rows
 from linkwalk.graph.store import KINDS, Graph
 from linkwalk.graph.writer import GraphWriter
 from linkwalk.progress import Stage
@@ -118,7 +119,7 @@ def _add_edges(graph: Graph, writer: GraphWriter, nodes: Int64s, new_node: Int32
 def _count_kept(
     indptr: Int64s,
     indices: Int32s,
-    kinds: NDArray[np.uint8],
+    kinds: Bytes,
     nodes: Int64s,
     new_node: Int32s,
     degrees: Int64s,
@@ -138,12 +139,12 @@ def _count_kept(
 def _copy_kept(
     indptr: Int64s,
     indices: Int32s,
-    kinds: NDArray[np.uint8],
+    kinds: Bytes,
     spans: NDArray[np.uint16],
     nodes: Int64s,
     new_node: Int32s,
     to_targets: Int32s,
-    to_kinds: NDArray[np.uint8],
+    to_kinds: Bytes,
     to_spans: NDArray[np.uint16],
 ) -> None:
     """Copy the edges that are kept, with the new numbers of their ends."""

@@ -1,11 +1,8 @@
 """Counts words straight from the text blob, without decoding it (app. A.3, "# Words / Node")."""
 
-import numpy as np
-from numpy.typing import NDArray
-
+from linkwalk.arrays import Bytes, Int64s
 from linkwalk.compiled import kernel, row_of
 from linkwalk.graph.columns import Strings
-from linkwalk.graph.csr import Int64s
 
 
 def count_words(strings: Strings, start: int, stop: int) -> int:
@@ -14,7 +11,7 @@ def count_words(strings: Strings, start: int, stop: int) -> int:
 
 
 @kernel
-def _count_words(blob: NDArray[np.uint8], offsets: Int64s, start: int, stop: int) -> int:
+def _count_words(blob: Bytes, offsets: Int64s, start: int, stop: int) -> int:
     words = 0
     for i in range(start, stop):
         inside = False
@@ -40,7 +37,7 @@ def _count_words(blob: NDArray[np.uint8], offsets: Int64s, start: int, stop: int
 
 
 @kernel
-def _wide_space(blob: NDArray[np.uint8], at: int, end: int) -> int:
+def _wide_space(blob: Bytes, at: int, end: int) -> int:
     """Bytes of the white-space character beyond ASCII that begins here, 0 if there is none."""
     first = blob[at]
     if first == 0xC2 and at + 1 < end:

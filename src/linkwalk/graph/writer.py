@@ -7,8 +7,8 @@ from types import TracebackType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Int32s, Integers, UInt64s
 from linkwalk.artifact import FORMAT, digest, seal
 from linkwalk.errors import InputError
 from linkwalk.graph.columns import ArrayWriter, Columns, StringWriter, map_array
@@ -39,10 +39,10 @@ class _Named:
     """Names of one sort, and the articles they stand for."""
 
     def __init__(self) -> None:
-        self.keys: list[NDArray[np.uint64]] = []
-        self.articles: list[NDArray[np.int32]] = []
+        self.keys: list[UInt64s] = []
+        self.articles: list[Int32s] = []
 
-    def add(self, names: list[str], articles: NDArray[np.int32]) -> None:
+    def add(self, names: list[str], articles: Int32s) -> None:
         self.keys.append(np.fromiter(map(name_key, names), np.uint64, len(names)))
         self.articles.append(articles)
 
@@ -71,7 +71,7 @@ class GraphWriter:
         self.nodes = self.edges = self.sentences = self.articles = 0
         self._kinds = np.zeros(len(KINDS), np.int64)
 
-    def add_articles(self, titles: Iterable[str], first_nodes: NDArray[np.integer]) -> None:
+    def add_articles(self, titles: Iterable[str], first_nodes: Integers) -> None:
         """Add articles in order, each with the node of its first block."""
         titles = list(titles)
         self._strings["titles"].append(titles)
@@ -92,13 +92,13 @@ class GraphWriter:
         )
         self._addressed += len(addresses)
 
-    def add_parents(self, parents: NDArray[np.integer]) -> None:
+    def add_parents(self, parents: Integers) -> None:
         """Add the articles above the articles, in their order, -1 for none: those of all articles, or of none."""
         if self._parents is None:
             self._parents = self._columns.array("article_parent", *OPTIONAL_ARRAYS["article_parent"])
         self._parents.append(parents)
 
-    def add_redirects(self, titles: Iterable[str], articles: NDArray[np.integer]) -> None:
+    def add_redirects(self, titles: Iterable[str], articles: Integers) -> None:
         """Add further names of articles."""
         titles = list(titles)
         self._strings["redirects"].append(titles)
@@ -113,12 +113,12 @@ class GraphWriter:
         self,
         *,
         text: bytes | memoryview,
-        text_lengths: NDArray[np.integer],
-        article: NDArray[np.integer],
-        block: NDArray[np.integer],
-        section: NDArray[np.integer],
-        sentence_counts: NDArray[np.integer],
-        sentence_ends: NDArray[np.integer],
+        text_lengths: Integers,
+        article: Integers,
+        block: Integers,
+        section: Integers,
+        sentence_counts: Integers,
+        sentence_ends: Integers,
     ) -> None:
         """Add blocks in order."""
         self.nodes += len(article)
@@ -137,10 +137,10 @@ class GraphWriter:
     def add_edges(
         self,
         *,
-        degrees: NDArray[np.integer],
-        targets: NDArray[np.integer],
-        kinds: NDArray[np.integer],
-        spans: NDArray[np.integer],
+        degrees: Integers,
+        targets: Integers,
+        kinds: Integers,
+        spans: Integers,
     ) -> None:
         """Add the out-links of the next ``len(degrees)`` blocks."""
         self.arrays["out_indptr"].append(self.edges + np.cumsum(degrees, dtype=np.int64))

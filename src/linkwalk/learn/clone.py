@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from linkwalk.arrays import Bools
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
-from linkwalk.graph.held_out import Bools
 from linkwalk.learn.imitation import Batches, cloning_loss, sampler
 from linkwalk.learn.limits import at_least, one_of, shares
 from linkwalk.learn.loop import (

@@ -7,10 +7,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from linkwalk.arrays import Float32s
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.learn.own_walks import OwnWalks
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import Decisions, from_walks, without
 from linkwalk.policy.heads import NodeTable, log_softmax

@@ -17,13 +17,14 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Float32s, Int32s, Int64s
 from linkwalk.compiled import kernel, within
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 from linkwalk.graph.paths import UNREACHABLE, flood
 from linkwalk.navigate import Episodes
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.journeys import Float32s, Journeys
+from linkwalk.navigate.journeys import Journeys
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import Bools, Decisions, actions_at, visited_targets
 from linkwalk.walks import ForwardWalks

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, distributed, nn
 
-from linkwalk.graph.csr import Int64s
+from linkwalk.arrays import Int64s
 from linkwalk.policy.decisions import Decisions, some
 
 _PATIENCE = timedelta(hours=2)

@@ -7,13 +7,12 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from linkwalk.arrays import Bools, Float32s
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
-from linkwalk.graph.held_out import Bools
 from linkwalk.learn.imitation import Batches, cloning_loss
 from linkwalk.navigate import Agent, Episodes
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.learned import Learned
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.heads import NodeTable, build_head

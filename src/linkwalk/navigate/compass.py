@@ -4,9 +4,9 @@ Its map may be learned as well: that of the file ``map.json`` in its folder, if 
 which no map was trained, the constants decide alone.
 """
 
+from linkwalk.arrays import Float32s
 from linkwalk.graph.csr import Csr
 from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.mapped import Mapped
 from linkwalk.navigate.ways import Ways
 from linkwalk.policy.compass import Compass

@@ -17,16 +17,16 @@ from numba import types
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Array, Float16s, Float32s
 from linkwalk.compiled import OUTSIDE
 from linkwalk.errors import SuspectError
-from linkwalk.navigate.journeys import Float32s
 
 MAPPED = 1 << 30
 """Bytes in float32 from which on a table stays mapped."""
 _ROWS = 1 << 15
 
 
-def unit_rows(vectors: NDArray[Any]) -> Float32s:
+def unit_rows(vectors: Array) -> Float32s:
     """The rows in float32, scaled to unit length; a row of zeros stays, and has cosine 0 to everything."""
     units = np.empty(vectors.shape, np.float32)
     for at in range(0, len(vectors), _ROWS):  # in pieces, as the table is mapped and may be wider than memory
@@ -49,7 +49,7 @@ def _lengths(rows: Float32s, first: int) -> Float32s:
 class HalfUnits:
     """A table in half precision, mapped, whose rows are of unit length when one asks for them."""
 
-    def __init__(self, table: NDArray[np.float16]) -> None:
+    def __init__(self, table: Float16s) -> None:
         self.table = table
         self.bits: NDArray[np.uint16] = np.asarray(table).view(np.uint16)
         """The same as kernels take it: numba knows no half precision."""
@@ -96,7 +96,7 @@ Units = Float32s | HalfUnits | PageUnits
 """Embeddings [N, D] of unit length, in memory or mapped; or several for each page."""
 
 
-def units_of(table: NDArray[Any], *, mapped: bool = False) -> Units:
+def units_of(table: Array, *, mapped: bool = False) -> Units:
     """Embeddings as agents take them: in memory, or mapped where that would be too much of it, or where wanted.
 
     What is copied, and what could be, is looked at once: all of it must be numbers.
@@ -112,7 +112,7 @@ def units_of(table: NDArray[Any], *, mapped: bool = False) -> Units:
     return units
 
 
-def in_kernel(vectors: Units) -> NDArray[Any]:
+def in_kernel(vectors: Units) -> Array:
     """The table that kernels index: float32 of unit length, or the bits of halves, which ``cosine`` scales."""
     if isinstance(vectors, HalfUnits):
         return vectors.bits
@@ -131,7 +131,7 @@ def _widening(context: Any, bits: Any) -> Any:
 widen: Any = intrinsic(_widening)
 
 
-def cosine(a: NDArray[Any], b: NDArray[Any]) -> np.float32:
+def cosine(a: Array, b: Array) -> np.float32:
     """Inner product of two rows, in kernels: float32 as they are, halves scaled to unit length, a page's best one."""
     raise NotImplementedError("for kernels alone")
 

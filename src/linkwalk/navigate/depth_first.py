@@ -9,11 +9,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from linkwalk.arrays import Bools, Float32s, Int32s, Int64s
 from linkwalk.compiled import kernel, row_of, within
-from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.navigate.chance import below, stream
 from linkwalk.navigate.cosine import in_kernel
-from linkwalk.navigate.journeys import BACK, Bools, Episodes, Float32s, Journeys
+from linkwalk.navigate.journeys import BACK, Episodes, Journeys
 from linkwalk.navigate.memory import NEVER, blank_memory, last_seen, remember
 from linkwalk.navigate.unvisited import NONE, best_unseen
 from linkwalk.navigate.walker import Walker

@@ -7,9 +7,8 @@ clicks. They are those of the walker itself, detours and all, not those of the s
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwalk.navigate.journeys import Float32s
+from linkwalk.arrays import Float32s, Float64s
 
 CLICKS = (1, 2, 3, 5, 8, 13, 21, 40)
 """The last of each range; in the one after them all are more clicks, and goals that are never found."""
@@ -44,7 +43,7 @@ def within_clicks(chances: Float32s, clicks: int) -> Float32s:
     return found
 
 
-def quantile(chances: Float32s, share: float) -> NDArray[np.float64]:
+def quantile(chances: Float32s, share: float) -> Float64s:
     """The clicks within which the goal is found with that probability [T]; infinite where never."""
     bounds, below = np.array((0.0, *CLICKS)), np.cumsum(chances[:, :-1], axis=1)
     below = np.hstack([np.zeros((len(chances), 1), np.float32), below])

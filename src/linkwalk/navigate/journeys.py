@@ -6,12 +6,8 @@ Shapes: B episodes, T the budget of steps, D the width of the embeddings.
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwalk.graph.csr import Int32s, Int64s
-
-Float32s = NDArray[np.float32]
-Bools = NDArray[np.bool_]
+from linkwalk.arrays import Bools, Float32s, Int32s, Int64s, Integers
 
 BACK, ENDED = -1, -2
 """A step's choice where it is no link: the back button, or nothing since the journey is over."""
@@ -29,9 +25,7 @@ class Episodes(NamedTuple):
     """What the agent is shown of the goals [B, D], of unit length; None: the goals' own embeddings."""
 
     @classmethod
-    def of(
-        cls, starts: NDArray[np.integer] | list[int], goals: NDArray[np.integer] | list[int]
-    ) -> "Episodes":
+    def of(cls, starts: Integers | list[int], goals: Integers | list[int]) -> "Episodes":
         """Episodes numbered from 0."""
         return cls(np.array(starts, np.int32), np.array(goals, np.int32), np.arange(len(starts)))
 

@@ -1,17 +1,18 @@
 """A learned policy as an agent: all episodes step together, one batch of decisions per step (sec. 4.2)."""
 
 from threading import Lock
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from linkwalk.arrays import Array, Bools, Bytes, Float32s, Int32s, Int64s
 from linkwalk.compiled import kernel
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, Int32s, Int64s
-from linkwalk.navigate.journeys import BACK, Bools, Episodes, Float32s, Journeys
+from linkwalk.graph.csr import Csr
+from linkwalk.navigate.journeys import BACK, Episodes, Journeys
 from linkwalk.navigate.ways import Ways
 from linkwalk.navigate.weights import LIKELY, NOWHERE, Outlook, Weights
 from linkwalk.policy.decisions import Decisions, actions_at, visited_targets
@@ -40,8 +41,8 @@ class Learned:
         name: str,
         head: nn.Module,
         graph: Csr,
-        kinds: NDArray[np.uint8],
-        vectors: NDArray[Any] | NodeTable,
+        kinds: Bytes,
+        vectors: Array | NodeTable,
         ways: Ways = Ways(),  # noqa: B008 (frozen)
     ) -> None:
         if ways.back and (ways.sampled or ways.revisit):

@@ -5,9 +5,10 @@ Nothing in it belongs to a wiki or to an encoder: one file of weights serves all
 
 import numpy as np
 
+from linkwalk.arrays import Float32s
 from linkwalk.graph.csr import Csr
 from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
+from linkwalk.navigate.journeys import Episodes, Journeys
 from linkwalk.navigate.mapped import Mapped
 from linkwalk.navigate.noted import Noted
 from linkwalk.navigate.trained_map import TrainedMap, article_length, shipped_map

@@ -24,8 +24,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from linkwalk.arrays import Float32s
 from linkwalk.navigate.cosine import in_kernel
-from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
+from linkwalk.navigate.journeys import Episodes, Journeys
 from linkwalk.navigate.mapping import NOT_TOLD, Told, mapped
 from linkwalk.navigate.noted import NOTHING_NOTED, Noted
 from linkwalk.navigate.trained_map import NO_WEIGHTS, measure_of

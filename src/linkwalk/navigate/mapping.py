@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwalk.arrays import Float32s, Int32s, Int64s
 from linkwalk.compiled import kernel, row_of, within
-from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.hashes import EMPTY, slot_of
 from linkwalk.navigate.cosine import cosine
-from linkwalk.navigate.journeys import BACK, Float32s, Journeys
+from linkwalk.navigate.journeys import BACK, Journeys
 from linkwalk.navigate.noted import Noted, note
 from linkwalk.navigate.values import (
     ADJACENCY,

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwalk.arrays import Int32s
 from linkwalk.compiled import guarded, kernel
-from linkwalk.graph.csr import Int32s
 from linkwalk.graph.hashes import slot_of
 
 NEVER = -1

@@ -4,10 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from linkwalk.arrays import Float32s, Int32s, Int64s
 from linkwalk.compiled import kernel, within
-from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.paths import UNREACHABLE
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.values import SIGHTS
 
 

@@ -20,15 +20,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bytes, Float32s, Int32s, Int64s
 from linkwalk.compiled import guarded, kernel, row_of, within
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 from linkwalk.graph.hashes import EMPTY, slot_of
 from linkwalk.graph.store import LINK
 from linkwalk.navigate.cosine import Units, cosine, in_kernel
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.walker import in_pieces
 
 HIT = -1
@@ -98,7 +97,7 @@ class Tabs(NamedTuple):
 
 def read_tabs(
     graph: Csr,
-    kinds: NDArray[np.uint8],
+    kinds: Bytes,
     vectors: Units,
     directions: Float32s,
     hits: Hits,
@@ -155,7 +154,7 @@ def _best(value: Float32s, heard: Int32s) -> int:
 def _read(
     indptr: Int64s,
     indices: Int32s,
-    kinds: NDArray[np.uint8],
+    kinds: Bytes,
     vectors: Float32s,
     directions: Float32s,
     results: Hits,

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Float32s
 from linkwalk.artifact import MANIFEST, parsing, read_json
 from linkwalk.graph.csr import Csr
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.forecast import CLICKS, Forecast
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.values import OF_LINKS, SIGHTS
 
 MAP = "map.json"
@@ -115,7 +114,7 @@ def article_length(graph: Csr) -> float:
 
 
 def _array(values: Any, *shape: int) -> Float32s:
-    array: NDArray[np.float32] = np.array(values, np.float32)
+    array: Float32s = np.array(values, np.float32)
     if array.shape != shape:
         raise ValueError(f"weights of {array.shape}, not of {shape}")
     if not np.isfinite(array).all():

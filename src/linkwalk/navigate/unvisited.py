@@ -10,10 +10,10 @@ again. Where no link is left, it goes back one page, and from the start to the p
 
 import numpy as np
 
+from linkwalk.arrays import Float32s, Int32s, Int64s
 from linkwalk.compiled import kernel, row_of, within
-from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.navigate.cosine import cosine, in_kernel
-from linkwalk.navigate.journeys import BACK, Episodes, Float32s, Journeys
+from linkwalk.navigate.journeys import BACK, Episodes, Journeys
 from linkwalk.navigate.memory import NEVER, blank_memory, last_seen, remember
 from linkwalk.navigate.walker import Walker
 from linkwalk.navigate.weights import COSINE, NOWHERE, Outlook, Weights

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwalk.arrays import Float32s
 from linkwalk.compiled import guarded
-from linkwalk.navigate.journeys import Float32s
 
 (
     COSINE,  # to the direction looked in, as it is

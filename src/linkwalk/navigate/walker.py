@@ -8,10 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
+from linkwalk.arrays import Float32s
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
+from linkwalk.navigate.journeys import Episodes, Journeys
 from linkwalk.navigate.ways import Ways
 from linkwalk.navigate.weights import Outlook, Weights
 

@@ -6,12 +6,12 @@ Shapes: T clicks of one journey; L ways out of their pages: each page's links in
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bools, Float32s, Float64s, Int32s, Int64s
 from linkwalk.compiled import kernel
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 from linkwalk.navigate.cosine import Units, cosine, in_kernel
-from linkwalk.navigate.journeys import BACK, Bools, Float32s, Journeys
+from linkwalk.navigate.journeys import BACK, Journeys
 
 NOWHERE = -1
 """Where a way leads that is not there: the back button of who has none."""
@@ -96,9 +96,7 @@ class Outlook:
         none = np.full(len(may), NOWHERE, np.int32)
         return self._divided(may.astype(np.float64), np.full(len(may), np.nan, np.float32), none, CHANCE)
 
-    def _divided(
-        self, chances: NDArray[np.float64], worth: Float32s, towards: Int32s, measure: str
-    ) -> Weights:
+    def _divided(self, chances: Float64s, worth: Float32s, towards: Int32s, measure: str) -> Weights:
         if len(chances):
             total = np.add.reduceat(chances, self.indptr[:-1])
             chances[self.taken[total == 0]] = 1
@@ -119,7 +117,7 @@ def _behind(path: list[int], choices: list[int]) -> list[int]:
 
 
 @kernel
-def _cosines(vectors: NDArray[np.float32], targets: Int32s, query: Float32s) -> Float32s:
+def _cosines(vectors: Float32s, targets: Int32s, query: Float32s) -> Float32s:
     found = np.full(targets.shape[0], np.nan, np.float32)
     for i in range(targets.shape[0]):
         if targets[i] >= 0:

@@ -9,8 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.compiled import OUTSIDE, guarded, row_of, within
-from linkwalk.graph.csr import Csr, Int32s, Int64s, gather_rows
+from linkwalk.graph.csr import Csr, gather_rows
 from linkwalk.graph.store import KINDS, types_of
 from linkwalk.walks import Walks
 

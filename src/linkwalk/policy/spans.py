@@ -18,13 +18,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.artifact import parsing, read_json, write_json
 from linkwalk.compiled import OUTSIDE, guarded, row_of
 from linkwalk.embed.packed import Packed, PackedBert, is_packable
 from linkwalk.embed.spans import BlockTokens, TokenBatch
 from linkwalk.embed.tokens import by_length
 from linkwalk.embed.transformer import merge, open_transformer, silence
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 from linkwalk.graph.store import TYPES, Graph
 from linkwalk.policy.decisions import Decisions
 from linkwalk.policy.heads import HeadConfig, NodeTable, build_head, traits_of

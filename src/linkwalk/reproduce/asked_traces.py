@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from linkwalk.arrays import Float32s
 from linkwalk.downstream.dataset import Asked
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import KINDS, Graph
-from linkwalk.navigate.journeys import BACK, Float32s
+from linkwalk.navigate.journeys import BACK
 from linkwalk.retrieve.finder import Finder
 from linkwalk.retrieve.found import Reading
 from linkwalk.retrieve.starts import Starts

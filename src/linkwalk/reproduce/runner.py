@@ -17,6 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from linkwalk.arrays import Float32s
 from linkwalk.artifact import checksum, digest, locked
 from linkwalk.device import choose_device
 from linkwalk.embed import Embeddings
@@ -35,7 +36,6 @@ from linkwalk.learn.rewards.impala import ImpalaConfig
 from linkwalk.learn.state import FILE, read_state
 from linkwalk.navigate import REFERENCE, Agent, Episodes, Ways, open_baseline, unit_rows
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.learned import Learned
 from linkwalk.policy.checkpoint import load_policy, put_policy
 from linkwalk.policy.compass import Compass

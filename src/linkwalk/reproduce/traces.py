@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from linkwalk.arrays import Int32s
 from linkwalk.evaluate import TaskConfig, draw_episodes
-from linkwalk.graph.csr import Int32s
 from linkwalk.graph.paths import ShortestPaths, distances_from
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Agent

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Float32s
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve.block_reader import Passage, ReadBlock
 from linkwalk.retrieve.starts import SearchHits, fuse
 

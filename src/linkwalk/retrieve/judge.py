@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Float32s
 from linkwalk.embed.text import MIN_WORDS
 from linkwalk.graph.store import Graph
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.retrieve.block_reader import BlockReader
 from linkwalk.retrieve.desk import ASKED, HEARD, READ, Desk
 from linkwalk.retrieve.scorer import Scorer

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwalk.navigate.journeys import Float32s
+from linkwalk.arrays import Float32s
 
 
 @dataclass(frozen=True)

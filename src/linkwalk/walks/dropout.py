@@ -3,11 +3,11 @@
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bools, Int32s, Int64s
 from linkwalk.compiled import guarded, row_of, within
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 from linkwalk.walks.draws import draw, fraction, key_of, seed_from
 from linkwalk.walks.sampler import Walks
 
@@ -20,7 +20,7 @@ class Dropout(NamedTuple):
     """
 
     indptr: Int64s
-    hidden: NDArray[np.bool_]
+    hidden: Bools
 
 
 def drop_edges(forward: Csr, walks: Walks, *, probability: float = 0.5, rng: np.random.Generator) -> Dropout:
@@ -66,7 +66,7 @@ def _hide(
     seed: np.uint64,
     probability: float,
     indptr: Int64s,
-    hidden: NDArray[np.bool_],
+    hidden: Bools,
 ) -> None:
     """Fill the rows that ``_count`` has compared with the links there are."""
     row = 0

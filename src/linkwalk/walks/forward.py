@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.compiled import guarded, within
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 from linkwalk.walks.draws import FIRST_STEP_DRAW, LENGTH_DRAW, START_DRAW, below, draw, key_of, seed_from
 from linkwalk.walks.prefetch import prefetch
 from linkwalk.walks.sampler import Walks, check_steps, empty_walks, linked_nodes

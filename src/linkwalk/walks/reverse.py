@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from linkwalk.arrays import Int32s
 from linkwalk.compiled import guarded, within
-from linkwalk.graph.csr import Csr, Int32s
+from linkwalk.graph.csr import Csr
 from linkwalk.walks.forward import walk_uniformly
 from linkwalk.walks.sampler import Walks, check_steps, linked_nodes
 

@@ -4,8 +4,9 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from linkwalk.arrays import Int32s
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, Int32s
+from linkwalk.graph.csr import Csr
 
 
 class Walks(NamedTuple):

@@ -5,10 +5,10 @@ shortcut walk costs one look at the rows of the walk's own nodes, whatever the s
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.compiled import guarded, row_of, within
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 from linkwalk.graph.hashes import EMPTY, slot_of
 from linkwalk.walks.forward import ForwardWalks
 from linkwalk.walks.prefetch import prefetch
@@ -44,7 +44,7 @@ def _cut(
     indices: Int32s,
     walked: Int32s,
     steps: Int32s,
-    slots: NDArray[np.int32],
+    slots: Int32s,
     nodes: Int32s,
     lengths: Int32s,
 ) -> None:

@@ -4,9 +4,10 @@ from typing import Literal
 
 import numpy as np
 
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.compiled import guarded, kernel, row_of, within
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.walks.draws import below, draw, key_of, seed_from
 from linkwalk.walks.forward import ForwardWalks

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Float32s
 from linkwalk.artifact import MANIFEST, parsing
 from linkwalk.embed import Embeddings
 from linkwalk.embed.language import choose_encoder
@@ -19,7 +20,6 @@ from linkwalk.graph.csr import Csr
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import BASELINES, Agent, Units
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.trained_map import MAP, read_map
 from linkwalk.navigate.ways import MapConfig, Ways
 from linkwalk.parts import import_part, is_part, make_part

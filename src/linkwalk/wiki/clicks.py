@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.graph.csr import Int32s, Int64s
+from linkwalk.arrays import Float32s, Int32s, Int64s
 from linkwalk.graph.sentence import find_sentence
 from linkwalk.graph.store import KINDS, LINK, Graph
 from linkwalk.navigate import BACK, Weights
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.weights import NOWHERE
 from linkwalk.wiki.answers import Choice, Click, Place
 from linkwalk.wiki.pages import find_segment, stands_in_text

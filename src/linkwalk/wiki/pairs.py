@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.paths import ShortestPaths, distances_from
 from linkwalk.graph.store import Graph
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from linkwalk.arrays import Float32s
 from linkwalk.embed import Embeddings, Encoder
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.navigate import BASELINES, unit_rows
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.ways import Ways
 from linkwalk.parts import is_part
 from linkwalk.policy.checkpoint import is_compass, open_policy, read_policy

@@ -21,11 +21,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.artifact import clear, locked, look_at, publish, read_manifest, seal, steady
 from linkwalk.compiled import kernel
 from linkwalk.errors import ArtifactError, DamagedError, LinkwalkError
 from linkwalk.graph.columns import Strings, map_array
-from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.store import Graph
 
 KIND = "titles"

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from linkwalk.graph.csr import Int32s
+from linkwalk.arrays import Int32s
 from linkwalk.graph.store import TYPES
 from linkwalk.learn.encoders.lessons import Ground, Lesson, LessonConfig, Teacher
 from linkwalk.learn.encoders.phi import Phi

@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from linkwalk.arrays import Float32s, Int32s, Int64s
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 from linkwalk.graph.floods import flood_many
 from linkwalk.learn.limits import at_least
 from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, NothingToDecide
 from linkwalk.navigate import Episodes
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.walker import in_pieces
 from linkwalk.navigate.ways import Ways
 from linkwalk.policy.compass import Compass

@@ -12,11 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from linkwalk.arrays import Float32s
 from linkwalk.embed.packed import Packed, PackedBert, TokenRows
 from linkwalk.embed.text import node_texts
 from linkwalk.embed.transformer import linear_layers
 from linkwalk.graph.store import Graph
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.policy.low_rank import adapt, adapter_of
 
 _READ = 4096

@@ -17,10 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from linkwalk.arrays import Int64s
 from linkwalk.embed.spans import BlockTokens, TokenBatch
 from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Int64s
 from linkwalk.graph.store import Graph
 from linkwalk.learn.clone import CloneConfig
 from linkwalk.learn.imitation import Batches, likelihood

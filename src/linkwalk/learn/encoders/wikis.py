@@ -14,6 +14,7 @@ from typing import Any, Unpack
 import numpy as np
 import torch
 
+from linkwalk.arrays import Int32s
 from linkwalk.embed.change import EncoderChange, leading, save_change
 from linkwalk.embed.job import EmbedConfig, transformer_fingerprint
 from linkwalk.embed.model import MINILM, find_model
@@ -21,7 +22,6 @@ from linkwalk.embed.packed import TokenRows
 from linkwalk.embed.text import goal_sentences
 from linkwalk.embed.transformer import TransformerEncoder, open_transformer
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Int32s
 from linkwalk.graph.store import Graph
 from linkwalk.learn.encoders.joint import Joint, JointConfig
 from linkwalk.learn.encoders.lessons import DrawSentences, Ground, Lesson, Teacher

@@ -18,14 +18,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from linkwalk.arrays import Float32s
+from linkwalk.arrays import Float32s, Int32s, Int64s
 from linkwalk.compiled import guarded, row_of, within
 from linkwalk.embed.bert import cores
 from linkwalk.embed.fitted import Fitted
 from linkwalk.embed.svd import Sparse
 from linkwalk.embed.text import node_texts
 from linkwalk.embed.words import TITLES, weighed
-from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.store import Graph
 from linkwalk.navigate.walker import in_pieces
 

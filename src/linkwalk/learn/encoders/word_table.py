@@ -14,10 +14,11 @@ from typing import NamedTuple, Unpack
 import numpy as np
 import torch
 
+from linkwalk.arrays import Bools, Float32s
 from linkwalk.embed.fitted import Fitted
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
-from linkwalk.graph.held_out import WITHHELD, Bools, held_out_nodes
+from linkwalk.graph.held_out import WITHHELD, held_out_nodes
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.learn.encoders.joint import Joint, JointConfig
@@ -28,7 +29,6 @@ from linkwalk.learn.limits import at_least
 from linkwalk.learn.loop import HeldOutScore, RunOptions, seeded, train
 from linkwalk.navigate import Agent, Episodes
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.ways import MapConfig, Ways
 from linkwalk.policy.heads import CompassHead
 from linkwalk.walks import ForwardWalks

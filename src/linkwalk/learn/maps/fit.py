@@ -16,11 +16,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from linkwalk.arrays import Float32s
 from linkwalk.graph.paths import UNREACHABLE
 from linkwalk.learn.maps.walks import NEVER, Lessons
 from linkwalk.learn.own_walks import SHARPNESS, NothingToDecide
 from linkwalk.navigate.forecast import CLICKS, Forecast
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.values import OF_LINKS, SIGHTS
 
 _SCALE = 20.0

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.arrays import Float32s
 from linkwalk.errors import InputError
 from linkwalk.learn.maps.fit import Descent, fit_forecast, fit_weights, ranges_of
 from linkwalk.learn.maps.walks import Lessons, MapWalks
 from linkwalk.navigate.forecast import CLICKS, Forecast, quantile, within_clicks
-from linkwalk.navigate.journeys import Float32s
 from linkwalk.navigate.trained_map import TrainedMap
 from linkwalk.navigate.values import OF_LINKS
 from linkwalk.progress import Progress

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.graph.csr import Csr, Int32s, Int64s
+from linkwalk.arrays import Float32s, Int32s, Int64s
+from linkwalk.graph.csr import Csr
 from linkwalk.graph.paths import UNREACHABLE, flood
 from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.journeys import Episodes, Float32s, Journeys
+from linkwalk.navigate.journeys import Episodes, Journeys
 from linkwalk.navigate.mapped import Mapped
 from linkwalk.navigate.noted import Noted
 from linkwalk.navigate.trained_map import NO_WEIGHTS, article_length

@@ -24,10 +24,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.embed.text import goal_sentences
 from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Int32s, Int64s, gather_rows
+from linkwalk.graph.csr import gather_rows
 from linkwalk.graph.store import Graph
 from linkwalk.learn.limits import above_zero, at_least, shares
 from linkwalk.learn.loop import DivergenceError, LoopConfig, RunOptions, Training, seeded, train

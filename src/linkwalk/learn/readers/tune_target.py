@@ -15,11 +15,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.embed.bert import Weights
 from linkwalk.embed.tokens import pad
 from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Int32s, Int64s
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.learn.limits import at_least

@@ -289,7 +289,7 @@ def in_small_pieces() -> None:
 def warm(folder: Path) -> None:
     """Load what every process would load first of all, here once: each is forked from this one."""
     for name in (
-        "linkwalk.cli.train_reranker",
+        "linkwalk.trainings.rerankers",
         "linkwalk.learn.readers.target",
         "linkwalk.retrieve.dense",
         "torch.utils.tensorboard",

@@ -23,8 +23,6 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from linkwalk.cli.reranker_lists import LearntFrom
-from linkwalk.cli.train_reranker import train_reranker
 from linkwalk.device import choose_device
 from linkwalk.downstream.benchmark import align, page_disjoint
 from linkwalk.downstream.dataset import plain
@@ -46,6 +44,8 @@ from linkwalk.graph.store import Graph
 from linkwalk.learn.readers.cross import SentenceList
 from linkwalk.progress import Progress
 from linkwalk.retrieve.bm25 import Bm25
+from linkwalk.trainings.rerankers import train_reranker
+from linkwalk.trainings.run import LearntFrom, TrainingRun
 
 CLAIMS, DEV = "fever-train-in-schools2007.jsonl", "fever-dev-in-schools2007.jsonl"
 SENTENCES = "fever-train-10k-sentences.csv.xz"
@@ -170,17 +170,10 @@ def main() -> None:
         write(f"nq-{number + 1}", mined)
     if asked.lists_only:
         return
-    train_reranker(
-        asked.wikis[0],
-        files,
-        choice=LearntFrom(),
-        name=asked.name,
-        settings=asked.settings,
-        device=str(choose_device(asked.device)),
-        force=False,
-        as_json=False,
-        quiet=False,
-    )
+    device = str(choose_device(asked.device))
+    run = TrainingRun(device, checkpoint_every=1000, restart=False, force=False, quiet=False)
+    trained = train_reranker(asked.wikis[0], files, LearntFrom(), asked.name, asked.settings, run)
+    print(f"{trained.folder}: {trained.last}")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ LAYERS = [
     {"reproduce"},
     {"shipped"},
     {"wiki"},
+    {"trainings"},
     {"games"},
     {"serve"},
     {"adapters"},
@@ -125,7 +126,7 @@ def test_no_pickle_anywhere() -> None:
 
 
 OPTION = re.compile(r"(?<!\w)--[a-z]")
-ALONE = {"cli", "reproduce", "shipped"}
+ALONE = {"cli", "reproduce", "shipped", "trainings"}
 """Parts whose errors only the command line shows."""
 
 

@@ -284,7 +284,7 @@ def test_killed_at_any_step_the_policy_is_whole(
     run: Run, readable: Path, tmp_path: Path, had_one: bool, older: bool
 ) -> None:
     """With the target encoder it had, or none, or the new one."""
-    from linkwalk.cli.reader_place import METRICS, find_place
+    from linkwalk.trainings.readers import METRICS, PolicyPlace
 
     assert run("train-reader", readable, "compass", "--name", "mine", *READ, "-q").status == 0
     folder = readable / "policies" / "mine"
@@ -295,7 +295,7 @@ def test_killed_at_any_step_the_policy_is_whole(
     manifest = found[0]
     adapter = {name: torch.tensor(value) for name, value in found[1].items()}
     sizes = AdapterConfig(**manifest["adapter"])
-    place = find_place(readable, "mine", None)
+    place = PolicyPlace.of(readable, "mine", None)
     assert place.in_place
     for name in ("target.json", "target.safetensors", METRICS):
         if not had_one:

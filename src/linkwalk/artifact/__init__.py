@@ -20,7 +20,7 @@ from linkwalk.artifact.files import (
     write_json,
     write_piece,
 )
-from linkwalk.artifact.folders import clear, locked, publish, tidy_up
+from linkwalk.artifact.folders import clear, in_one_step, locked, publish, tidy_up
 from linkwalk.artifact.manifest import FORMAT, FORMATS, MANIFEST, contents, read_manifest, seal, steady
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "digest",
     "explain",
     "faults",
+    "in_one_step",
     "is_whole",
     "locked",
     "look_at",

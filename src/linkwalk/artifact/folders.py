@@ -78,6 +78,22 @@ def publish(partial: Path, final: Path) -> None:
     sync(final.parent)
 
 
+@contextmanager
+def in_one_step(partial: Path, final: Path, *state: str) -> Iterator[Path]:
+    """A folder to put together what long work in ``partial`` made; then it takes its place in one step.
+
+    Until it has, the work to go on with stays as it is: whenever this is killed, nothing is lost. The ``state`` is the
+    first to go then, so that there is never one without what belongs to it.
+    """
+    whole = partial / "whole"
+    clear(whole)
+    whole.mkdir(parents=True)
+    yield whole
+    publish(whole, final)
+    for path in (*(partial / name for name in state), partial):
+        clear(path)
+
+
 def _swap(a: Path, b: Path) -> bool:
     """Let two folders change names at once, where the system can."""
     try:

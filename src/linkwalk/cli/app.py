@@ -22,10 +22,9 @@ from linkwalk.cli.stats import stats
 from linkwalk.cli.train import train
 from linkwalk.cli.train_encoder import train_encoder
 from linkwalk.cli.train_map import train_map
-from linkwalk.cli.train_reader import train_reader
+from linkwalk.cli.train_reader import train_reader, tune_reader
 from linkwalk.cli.train_reranker import train_reranker
 from linkwalk.cli.train_wikis import train_wikis
-from linkwalk.cli.tune_reader import tune_reader
 from linkwalk.cli.walk import walk
 
 app = typer.Typer(

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
+from linkwalk.cli.options import Json, Quiet
+from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.errors import InputError
 from linkwalk.progress import Progress
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_next, print_table
+from linkwalk.cli.options import Json, Quiet
+from linkwalk.cli.output import print_columns, print_json, print_next, print_table
 from linkwalk.progress import Progress
 
 if TYPE_CHECKING:

@@ -4,9 +4,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Argument, Option
+from typer import Option
 
-from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
+from linkwalk.cli.options import BuiltWiki, Json, Quiet
+from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.errors import InputError
 from linkwalk.progress import Progress
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def embed(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: BuiltWiki,
     encoder: Annotated[
         str | None,
         Option(

@@ -3,25 +3,27 @@
 import shlex
 from dataclasses import replace
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Option
 
-from linkwalk.cli.agents import (
+from linkwalk.cli.options import (
     COMPARED,
     NAMES,
     Back,
     Budget,
+    BuiltWiki,
     EmbeddingsName,
     EncoderName,
     Heads,
+    Json,
+    Quiet,
     Revisit,
     Runs,
     Sampled,
     Seed,
 )
-from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_missing, print_next
+from linkwalk.cli.output import print_columns, print_json, print_missing, print_next
 from linkwalk.errors import InputError
 from linkwalk.navigate.ways import Ways
 from linkwalk.progress import Progress
@@ -54,7 +56,7 @@ class Sampling(StrEnum):
 
 
 def evaluate(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: BuiltWiki,
     agent: Annotated[
         list[str] | None,
         Option(

@@ -3,32 +3,44 @@
 import shlex
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from linkwalk.cli import retrieval
-from linkwalk.cli.agents import EmbeddingsName, EncoderName
-from linkwalk.cli.output import Json, percent, print_json, print_missing, print_next, print_table
+from linkwalk.cli.options import (
+    AgentName,
+    Candidates,
+    EmbeddingsName,
+    EncoderName,
+    IndexedWiki,
+    Json,
+    Navigation,
+    ReadAll,
+    Rerank,
+    Start,
+    StartCount,
+    StepCount,
+    Top,
+)
+from linkwalk.cli.output import percent, print_json, print_missing, print_next, print_table
 
 if TYPE_CHECKING:
     from linkwalk.wiki import Answer
 
 
 def find(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace, indexed and embedded.")],
+    wiki: IndexedWiki,
     query: Annotated[str, Argument(metavar="QUERY", help="A claim or a question.")],
     count: Annotated[int, Option("-k", min=1, max=1000, metavar="K", help="Sentences to show.")] = 5,
-    navigation: retrieval.Navigation = "tabs",
-    start: retrieval.Start = None,
-    starts: retrieval.StartCount = 5,
-    steps: retrieval.StepCount = 20,
-    candidates: retrieval.Candidates = 20,
-    read_all: retrieval.ReadAll = False,
-    rerank: retrieval.Rerank = None,
-    top: retrieval.Top = 20,
-    agent: retrieval.AgentName = None,
+    navigation: Navigation = "tabs",
+    start: Start = None,
+    starts: StartCount = 5,
+    steps: StepCount = 20,
+    candidates: Candidates = 20,
+    read_all: ReadAll = False,
+    rerank: Rerank = None,
+    top: Top = 20,
+    agent: AgentName = None,
     embeddings: EmbeddingsName = None,
     encoder: EncoderName = None,
     explain: Annotated[

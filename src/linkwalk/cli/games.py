@@ -9,10 +9,21 @@ import typer
 from typer import Argument, Option
 from typer.core import TyperGroup
 
-from linkwalk.cli.agents import COMPARED, NAMES, Back, EmbeddingsName, Heads, Sampled, Seed
 from linkwalk.cli.games_shown import print_games, print_read, print_scores_of_runs, told
 from linkwalk.cli.games_tasks import play_tasks
-from linkwalk.cli.output import Json, Quiet, print_json, print_next
+from linkwalk.cli.options import (
+    COMPARED,
+    NAMES,
+    Back,
+    BuiltWiki,
+    EmbeddingsName,
+    Heads,
+    Json,
+    Quiet,
+    Sampled,
+    Seed,
+)
+from linkwalk.cli.output import print_json, print_next
 from linkwalk.errors import InputError
 from linkwalk.navigate.ways import Ways
 from linkwalk.progress import Progress
@@ -287,7 +298,7 @@ def _ground(header: "Header", place: Path | None, opened: "dict[str, Wikis]") ->
 
 @games.command()
 def tasks(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: BuiltWiki,
     output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The task file to write.")],
     count: Annotated[int, Option(min=3, max=1_000_000, metavar="N", help="How many tasks.")] = 500,
     budget: Annotated[int, Option(min=1, max=10_000, metavar="B", help="Clicks a player has.")] = 30,

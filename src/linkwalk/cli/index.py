@@ -6,16 +6,16 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Option
+from typer import Option
 
-from linkwalk.cli.agents import EmbeddingsName
-from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
+from linkwalk.cli.options import BuiltWiki, EmbeddingsName, Json, Quiet
+from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.errors import InputError
 from linkwalk.progress import Progress
 
 
 def index(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: BuiltWiki,
     stem: Annotated[
         str | None,
         Option(

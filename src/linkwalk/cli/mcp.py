@@ -2,19 +2,17 @@
 
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Option
 
-from linkwalk.cli.agents import EmbeddingsName, EncoderName
-from linkwalk.cli.retrieval import Rerank
+from linkwalk.cli.options import BuiltWiki, EmbeddingsName, EncoderName, Rerank
 from linkwalk.cli.serve import check_named, leave_at_ctrl_c
 from linkwalk.errors import InputError
 
 
 def mcp(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: BuiltWiki,
     stdio: Annotated[
         bool,
         Option("--stdio", help="Speak on standard input and output, as clients start it. [default]"),

@@ -4,12 +4,10 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from typer import Option
-
-Json = Annotated[bool, Option("--json", help="Print one JSON object on standard output and nothing else.")]
-Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress on standard error.")]
+if TYPE_CHECKING:
+    from linkwalk.trainings.run import Trained
 
 
 def print_json(value: Any) -> None:
@@ -61,3 +59,48 @@ def print_next(command: str) -> None:
     """Name the command one would run next."""
     if _hints:
         print(f"\nnext: {command}")
+
+
+def print_trained(
+    trained: "Trained",
+    facts: dict[str, Any],
+    rows: list[tuple[str, str]],
+    command: str,
+    *,
+    json: bool,
+    made_of: str,
+    called: str = "",
+) -> None:
+    """Tell what came of a training: as JSON, or in rows, and by which command one sees what it is worth."""
+    if json:
+        print_json(facts)
+        return
+    print_up_to_date(trained, made_of, called)
+    print_table(rows)
+    print_next(command)
+
+
+def print_up_to_date(trained: "Trained", made_of: str, called: str = "") -> None:
+    """Where the same training was done before, say that there was nothing to do."""
+    if not trained.fresh:
+        name = called or trained.folder.name
+        print(f"{name} is up to date: the same {made_of} made it (--force trains it again)")
+
+
+def at_last(
+    last: dict[str, Any], figures: str, verb: str = "trained", early: str = ""
+) -> list[tuple[str, str]]:
+    """Rows with what a training reported at last, as a format of its figures; none where these cannot be read."""
+    try:
+        said = figures.format(**last).replace("%", " %")
+        return [
+            (verb, f"{last['update']:,} updates in {last['seconds']:,.0f} s{early}"),
+            ("at last", said),
+        ]
+    except KeyError:
+        return []
+
+
+def some_of(manifest: dict[str, Any], *keys: str) -> dict[str, Any]:
+    """What ``--json`` tells of a manifest."""
+    return {key: manifest[key] for key in keys if key in manifest}

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from linkwalk.cli import retrieval
-from linkwalk.cli.agents import NAMES, Budget, EmbeddingsName, Seed
-from linkwalk.cli.output import Json, Quiet, print_columns, print_json
+from linkwalk.cli.options import NAMES, Budget, Candidates, EmbeddingsName, Json, Quiet, Rerank, Seed
+from linkwalk.cli.output import print_columns, print_json
 from linkwalk.cli.reproduce_evidence import evidence_table
 from linkwalk.cli.reproduce_sizes import sizes_table
 from linkwalk.cli.reproduce_traces import asked_traces, goal_traces
@@ -118,8 +117,8 @@ def reproduce(
     ] = None,
     wiki_pages: WikiPagesOption = None,
     level: Level = "block",
-    candidates: retrieval.Candidates = 20,
-    rerank: retrieval.Rerank = None,
+    candidates: Candidates = 20,
+    rerank: Rerank = None,
     steps: Annotated[
         int, Option("--steps", min=1, max=1000, metavar="T", help="T of the walks (bound, traces).")
     ] = 10,

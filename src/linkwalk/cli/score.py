@@ -6,9 +6,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from linkwalk.cli import retrieval
-from linkwalk.cli.agents import EmbeddingsName, EncoderName
-from linkwalk.cli.output import Json, Quiet, print_json, print_next
+from linkwalk.cli.options import (
+    AgentName,
+    Candidates,
+    EmbeddingsName,
+    EncoderName,
+    IndexedWiki,
+    Json,
+    Navigation,
+    Quiet,
+    ReadAll,
+    Rerank,
+    Start,
+    StartCount,
+    StepCount,
+    Top,
+)
+from linkwalk.cli.output import print_json, print_next
 from linkwalk.cli.score_shown import print_distances, print_scores
 from linkwalk.errors import InputError
 from linkwalk.progress import Progress
@@ -50,7 +64,7 @@ def score(
             help="fever, nq, multihop or links; or a data set of your own, as package.module:Name.",
         ),
     ],
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace, indexed and embedded.")],
+    wiki: IndexedWiki,
     file: Annotated[
         Path,
         Argument(
@@ -87,15 +101,15 @@ def score(
             help="All ways of retrieval side by side, each reading --candidates blocks, with paired intervals.",
         ),
     ] = False,
-    navigation: retrieval.Navigation = "tabs",
-    start: retrieval.Start = None,
-    starts: retrieval.StartCount = 5,
-    steps: retrieval.StepCount = 20,
-    candidates: retrieval.Candidates = 20,
-    read_all: retrieval.ReadAll = False,
-    rerank: retrieval.Rerank = None,
-    top: retrieval.Top = 20,
-    agent: retrieval.AgentName = None,
+    navigation: Navigation = "tabs",
+    start: Start = None,
+    starts: StartCount = 5,
+    steps: StepCount = 20,
+    candidates: Candidates = 20,
+    read_all: ReadAll = False,
+    rerank: Rerank = None,
+    top: Top = 20,
+    agent: AgentName = None,
     embeddings: EmbeddingsName = None,
     encoder: EncoderName = None,
     save: Annotated[

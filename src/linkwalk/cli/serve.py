@@ -7,9 +7,9 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Option
 
-from linkwalk.cli.agents import EmbeddingsName, EncoderName
+from linkwalk.cli.options import BuiltWiki, EmbeddingsName, EncoderName
 from linkwalk.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def serve(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: BuiltWiki,
     host: Annotated[
         str,
         Option(

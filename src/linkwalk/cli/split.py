@@ -4,9 +4,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Option
 
-from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_next
+from linkwalk.cli.options import BuiltWiki, Json, Quiet
+from linkwalk.cli.output import print_columns, print_json, print_next
 from linkwalk.progress import Progress
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class By(StrEnum):
 
 
 def split(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: BuiltWiki,
     out: Annotated[
         Path,
         Option(

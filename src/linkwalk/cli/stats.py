@@ -4,9 +4,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Option
 
-from linkwalk.cli.output import Json, Quiet, print_columns, print_json, print_next, print_table
+from linkwalk.cli.options import BuiltWiki, Json, Quiet
+from linkwalk.cli.output import print_columns, print_json, print_next, print_table
 from linkwalk.progress import Progress
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def stats(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: BuiltWiki,
     sources: Annotated[
         int,
         Option(

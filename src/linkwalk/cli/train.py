@@ -1,55 +1,44 @@
-"""``linkwalk train``: a policy is cloned from random walks, from where it was stopped (sec. 3)."""
+"""``linkwalk train``: a policy for one wiki, by whichever recipe, and what came of it (sec. 3, 5.2)."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Option
 
-from linkwalk.cli.agents import EmbeddingsName
-from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
-from linkwalk.cli.training import (
-    TRAINED_WORDS,
+from linkwalk.cli.options import (
     CheckpointEvery,
     Device,
+    EmbeddedWiki,
+    EmbeddingsName,
     Force,
+    Json,
+    Quiet,
     Restart,
     Settings,
-    new_folder,
-    refuse_another,
-    stopped,
-    trained_on,
-    up_to_date,
+    training_run,
 )
-from linkwalk.device import choose_device
+from linkwalk.cli.output import (
+    at_last,
+    print_columns,
+    print_json,
+    print_next,
+    print_table,
+    print_trained,
+    print_up_to_date,
+    some_of,
+)
 from linkwalk.errors import InputError
-from linkwalk.progress import Progress
 
 if TYPE_CHECKING:
-    from torch import nn
+    from linkwalk.trainings.run import Trained
 
-    from linkwalk.embed import Embeddings
-    from linkwalk.graph.store import Graph
-    from linkwalk.learn.clone import CloneConfig
-
-_TOLD = ("recipe", "config", "encoder", "encoder_name", "embeddings", "trained_on", "updates", "kept_update")
-"""What ``--json`` tells of a policy's manifest."""
-
-
-class _Trained(NamedTuple):
-    """A policy in its place, trained now or before."""
-
-    head: "nn.Module"
-    manifest: dict[str, Any]
-    last: dict[str, Any]
-    """The row that the training reported at last."""
-    kept: dict[str, Any]
-    """The row of the weights that were kept."""
-    resumed_at: int | None = None
-    fresh: bool = True
+_ORIGIN = ("embeddings", "trained_on", "updates")
+"""What ``--json`` tells of every policy's manifest."""
+_MADE_OF = "graph, embeddings and settings"
 
 
 def train(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace with a graph and embeddings.")],
+    wiki: EmbeddedWiki,
     recipe: Annotated[
         str | None,
         Option(
@@ -117,16 +106,12 @@ def train(
     Example: linkwalk train WIKI --recipe rl-fine-tune --from paper-5 --set steps=5
     """
     _moved(wiki, target, queries, reranker)
-    # Before anything that needs torch: without it, this says what to install.
-    chosen = str(choose_device(device))
-    from linkwalk.artifact import locked
-    from linkwalk.cli.train_rl import train_by_reward
-    from linkwalk.cli.train_words import train_words
-    from linkwalk.embed import Embeddings
-    from linkwalk.graph.store import Graph
-    from linkwalk.learn.ranks import joined
+    run = training_run(device, checkpoint_every, restart, force, quiet)
     from linkwalk.policy.own import use_head
-    from linkwalk.recipes import RECIPES, REWARDED, with_settings
+    from linkwalk.recipes import RECIPES, REWARDED
+    from linkwalk.trainings.policies import clone_policy, reward_policy
+    from linkwalk.trainings.run import new_folder
+    from linkwalk.trainings.words import TRAINED_WORDS, train_words
 
     usual = TRAINED_WORDS if embeddings is None and head is None else "ours"
     recipe = recipe or (usual if begins is None else "rl-fine-tune")
@@ -134,65 +119,19 @@ def train(
         raise InputError(f"no recipe named {recipe!r}: choose one of {', '.join(known)}")
     if begins is not None and recipe not in REWARDED:
         raise InputError(f"{recipe} begins with nothing: --from is for {', '.join(REWARDED)}")
-    name = name or recipe
-    final = new_folder(wiki, name)
-    if recipe in REWARDED:
-        own = [f"head.head={use_head(head)}"] if head else []
-        train_by_reward(
-            final,
-            recipe,
-            begins,
-            [*own, *(settings or [])],
-            embeddings,
-            device=chosen,
-            checkpoint_every=checkpoint_every,
-            restart=restart,
-            force=force,
-            json=json,
-            quiet=quiet,
-        )
-        return
+    final = new_folder(wiki, name or recipe)
     if recipe == TRAINED_WORDS:
         if head is not None:
             raise InputError(
                 f"{recipe} trains a compass: for another head choose another recipe, such as residual"
             )
-        train_words(
-            final,
-            settings or [],
-            embeddings,
-            checkpoint_every=checkpoint_every,
-            restart=restart,
-            force=force,
-            json=json,
-            quiet=quiet,
-        )
+        _tell_words(train_words(final, settings or [], embeddings, run), json=json)
         return
-    graph = Graph.open(wiki)
-    table = Embeddings.open(wiki, embeddings, graph)
-    own = [f"head.head={use_head(head)}"] if head else []
-    config = with_settings(RECIPES[recipe](table.width), [*own, *(settings or [])])
-    training = _Training(final, recipe, config, graph, table)
-    with joined(chosen) as (team, own_device):
-        if not team.first:
-            training.follow(own_device, restart=restart, force=force)
-            return
-        with locked(final):
-            trained = None if force else training.made()
-            if trained is None:
-                trained = training.run(
-                    own_device, checkpoint_every=checkpoint_every, restart=restart, quiet=quiet
-                )
-    if json:
-        told = {key: trained.manifest[key] for key in _TOLD if key in trained.manifest}
-        rows = {"resumed_at": trained.resumed_at, "last": trained.last, "kept": trained.kept}
-        print_json({"policy": str(final), **told, **rows})
-        return
-    if not trained.fresh:
-        print(up_to_date(name, "graph, embeddings and settings"))
-    _show(final, trained, config)
-    named = f" --head {config.head.head}" if ":" in config.head.head else ""
-    print_next(f"linkwalk eval {wiki} --agent {name} --agent greedy-unvisited{named}")
+    changed = [*([f"head.head={use_head(head)}"] if head else []), *(settings or [])]
+    if recipe in REWARDED:
+        _tell_rewarded(reward_policy(final, recipe, begins, changed, embeddings, run), json=json)
+    elif cloned := clone_policy(final, recipe, changed, embeddings, run):
+        _tell_cloned(cloned, json=json)
 
 
 def _moved(wiki: Path, target: str | None, queries: str | None, reranker: list[str] | None) -> None:
@@ -209,128 +148,15 @@ def _moved(wiki: Path, target: str | None, queries: str | None, reranker: list[s
         raise InputError(f"readers have verbs of their own: run `linkwalk train-reader {wiki} {target}`")
 
 
-class _Training:
-    """What is to be trained, and where it goes."""
-
-    def __init__(
-        self, final: Path, recipe: str, config: "CloneConfig", graph: "Graph", table: "Embeddings"
-    ) -> None:
-        from linkwalk.learn.clone import config_to_json
-
-        self.final, self.recipe, self.config, self.graph, self.table = final, recipe, config, graph, table
-        self.partial = final.with_name(final.name + ".partial")
-        self.job = {
-            "config": config_to_json(config),
-            "graph": graph.fingerprint,
-            "encoder": table.fingerprint,
-        }
-
-    def made(self) -> _Trained | None:
-        """The policy that is there, if the same training made it; another one is an error."""
-        from linkwalk.artifact import clear
-        from linkwalk.learn.metrics import read_rows
-        from linkwalk.learn.state import read_state
-        from linkwalk.policy.checkpoint import load_policy, read_policy
-
-        if not self.final.exists():
-            return None
-        manifest = read_policy(self.final)
-        was = {
-            "config": manifest.get("config"),
-            "graph": trained_on(manifest).get("graph"),
-            "encoder": manifest["encoder"],
-        }
-        refuse_another(self.final, was, self.job)
-        head, manifest = load_policy(self.final, self.table.fingerprint)
-        # What a training left that was killed just after it had put its policy here; not what another one left.
-        saved = read_state(self.partial)
-        if saved is None or saved.job == self.job:
-            clear(self.partial)
-        rows = read_rows(self.final)
-        kept = [row for row in rows if row["update"] == manifest.get("kept_update")]
-        return _Trained(head, manifest, (rows or [{}])[-1], (kept or [{}])[-1], fresh=False)
-
-    def follow(self, device: str, *, restart: bool, force: bool) -> None:
-        """Do one's part in what the first of several processes trains and writes."""
-        from linkwalk.graph.held_out import held_out_nodes
-        from linkwalk.learn.clone import clone
-        from linkwalk.learn.ranks import ranks
-
-        if not force and self.final.exists():
-            return
-        config, graph = self.config, self.graph
-        resume = stopped(self.partial, self.job, config.updates, restart=restart, quiet=True)
-        ranks().wait()
-        clone(
-            graph.forward,
-            graph.reverse,
-            graph.out_kinds,
-            self.table.vectors,
-            config,
-            held_out=held_out_nodes(graph, config.validation) if config.validation else None,
-            device=device,
-            resume=resume,
-        )
-
-    def run(self, device: str, *, checkpoint_every: int, restart: bool, quiet: bool) -> _Trained:
-        """Train the policy, from where it was stopped, and put it in its place."""
-        from linkwalk.graph.held_out import held_out_nodes
-        from linkwalk.learn.clone import clone
-        from linkwalk.learn.metrics import read_rows
-        from linkwalk.learn.ranks import ranks
-        from linkwalk.learn.state import FILE
-        from linkwalk.policy.checkpoint import put_policy
-
-        config, graph, table = self.config, self.graph, self.table
-        resume = stopped(self.partial, self.job, config.updates, restart=restart, quiet=quiet)
-        ranks().wait()  # before the first of several processes changes anything there
-        head = clone(
-            graph.forward,
-            graph.reverse,
-            graph.out_kinds,
-            table.vectors,
-            config,
-            held_out=held_out_nodes(graph, config.validation) if config.validation else None,
-            device=device,
-            folder=self.partial,
-            job=self.job,
-            resume=resume,
-            checkpoint_every=checkpoint_every,
-            progress=Progress(quiet=quiet),
-        )
-        # A training that was over already has no row but those on the disk, and these may have been damaged.
-        rows = read_rows(self.partial) or [{"update": config.updates}]
-        kept = _kept(rows)
-        manifest = {
-            "recipe": self.recipe,
-            "config": self.job["config"],
-            "encoder": table.fingerprint,
-            "encoder_name": table.manifest["encoder"],
-            "embeddings": table.name,
-            "trained_on": {"snapshot": graph.snapshot, "graph": graph.fingerprint},
-            "updates": rows[-1]["update"],
-            "kept_update": kept["update"],
-        }
-        sealed = put_policy(self.partial, self.final, head, config.head, manifest, leave=(FILE,))
-        return _Trained(head, sealed, rows[-1], kept, resume.update if resume else None)
-
-
-def _kept(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The row of the weights that are kept: the best on held-out articles, or the last."""
-    best = rows[-1].get("best", rows[-1]["update"])
-    return next((row for row in rows if row["update"] == best), rows[-1])
-
-
-def _show(final: Path, trained: _Trained, config: "CloneConfig") -> None:
-    """Tell people what came of it."""
-    parameters, last, kept = sum(p.numel() for p in trained.head.parameters()), trained.last, trained.kept
-    rows = [("policy", str(final)), ("head", f"{config.head.head}, {parameters:,} parameters")]
-    if {"seconds", "loss", "accuracy"} <= last.keys():
-        early = f", stopped early (of {config.updates:,})" if last["update"] < config.updates else ""
-        rows += [
-            ("trained", f"{last['update']:,} updates in {last['seconds']:,.0f} s{early}"),
-            ("at last", f"loss {last['loss']:.3f}, same step as the walk {100 * last['accuracy']:.1f} %"),
-        ]
+def _tell_cloned(trained: "Trained", *, json: bool) -> None:
+    folder, manifest, last, more = trained.folder, trained.manifest, trained.last, trained.more
+    head, updates, kept = manifest["head"]["head"], manifest["config"]["updates"], more["kept"]
+    early = f", stopped early (of {updates:,})" * (last.get("update", updates) < updates)
+    rows = [
+        ("policy", str(folder)),
+        ("head", f"{head}, {more['parameters']:,} parameters"),
+        *at_last(last, "loss {loss:.3f}, same step as the walk {accuracy:.1%}", early=early),
+    ]
     if {"validation_loss", "validation_accuracy", "success"} <= kept.keys():
         rows.append(
             (
@@ -339,4 +165,54 @@ def _show(final: Path, trained: _Trained, config: "CloneConfig") -> None:
                 f"{100 * kept['validation_accuracy']:.1f} %, goals reached {100 * kept['success']:.1f} %",
             )
         )
-    print_table(rows)
+    told = some_of(manifest, "recipe", "config", "encoder", "encoder_name", *_ORIGIN, "kept_update")
+    facts = {"policy": str(folder), **told, "resumed_at": more["resumed_at"], "last": last, "kept": kept}
+    command = _comparing(folder) + f" --head {head}" * (":" in head)
+    print_trained(trained, facts, rows, command, json=json, made_of=_MADE_OF)
+
+
+def _tell_rewarded(trained: "Trained", *, json: bool) -> None:
+    folder, manifest, last = trained.folder, trained.manifest, trained.last
+    told = some_of(manifest, "recipe", "config", "encoder", *_ORIGIN[:2], "began_as", "updates")
+    rows = [("policy", str(folder)), ("head", str(manifest["head"]["head"]))]
+    rows += at_last(last, "goals reached {reward:.1%}, entropy {entropy:.2f} nats")
+    facts = {"policy": str(folder), **told, "last": last}
+    print_trained(trained, facts, rows, _comparing(folder), json=json, made_of=_MADE_OF)
+
+
+def _comparing(policy: Path) -> str:
+    """The command that says how good a policy is."""
+    return f"linkwalk eval {policy.parent.parent} --agent {policy.name} --agent greedy-unvisited"
+
+
+def _tell_words(trained: "Trained", *, json: bool) -> None:
+    folder, manifest, gains = trained.folder, trained.manifest, trained.more["gains"]
+    if json:
+        told = some_of(manifest, "recipe", "config", "encoder", *_ORIGIN, "kept_update")
+        print_json({"policy": str(folder) if manifest else None, **told, **trained.more})
+        return
+    print_up_to_date(trained, _MADE_OF)
+    if gains:
+        print(
+            "goals in articles that were not trained towards; failures beside those of greedy-unvisited before:"
+        )
+        rows: list[tuple[str, ...]] = [("", "T", "success %", "failure ratio", "SPL %")]
+        for gain in gains:
+            ratio = "-" if gain["failure_ratio"] is None else f"{gain['failure_ratio']:.2f}"
+            shares = [f"{100 * gain[name]:.1f}" for name in ("success", "spl")]
+            rows.append((gain["agent"], str(gain["steps"]), shares[0], ratio, shares[1]))
+        print_columns(rows)
+    else:
+        print("no walk ends in the articles that are withheld, so nothing can be said of what was gained")
+    if not manifest:
+        print("the walker before is as good: nothing was changed")
+        return
+    wiki = folder.parent.parent
+    print_table(
+        [
+            ("policy", str(folder)),
+            ("embeddings", str(wiki / "embeddings" / folder.name)),
+            ("trained", f"{manifest['updates']:,} updates, kept {manifest['kept_update']:,}"),
+        ]
+    )
+    print_next(f"linkwalk eval {wiki} --goals withheld")

@@ -1,40 +1,39 @@
-"""``linkwalk train-reader``: a policy learns to read sentences; its target encoder is trained (sec. 4.2)."""
+"""``linkwalk train-reader`` and ``tune-reader``: a policy learns to read sentences (sec. 4.2, 4.3, app. C.1)."""
 
+import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument
+from typer import Argument, Option
 
-from linkwalk.cli.agents import EmbeddingsName, Heads
-from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
-from linkwalk.cli.reader_place import METRICS, CopyName, PolicyName, PolicyPlace, find_place, open_head
-from linkwalk.cli.training import (
+from linkwalk.cli.options import (
     CheckpointEvery,
+    CopyName,
     Device,
+    EmbeddedWiki,
+    EmbeddingsName,
     Force,
+    Heads,
+    Json,
+    Part,
+    PolicyName,
+    Quiet,
     Restart,
     Settings,
-    last_row,
-    stopped,
-    up_to_date,
+    Threshold,
+    WikiPages,
+    training_run,
 )
-from linkwalk.device import choose_device
-from linkwalk.progress import Progress
+from linkwalk.cli.output import at_last, print_trained, some_of
 
 if TYPE_CHECKING:
-    from torch import Tensor
+    from linkwalk.trainings.run import Trained
 
-    from linkwalk.embed import Embeddings
-    from linkwalk.graph.store import Graph
-    from linkwalk.learn.loop import RunOptions
-    from linkwalk.learn.readers.target import TargetConfig
-
-_TOLD = ("config", "encoder_name", "trained_on")
-"""What ``--json`` tells of a target encoder's manifest."""
+_THRESHOLD = 80.0
 
 
 def train_reader(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace with a graph and embeddings.")],
+    wiki: EmbeddedWiki,
     policy: PolicyName,
     name: CopyName = None,
     settings: Settings = None,
@@ -56,96 +55,105 @@ def train_reader(
 
     Example: linkwalk train-reader WIKI compass --name mine
     """
-    chosen = str(choose_device(device))
-    from linkwalk.artifact import clear, locked
-    from linkwalk.graph.store import Graph
-    from linkwalk.learn.readers.target import TargetConfig, config_to_json
-    from linkwalk.policy.checkpoint import is_compass, read_policy
-    from linkwalk.policy.target import read_target
-    from linkwalk.recipes import with_settings
-    from linkwalk.wiki.workspace import Workspace
+    run = training_run(device, checkpoint_every, restart, force, quiet)
+    from linkwalk.trainings import readers
 
-    graph = Graph.open(wiki)
-    place = find_place(wiki, policy, name)
-    walks = "own" if is_compass(read_policy(place.source)) else "shortcut"
-    config = with_settings(TargetConfig(walks=walks), settings or [])
-    table = Workspace(wiki, graph, embeddings).table(policy)
-    with locked(place.home):
-        job = {
-            "config": config_to_json(config),
-            "encoder": table.fingerprint,
-            "graph": graph.fingerprint,
-            "policy": place.weights(),
-        }
-        manifest = None if force else place.made(job)
-        if manifest is None:
-            kept: RunOptions = {
-                "folder": place.partial,
-                "job": job,
-                "resume": stopped(place.partial, job, config.updates, restart=restart, quiet=quiet),
-                "checkpoint_every": checkpoint_every,
-                "progress": Progress(quiet=quiet),
-            }
-            adapter = _train(place, graph, table, config, chosen, kept)
-            manifest = {
-                "config": job["config"],
-                "encoder_name": table.manifest["encoder"],
-                "trained_on": {
-                    "snapshot": graph.snapshot,
-                    "graph": graph.fingerprint,
-                    "policy": job["policy"],
-                },
-            }
-            place.put(adapter, config.adapter, table.fingerprint, manifest)
-        else:
-            clear(place.partial)  # a training may have been killed just after it had put its policy here
-            if not json:
-                made_of = "graph, embeddings, policy and settings"
-                print(up_to_date(f"the target encoder of {place.name}", made_of))
-    last = last_row(place.final / METRICS)
-    if json:
-        told = {key: manifest[key] for key in _TOLD if key in manifest}
-        print_json({"policy": str(place.final), "copied_from": place.copied_from, **told, "last": last})
-        return
-    found = read_target(place.final)
-    _show(place, config, 0 if found is None else sum(value.size for value in found[1].values()), last)
-    shown = f" --embeddings {embeddings}" if embeddings else ""
-    print_next(f"linkwalk eval {wiki} --task sentence --agent {place.name}{shown}")
-
-
-def _train(
-    place: PolicyPlace,
-    graph: "Graph",
-    table: "Embeddings",
-    config: "TargetConfig",
-    device: str,
-    kept: "RunOptions",
-) -> "dict[str, Tensor]":
-    """Train the target encoder."""
-    from linkwalk.learn.readers.target import train_target
-    from linkwalk.navigate.ways import Ways
-    from linkwalk.policy.checkpoint import read_policy
-    from linkwalk.wiki.agents import with_its_map
-
-    encoder = table.transformer("cpu")  # in float32, and first of all: random features cannot read
-    head = open_head(place, place.wiki, table, device)
-    ways = with_its_map(Ways(), place.source, read_policy(place.source))
-    return train_target(graph, table.vectors, encoder, config, head=head, ways=ways, device=device, **kept)
-
-
-def _show(place: PolicyPlace, config: "TargetConfig", parameters: int, last: dict[str, Any]) -> None:
-    """Tell people what came of it."""
+    trained = readers.train_reader(wiki, policy, name, settings or [], embeddings, run)
+    more, name = trained.more, trained.folder.name
     rows = [
-        ("policy", place.words),
-        ("target encoder", f"rank {config.adapter.rank}, {parameters:,} parameters"),
+        ("policy", _where(trained)),
+        ("target encoder", f"rank {more['rank']}, {more['parameters']:,} parameters"),
+        *at_last(
+            trained.last,
+            "loss {loss:.3f}, right step {accuracy:.1%}, sentence nearest to its own block {nearest:.1%}",
+        ),
     ]
-    if {"seconds", "loss", "accuracy", "nearest"} <= last.keys():
-        rows += [
-            ("trained", f"{last['update']:,} updates in {last['seconds']:,.0f} s"),
-            (
-                "at last",
-                f"loss {last['loss']:.3f}, right step {100 * last['accuracy']:.1f} %, sentence nearest to its own "
-                f"block {100 * last['nearest']:.1f} %",
-            ),
-        ]
-    print_table(rows)
+    facts = {
+        "policy": str(trained.folder),
+        "copied_from": more["copied_from"],
+        **some_of(trained.manifest, "config", "encoder_name", "trained_on"),
+        "last": trained.last,
+    }
+    shown = f" --embeddings {embeddings}" if embeddings else ""
+    print_trained(
+        trained,
+        facts,
+        rows,
+        f"linkwalk eval {wiki} --task sentence --agent {name}{shown}",
+        json=json,
+        made_of="graph, embeddings, policy and settings",
+        called=f"the target encoder of {name}",
+    )
+
+
+def _where(trained: "Trained") -> str:
+    """Where a policy went, and what it is a copy of."""
+    more = trained.more
+    return str(trained.folder) + (f", a copy of {more['policy']}" if more["copied_from"] else "")
+
+
+def tune_reader(
+    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace with graph, embeddings and index.")],
+    policy: PolicyName,
+    queries: Annotated[
+        Path,
+        Argument(
+            metavar="FILE",
+            help="FEVER claims, Natural Questions or multi-hop questions, with their evidence in WIKI.",
+        ),
+    ],
+    recipe: Annotated[str, Option(metavar="NAME", help="ours, or paper (app. C.1).")] = "ours",
+    part: Part = None,
+    threshold: Threshold = None,
+    wiki_pages: WikiPages = None,
+    name: CopyName = None,
+    settings: Settings = None,
+    embeddings: EmbeddingsName = None,
+    device: Device = "auto",
+    checkpoint_every: CheckpointEvery = 1000,
+    restart: Restart = False,
+    force: Force = False,
+    head: Heads = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Tune a policy's target encoder on what people ask: for each claim or question an expert shows the way.
+
+    The expert takes a shortest path from one of BM25's first ten blocks to the evidence (app. C.1). Of files with
+    answers alone, blocks among BM25's first twenty that have the answer string stand for the evidence. Resumable, as
+    `linkwalk train` is.
+
+    Example: linkwalk tune-reader WIKI compass claims.jsonl --name asked
+    """
+    run = training_run(device, checkpoint_every, restart, force, quiet)
+    from linkwalk.wiki.workspace import need_search
+
+    need_search()
+    from linkwalk.trainings import readers
+    from linkwalk.trainings.run import LearntFrom
+
+    least = _THRESHOLD if threshold is None else threshold
+    choice = LearntFrom(part, least, wiki_pages)
+    trained = readers.tune_reader(
+        wiki, policy, queries, recipe, choice, name, settings or [], embeddings, run
+    )
+    report, folder = trained.more["report"], trained.folder
+    labels = ", distant labels (blocks with the answer string)" if report["distant"] else ""
+    rows = [
+        ("policy", _where(trained)),
+        ("asked", f"{report['file']}, part {report['part']}: {report['asked']:,}"),
+        ("learnt from", f"{report['pairs']:,} with evidence here{labels}"),
+        *at_last(
+            trained.last,
+            "loss {loss:.3f}, the expert's step {accuracy:.1%}, nearest to its evidence {nearest:.1%}",
+            "tuned",
+        ),
+    ]
+    facts = {"policy": str(folder), "copied_from": trained.more["copied_from"]}
+    facts |= {**trained.manifest, "last": trained.last}
+    command = ["linkwalk", "score", report["kind"], str(wiki), str(queries), "--agent", folder.name]
+    command += ["--part", "kept"] if report["part"] == "tuned" else []
+    command += ["--threshold", f"{least:g}"] if report["kind"] == "fever" else []
+    command += ["--wiki-pages", str(wiki_pages)] if wiki_pages is not None else []
+    command += ["--embeddings", embeddings] if embeddings else []
+    print_trained(trained, facts, rows, shlex.join(command), json=json, made_of="")

@@ -1,37 +1,25 @@
 """``linkwalk train-reranker``: a cross-encoder learns which sentences bear on a query (sec. 4.3)."""
 
 import shlex
-from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option
 
-from linkwalk.cli.output import Json, Quiet, print_json, print_next, print_table
-from linkwalk.cli.training import (
+from linkwalk.cli.options import (
     CheckpointEvery,
     Device,
     Force,
+    Json,
     Part,
+    Quiet,
     Restart,
     Settings,
     Threshold,
     WikiPages,
-    check_name,
-    in_one_step,
-    last_row,
-    stopped,
-    up_to_date,
+    training_run,
 )
-from linkwalk.device import choose_device
-from linkwalk.progress import Progress
-
-if TYPE_CHECKING:
-    from linkwalk.cli.reranker_lists import RerankerConfig
-
-NAME = "ours"
-METRICS = "metrics.jsonl"
+from linkwalk.cli.output import at_last, print_trained, some_of
 
 
 def train_reranker(
@@ -49,7 +37,7 @@ def train_reranker(
     part: Part = None,
     threshold: Threshold = None,
     wiki_pages: WikiPages = None,
-    name: Annotated[str, Option(metavar="NAME", help="Name of the reranker.")] = NAME,
+    name: Annotated[str, Option(metavar="NAME", help="Name of the reranker.")] = "ours",
     settings: Settings = None,
     device: Device = "auto",
     checkpoint_every: CheckpointEvery = 1000,
@@ -66,94 +54,30 @@ def train_reranker(
 
     Example: linkwalk train-reranker WIKI claims.jsonl questions.jsonl --name mine
     """
-    chosen = str(choose_device(device))
+    run = training_run(device, checkpoint_every, restart, force, quiet)
+    from linkwalk.trainings import rerankers
+    from linkwalk.trainings.run import LearntFrom
 
-    from linkwalk.artifact import clear, digest, locked
-    from linkwalk.cli import reranker_lists as lists_of
-    from linkwalk.embed.model import find_model
-    from linkwalk.graph.store import Graph
-    from linkwalk.learn.readers.cross import train_cross
-    from linkwalk.learn.state import FILE as STATE
-    from linkwalk.policy.checkpoint import link_files
-    from linkwalk.recipes import with_settings
-    from linkwalk.retrieve.cross_model import save_cross
-
-    graph, progress = Graph.open(wiki), Progress(quiet=quiet)
-    check_name(name, "reranker")
-    final = wiki / "rerankers" / name
-    partial = final.with_name(final.name + ".partial")
-    config = with_settings(lists_of.RerankerConfig(), settings or [])
-    encoder = find_model(config.model.encoder).fingerprint  # first: mining takes long
-    choice = lists_of.LearntFrom(part=part, threshold=threshold, wiki_pages=wiki_pages)
-    kinds = lists_of.check(files, choice)
-    manifest = {
-        "training": lists_of.settings_of(config),
-        "made_from": lists_of.made_from(wiki, files, kinds, choice),
-        "trained_on": {"snapshot": graph.snapshot, "graph": graph.fingerprint},
-    }
-    job = lists_of.job_of({"config": asdict(config.model), "model": encoder, **manifest})
-    query = "a claim or a question"
-    with locked(final):
-        made = None if force else lists_of.already(wiki, final, job)
-        if made is None:
-            lists, data = lists_of.gather(wiki, graph, files, kinds, config, choice, progress)
-            query = next(one.query for one in lists if lists_of.use(one, config) == "used")
-            job["lists"] = digest([list(one) for one in lists])
-            weights = train_cross(
-                lists,
-                config.model,
-                config,
-                device=chosen,
-                folder=partial,
-                job=job,
-                resume=stopped(partial, job, config.updates, restart=restart, quiet=quiet),
-                checkpoint_every=checkpoint_every,
-                progress=progress,
-            )
-            with in_one_step(partial, final) as whole:
-                link_files(partial, whole, leave=(whole.name, STATE))
-                made = save_cross(whole, weights, config.model, encoder, manifest | {"data": data})
-        else:
-            clear(partial)  # a training may have been killed just after it had put its reranker here
-            if not json:
-                print(up_to_date(name, "graph, files and settings"))
-    last = last_row(final / METRICS)
-    if json:
-        told = {key: made[key] for key in ("config", "training", "made_from", "data", "trained_on")}
-        print_json({"reranker": str(final), **told, "last": last})
-        return
-    _show(final, config, made["data"], last)
-    print_next(shlex.join(["linkwalk", "find", str(wiki), query, "--rerank", str(final)]))
-
-
-def _show(
-    final: Path, config: "RerankerConfig", data: Sequence[dict[str, Any]], last: dict[str, Any]
-) -> None:
-    """Tell people what came of it."""
-    from linkwalk.cli.reranker_lists import said
-    from linkwalk.retrieve.cross import read_cross
-
-    parameters = sum(value.size for value in read_cross(final)[2].values())
+    choice = LearntFrom(part, threshold, wiki_pages)
+    trained = rerankers.train_reranker(wiki, files, choice, name, settings or [], run)
+    folder, made, last = trained.folder, trained.manifest, trained.last
+    model = made["config"]
     rows = [
-        ("reranker", str(final)),
-        ("cross-encoder", f"{config.model.encoder}, rank {config.model.rank}, {parameters:,} parameters"),
-        *(("lists", said(row)) for row in data),
+        ("reranker", str(folder)),
+        (
+            "cross-encoder",
+            f"{model['encoder']}, rank {model['rank']}, {trained.more['parameters']:,} parameters",
+        ),
+        *(("lists", rerankers.said(row)) for row in made["data"]),
+        *at_last(
+            last, "loss {loss:.3f}, evidence first {first:.1%}, by the cosine alone {first_by_cosine:.1%}"
+        ),
     ]
-    if {"seconds", "loss", "first", "first_by_cosine"} <= last.keys():
-        rows += [
-            ("trained", f"{last['update']:,} updates in {last['seconds']:,.0f} s"),
-            (
-                "at last",
-                f"loss {last['loss']:.3f}, evidence first {100 * last['first']:.1f} %, by the cosine alone "
-                f"{100 * last['first_by_cosine']:.1f} %",
-            ),
-        ]
-    print_table(rows + _held_out(last))
-
-
-def _held_out(last: dict[str, Any]) -> list[tuple[str, str]]:
-    """Which weights were kept, where queries were held out."""
-    if not {"best", "held_out_loss", "held_out_first"} <= last.keys():
-        return []
-    figures = f"loss {last['held_out_loss']:.3f}, evidence first {100 * last['held_out_first']:.1f} %"
-    return [("held out", f"{figures} at last; the weights of update {last['best']:,} were best and are kept")]
+    if {"best", "held_out_loss", "held_out_first"} <= last.keys():
+        figures = f"loss {last['held_out_loss']:.3f}, evidence first {100 * last['held_out_first']:.1f} %"
+        kept = f"the weights of update {last['best']:,} were best and are kept"
+        rows.append(("held out", f"{figures} at last; {kept}"))
+    told = some_of(made, "config", "training", "made_from", "data", "trained_on")
+    facts = {"reranker": str(folder), **told, "last": last}
+    command = shlex.join(["linkwalk", "find", str(wiki), trained.more["query"], "--rerank", str(folder)])
+    print_trained(trained, facts, rows, command, json=json, made_of="graph, files and settings")

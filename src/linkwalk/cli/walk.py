@@ -6,21 +6,22 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Option
 
-from linkwalk.cli.agents import (
+from linkwalk.cli.options import (
     NAMES,
     Back,
+    BuiltWiki,
     EmbeddingsName,
     EncoderName,
     Heads,
+    Json,
     Revisit,
     Runs,
     Sampled,
     Seed,
-    given,
 )
-from linkwalk.cli.output import Json, print_json, print_missing, print_next
+from linkwalk.cli.output import print_json, print_missing, print_next
 from linkwalk.errors import InputError
 from linkwalk.navigate.ways import Ways
 
@@ -38,7 +39,7 @@ _WAYS |= {"contents": "contents", "backlink": "a page that links here"}
 
 
 def walk(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")],
+    wiki: BuiltWiki,
     start: Annotated[str, Option("--from", metavar="BLOCK", help='Where to start: "Title", or "Title (3)".')],
     goal: Annotated[str | None, Option("--to", metavar="BLOCK", help="What to find, named likewise.")] = None,
     sentence: Annotated[
@@ -150,7 +151,8 @@ def _print(walk: "Walk", graph: "Graph") -> None:
 def _measuring(walk: "Walk", wiki: Path, agent: str, embeddings: str | None) -> str:
     """The command that says how often such walks arrive."""
     command = (
-        f"linkwalk eval {wiki} --agent {agent}{given(walk.ways)}",
+        f"linkwalk eval {wiki} --agent {agent}",
+        *(f"--{way}" for way in walk.ways.chosen),
         "" if walk.sentence is None else "--task sentence",
         f"--embeddings {embeddings}" if embeddings else "",
     )

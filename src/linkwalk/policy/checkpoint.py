@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwalk.artifact import MANIFEST, clear, look_at, parsing, publish, read_manifest, seal, steady
+from linkwalk.artifact import MANIFEST, in_one_step, look_at, parsing, read_manifest, seal, steady
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.parts import is_part
 from linkwalk.policy.compass import WITHOUT_TORCH, Compass, LinearCompass
@@ -59,18 +59,10 @@ def put_policy(
     *,
     leave: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Put what was trained in ``partial`` in its place, with all that the training wrote there but ``leave``.
-
-    Until it is in its place, the folder to go on from stays as it is: whenever this is killed, nothing is lost.
-    """
-    whole = partial / "whole"
-    clear(whole)
-    link_files(partial, whole, leave=(whole.name, *leave))
-    sealed = save_policy(whole, head, config, manifest)
-    publish(whole, final)
-    for path in (*(partial / name for name in leave), partial):  # never a state without its metrics
-        clear(path)
-    return sealed
+    """Put what was trained in ``partial`` in its place, with all that the training wrote there but ``leave``."""
+    with in_one_step(partial, final, *leave) as whole:
+        link_files(partial, whole, leave=(whole.name, *leave))
+        return save_policy(whole, head, config, manifest)
 
 
 def link_files(source: Path, new: Path, *, leave: Iterable[str] = ()) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from numpy.typing import NDArray
 
-from linkwalk.artifact import MANIFEST, clear, locked, publish, read_manifest, seal
+from linkwalk.artifact import MANIFEST, in_one_step, locked, read_manifest, seal
 from linkwalk.embed.model import find_model
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import ArtifactError
@@ -68,15 +68,11 @@ def train_encoder(
         model = train_spans(graph, encoder, config, vectors=vectors, device=device, **kept)
         if not team.first:
             return {"job": job, "last": {}}
-        rows, whole = read_rows(partial) or [{}], partial / "whole"
-        clear(whole)
-        model.save(whole, encoder.tokenizer)
-        if (partial / METRICS).exists():
-            shutil.copyfile(partial / METRICS, whole / METRICS)
+        last = (read_rows(partial) or [{}])[-1]
         trained_on = {"snapshot": graph.snapshot, "graph": graph.fingerprint}
-        manifest = {"artifact": KIND, "job": job, "base": base, "trained_on": trained_on, "last": rows[-1]}
-        sealed = seal(whole, manifest)
-        publish(whole, final)
-        for path in (partial / FILE, partial):  # never a state without its metrics
-            clear(path)
-    return sealed
+        manifest = {"artifact": KIND, "job": job, "base": base, "trained_on": trained_on, "last": last}
+        with in_one_step(partial, final, FILE) as whole:
+            model.save(whole, encoder.tokenizer)
+            if (partial / METRICS).exists():
+                shutil.copyfile(partial / METRICS, whole / METRICS)
+            return seal(whole, manifest)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from linkwalk.embed import EmbedConfig, Embeddings, embed
-from linkwalk.embed.carry import carry
+from linkwalk.embed.store import carry
 from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.split import nodes_of_half, split

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from linkwalk.embed.features import random_features
+from linkwalk.embed.job import random_features
 
 
 def test_they_lie_on_the_unit_sphere_and_point_everywhere() -> None:

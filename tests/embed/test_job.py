@@ -11,8 +11,7 @@ import pytest
 
 from linkwalk.artifact import faults, locked
 from linkwalk.embed import EmbedConfig, Embeddings, embed
-from linkwalk.embed.features import random_features
-from linkwalk.embed.job import default_name
+from linkwalk.embed.job import default_name, random_features
 from linkwalk.embed.text import node_texts
 from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkError

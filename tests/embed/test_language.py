@@ -7,7 +7,7 @@ import pytest
 
 from linkwalk.artifact import seal
 from linkwalk.embed import EmbedConfig, embed
-from linkwalk.embed.language import choose_encoder, english_share, is_english
+from linkwalk.embed.text import choose_encoder, english_share, is_english
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 from tests.graph.conftest import Page, write_graph
@@ -52,7 +52,7 @@ def test_english_is_read_by_minilm(tmp_path: Path) -> None:
 def test_what_the_wiki_says_counts_more_than_what_it_looks_like(tmp_path: Path) -> None:
     encoder, why = choose_encoder(written(tmp_path / "a", ENGLISH, "ltg"))
     assert (encoder, why) == ("words", "the wiki's language is ltg, and minilm reads English alone")
-    assert choose_encoder(written(tmp_path / "b", TEXTS["German"], "en-GB")).encoder == "minilm-walks"
+    assert choose_encoder(written(tmp_path / "b", TEXTS["German"], "en-GB"))[0] == "minilm-walks"
 
 
 @pytest.mark.parametrize(

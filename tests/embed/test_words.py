@@ -14,7 +14,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 
 from linkwalk.artifact import faults
 from linkwalk.embed import EmbedConfig, Embeddings, embed, svd, words
-from linkwalk.embed.carry import carry
+from linkwalk.embed.store import carry
 from linkwalk.embed.terms import count_terms
 from linkwalk.embed.text import node_texts
 from linkwalk.errors import DamagedError, InputError
@@ -115,7 +115,7 @@ def test_a_matrix_of_low_rank_has_no_more_directions() -> None:
 
 
 def test_neither_pieces_nor_threads_matter(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fitted() -> words.Fitted:
+    def fitted() -> words.WordProjection:
         return words.fit(lambda a, b: node_texts(graph, a, b), graph.nodes, width=8, seed=0, progress=QUIET)
 
     before = fitted()
@@ -180,7 +180,7 @@ embed({str(tmp_path / "wiki")!r}, EmbedConfig(encoder="words", width=16, shard_b
     partial = tmp_path / "wiki" / "embeddings" / "words.partial"
     words_fit, calls = words.fit, []
 
-    def counting(*args: object, **options: object) -> words.Fitted:
+    def counting(*args: object, **options: object) -> words.WordProjection:
         calls.append(args)
         return words_fit(*args, **options)  # type: ignore[arg-type]
 

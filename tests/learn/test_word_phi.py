@@ -4,8 +4,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from linkwalk.embed.fitted import Fitted
 from linkwalk.embed.svd import Sparse
+from linkwalk.embed.word_projection import WordProjection
 from linkwalk.learn.encoders.row_adam import RowAdam
 from linkwalk.learn.encoders.word_phi import WordPhi
 
@@ -50,7 +50,7 @@ def test_vectors_and_gradients_are_those_of_the_plain_product() -> None:
 
 def test_what_was_trained_is_an_encoder_of_the_same_terms() -> None:
     rows, _ = sparse()
-    before = Fitted(
+    before = WordProjection(
         np.arange(TERMS, dtype=np.int32), np.ones(TERMS, np.float32), np.ones((TERMS, WIDTH), np.float16)
     )
     phi = WordPhi([rows], np.random.default_rng(1).standard_normal((TERMS, WIDTH)))

@@ -9,7 +9,7 @@ import pytest
 
 from linkwalk.build.build import BuildConfig, build
 from linkwalk.build.read import ExtractConfig
-from linkwalk.embed.language import choose_encoder
+from linkwalk.embed.text import choose_encoder
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve.words import stem_for
 from linkwalk.sources.documents import Document
@@ -139,7 +139,7 @@ def test_where_no_line_states_a_language_the_text_is_judged(tmp_path: Path) -> N
     lines = write(tmp_path / "x.jsonl", [{"title": "Milch", "text": text}, {"title": "Kuh", "text": text}])
     build([lines], tmp_path / "wiki")
     graph = Graph.open(tmp_path / "wiki")
-    assert (graph.language, choose_encoder(graph).encoder, stem_for(graph)) == ("", "words", "none")
+    assert (graph.language, choose_encoder(graph)[0], stem_for(graph)) == ("", "words", "none")
 
 
 def test_a_page_may_be_called_like_a_file(tmp_path: Path) -> None:

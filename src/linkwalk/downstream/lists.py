@@ -37,7 +37,7 @@ from linkwalk.learn.readers.cross import SentenceList
 from linkwalk.progress import Progress
 from linkwalk.records import BadLine, is_table, kind_of, stream_records, write_records
 from linkwalk.retrieve.bm25 import Bm25
-from linkwalk.retrieve.tfidf import tfidf
+from linkwalk.retrieve.rerank import tfidf
 
 LISTS = "lists"
 PARTS = ("all", "tuned")

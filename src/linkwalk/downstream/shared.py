@@ -20,30 +20,22 @@ from linkwalk.policy.compass import Compass
 from linkwalk.retrieve import FindConfig, Finder, Found, Reranker, tfidf
 from linkwalk.retrieve.found import Reading
 from linkwalk.retrieve.judge import Judge
-from linkwalk.retrieve.rerank import Blocks, score_many
+from linkwalk.retrieve.rerank import Blocks, Many, Texts, score_many
 from linkwalk.retrieve.starts import Near, Search, Starts, nearest_many
 
 MOST_PAIRS = 1 << 18
 """Scores of (query, title, sentence) that are remembered at most."""
 
 
-class Remembered:
+class Remembered(Many):
     """A reranker that scores no pair twice: one whose scores do not depend on what else it is shown."""
 
     def __init__(self, slow: Reranker, most: int = MOST_PAIRS) -> None:
         self.slow, self.most = slow, most
         self._scores: dict[tuple[str, str, str], float] = {}
 
-    def __call__(self, query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
-        """One score for each sentence."""
-        return self.many([query], [titles], [sentences])[0]
-
     def many(
-        self,
-        queries: Sequence[str],
-        titles: Sequence[Sequence[str]],
-        sentences: Sequence[Sequence[str]],
-        blocks: Blocks = None,
+        self, queries: Sequence[str], titles: Texts, sentences: Texts, blocks: Blocks = None
     ) -> list[Float32s]:
         """The scores of several queries' sentences."""
         keys = [
@@ -129,22 +121,14 @@ class _Reader(Finder):
         return self.known[self.config]
 
 
-class _Listed:
+class _Listed(Many):
     """TF-IDF, whose scores depend on all sentences at hand: remembered for whole lists."""
 
     def __init__(self) -> None:
         self._scores: dict[tuple[Any, ...], Float32s] = {}
 
-    def __call__(self, query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
-        """One score for each sentence."""
-        return self.many([query], [titles], [sentences])[0]
-
     def many(
-        self,
-        queries: Sequence[str],
-        titles: Sequence[Sequence[str]],
-        sentences: Sequence[Sequence[str]],
-        blocks: Blocks = None,
+        self, queries: Sequence[str], titles: Texts, sentences: Texts, blocks: Blocks = None
     ) -> list[Float32s]:
         """The scores of several queries' sentences."""
         keys = [(q, tuple(t), tuple(s)) for q, t, s in zip(queries, titles, sentences, strict=True)]

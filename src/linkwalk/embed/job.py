@@ -5,36 +5,45 @@ brought together. The last one in place, they become one table, which takes its 
 """
 
 import re
-import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from linkwalk import __version__
 from linkwalk.arrays import Float32s
-from linkwalk.artifact import FORMAT, digest, locked, publish, seal, tidy_up
+from linkwalk.artifact import FORMAT, digest, locked, tidy_up
 from linkwalk.device import choose_device
 from linkwalk.embed.encoder import MAX_TOKENS, Encoder, TellingEncoder, open_encoder
-from linkwalk.embed.features import RANDOM, WIDTH, random_features
-from linkwalk.embed.fitted import WORDS, Fitted
-from linkwalk.embed.language import choose_encoder, reads_english
-from linkwalk.embed.model import MINILM, MINILM_WALKS, find_model
+from linkwalk.embed.model import MINILM, MINILM_WALKS, RANDOM, WORDS, find_model
 from linkwalk.embed.own import OWN, use_encoder
 from linkwalk.embed.shards import Shards
-from linkwalk.embed.store import KIND, Embeddings, folder_of
-from linkwalk.embed.text import node_texts
-from linkwalk.embed.word_tables import is_fitted, open_fitted, read_fitted
+from linkwalk.embed.store import (
+    KIND,
+    Embeddings,
+    encoder_fingerprint,
+    folder_of,
+    is_words,
+    open_words,
+    put_embeddings,
+    read_words,
+)
+from linkwalk.embed.text import choose_encoder, node_texts, reads_english
+from linkwalk.embed.word_projection import WordProjection
 from linkwalk.embed.words import TITLES, VERSION, WordsEncoder, fit
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.store import Graph
-from linkwalk.progress import Progress
+from linkwalk.progress import Advance, Progress
 
+WIDTH = 384
+"""Of vectors that no transformer makes: MiniLM's, so that a policy has as many weights over either."""
 TEXT = "{title}. {text}"
 """What is read of a block (``text.py``); in the fingerprint, so that another way of joining is another encoder."""
 
-Rows = Callable[[int, int, Callable[[float], None]], Float32s]
+Rows = Callable[[int, int, Advance], Float32s]
 """Vectors of the blocks from, to; the last argument hears of progress."""
 
 
@@ -63,20 +72,20 @@ class Embedded:
     workspace: Path
     name: str
     shards: int
-    made: int
-    """Shards computed by this run."""
-    imported: int
-    missing: int
-    """Shards that are still to be made, here or elsewhere."""
     partial: Path
     """Where finished shards wait for the missing ones."""
-    manifest: dict[str, Any] | None
+    made: int = 0
+    """Shards computed by this run."""
+    imported: int = 0
+    missing: int = 0
+    """Shards that are still to be made, here or elsewhere."""
+    manifest: dict[str, Any] | None = None
     """Of the finished artefact; None while shards are missing."""
     why: str = ""
     """Why this encoder was taken, where nobody named one."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Identity:
     """Who the encoder is, in the manifest's words."""
 
@@ -88,7 +97,7 @@ class _Identity:
 
     @property
     def fingerprint(self) -> str:
-        return digest([self.model_fingerprint, {k: v for k, v in self.config.items() if k != "shard_blocks"}])
+        return encoder_fingerprint(self.model_fingerprint, self.config)
 
 
 def embed(
@@ -125,14 +134,17 @@ def embed(
     job = {"graph": graph.fingerprint, "encoder": who.fingerprint, "shard_blocks": config.shard_blocks}
     shards = Shards(final.with_name(final.name + ".partial"), job, graph.nodes)
     first, last = _range(only, shards.count)
+    result = partial(
+        Embedded, workspace=workspace, name=name, shards=shards.count, partial=shards.folder, why=why
+    )
 
     if not force and (done := _finished(workspace, name, graph, who)) is not None:
         tidy_up(final, shards.folder)
-        return _result(workspace, name, shards, manifest=done, why=why)
+        return result(manifest=done)
     with locked(final):
         # Once more: somebody else may have made them meanwhile.
         if not force and (done := _finished(workspace, name, graph, who)) is not None:
-            return _result(workspace, name, shards, manifest=done, why=why)
+            return result(manifest=done)
         shards.begin(force=force)
         imported = sum(shards.take(Path(folder)) for folder in imports)
         todo = [number for number in range(first, last) if not shards.has(number)]
@@ -145,11 +157,9 @@ def embed(
                 stage.update(blocks)
         missing = sum(not shards.has(number) for number in range(shards.count))
         if missing:
-            return _result(
-                workspace, name, shards, made=len(todo), imported=imported, missing=missing, why=why
-            )
-        manifest = _assemble(shards, _manifest(graph, who), final, empty_width=config.width)
-    return _result(workspace, name, shards, made=len(todo), imported=imported, manifest=manifest, why=why)
+            return result(made=len(todo), imported=imported, missing=missing)
+        manifest = _assemble(shards, graph, who, final, config.width)
+    return result(made=len(todo), imported=imported, manifest=manifest)
 
 
 def _chosen(config: EmbedConfig, graph: Graph, progress: Progress) -> tuple[EmbedConfig, str]:
@@ -157,8 +167,10 @@ def _chosen(config: EmbedConfig, graph: Graph, progress: Progress) -> tuple[Embe
     if not config.encoder:
         encoder, why = choose_encoder(graph)
         return replace(config, encoder=encoder), why
-    if config.encoder in (MINILM_WALKS, MINILM) and not (english := reads_english(graph)).yes:
-        progress.warn(f"{english.why}, but {config.encoder} reads English alone: `words` reads any language")
+    if config.encoder in (MINILM_WALKS, MINILM):
+        english, why = reads_english(graph)
+        if not english:
+            progress.warn(f"{why}, but {config.encoder} reads English alone: `words` reads any language")
     return config, ""
 
 
@@ -172,56 +184,38 @@ def default_name(config: EmbedConfig) -> str:
 
 
 def _identify(config: EmbedConfig, graph: Graph) -> _Identity:
-    options = asdict(config)
-    if config.encoder == RANDOM:
-        if config.tanh:
-            raise InputError(
-                "tanh is for encoders that read text: random features have unit length as they are"
-            )
-        return _Identity(
-            name=RANDOM,
-            model_fingerprint=digest("unit sphere, Philox, Box-Muller"),
-            config={key: options[key] for key in ("seed", "width", "shard_blocks")},
-        )
-    if config.encoder == WORDS or is_fitted(config.encoder):
-        if config.tanh:
-            raise InputError("tanh is for transformers: words gives vectors of unit length")
-        if config.encoder != WORDS:
-            made = read_fitted(config.encoder)
-            return _Identity(
-                name=WORDS,
-                model_fingerprint=made["model_fingerprint"],
-                config=made["config"],
-                trained=made.get("trained"),
-            )
-        return _Identity(
-            name=WORDS,
-            model_fingerprint=digest(
-                [WORDS, VERSION, graph.fingerprint]
-            ),  # what it learns follows from these
-            config={key: options[key] for key in ("seed", "width", "shard_blocks")}
-            | {"text": TEXT, "titles": TITLES},
-        )
-    if config.encoder in OWN:
-        if config.tanh:
-            raise InputError(
-                "tanh is for transformers: an encoder of one's own gives its vectors as they are"
-            )
-        return _Identity(
-            name=config.encoder,
-            model_fingerprint=OWN[config.encoder].fingerprint,
-            config={"shard_blocks": config.shard_blocks, "text": TEXT},
-        )
-    return _transformer(config)
+    encoder = config.encoder
+    if encoder == RANDOM:
+        no_tanh = "encoders that read text: random features have unit length as they are"
+        options = _options(config, "seed", "width")
+        who = _Identity(RANDOM, digest("unit sphere, Philox, Box-Muller"), options)
+    elif encoder == WORDS:
+        no_tanh = "transformers: words gives vectors of unit length"
+        options = _options(config, "seed", "width") | {"text": TEXT, "titles": TITLES}
+        who = _Identity(
+            WORDS, digest([WORDS, VERSION, graph.fingerprint]), options
+        )  # all that it learns from
+    elif is_words(encoder):
+        no_tanh, made = "transformers: words gives vectors of unit length", read_words(encoder)
+        who = _Identity(WORDS, made["model_fingerprint"], made["config"], made.get("trained"))
+    elif encoder in OWN:
+        no_tanh = "transformers: an encoder of one's own gives its vectors as they are"
+        who = _Identity(encoder, OWN[encoder].fingerprint, _options(config) | {"text": TEXT})
+    else:
+        return _transformer(config)
+    if config.tanh:
+        raise InputError(f"tanh is for {no_tanh}")
+    return who
 
 
 def _transformer(config: EmbedConfig) -> _Identity:
-    model, options = find_model(config.encoder), asdict(config)
-    return _Identity(
-        name=model.name,
-        model_fingerprint=model.fingerprint,
-        config={key: options[key] for key in ("max_tokens", "tanh", "shard_blocks")} | {"text": TEXT},
-    )
+    model = find_model(config.encoder)
+    options = _options(config, "max_tokens", "tanh") | {"text": TEXT}
+    return _Identity(model.name, model.fingerprint, options)
+
+
+def _options(config: EmbedConfig, *names: str) -> dict[str, Any]:
+    return {name: getattr(config, name) for name in (*names, "shard_blocks")}
 
 
 def transformer_fingerprint(config: EmbedConfig) -> str:
@@ -264,17 +258,16 @@ def _source(
 ) -> Rows:
     if config.encoder == RANDOM:
 
-        def draw(start: int, stop: int, advance: Callable[[float], None]) -> Float32s:
-            rows = random_features(start, stop, seed=config.seed, width=config.width)
+        def draw(start: int, stop: int, advance: Advance) -> Float32s:
             advance(stop - start)
-            return rows
+            return random_features(start, stop, seed=config.seed, width=config.width)
 
         return draw
     encoder: TellingEncoder
-    words = config.encoder == WORDS or is_fitted(config.encoder)
+    words = config.encoder == WORDS or is_words(config.encoder)
     titles = TITLES if words else 1
     if words:
-        encoder = WordsEncoder(_fitted(graph, config, shards.folder, progress))
+        encoder = WordsEncoder(_learned(graph, config, shards.folder, progress))
     else:
         encoder = OWN.get(config.encoder) or open_encoder(
             config.encoder,
@@ -284,33 +277,50 @@ def _source(
             batch_tokens=batch_tokens,
         )
 
-    def read(start: int, stop: int, advance: Callable[[float], None]) -> Float32s:
+    def read(start: int, stop: int, advance: Advance) -> Float32s:
         return encoder.encode(node_texts(graph, start, stop, titles), advance)
 
     return read
 
 
-def _fitted(graph: Graph, config: EmbedConfig, folder: Path, progress: Progress) -> Fitted:
-    """What ``words`` learns of a wiki, or has learned before a run was stopped."""
-    width = config.width if config.encoder == WORDS else read_fitted(config.encoder)["width"]
-    found = Fitted.kept(folder, width)
-    if found is None and config.encoder != WORDS:
-        found = open_fitted(config.encoder)
-        found.keep(folder)
-    if found is None:
-        found = fit(
-            partial(node_texts, graph, titles=TITLES),
-            graph.nodes,
-            width=config.width,
-            seed=config.seed,
-            progress=progress,
-        )
-        found.keep(folder)
+def _learned(graph: Graph, config: EmbedConfig, folder: Path, progress: Progress) -> WordProjection:
+    """What ``words`` learns of a wiki, has learned before a run was stopped, or has learned of another wiki."""
+    own = config.encoder == WORDS
+    width = config.width if own else read_words(config.encoder)["width"]
+    if (found := WordProjection.resume(folder, width)) is not None:
+        return found
+    if own:
+        texts = partial(node_texts, graph, titles=TITLES)
+        found = fit(texts, graph.nodes, width=width, seed=config.seed, progress=progress)
+    else:
+        found = open_words(config.encoder)
+    found.save(folder, piece=True)
     return found
 
 
-def _manifest(graph: Graph, who: _Identity) -> dict[str, Any]:
-    return {
+def random_features(start: int, stop: int, *, seed: int = 0, width: int = WIDTH) -> Float32s:
+    """Unit vectors of the nodes ``start`` to ``stop``; a node's vector follows from the seed and its number alone.
+
+    They know nothing of any text: the RF ablations (sec. 5).
+    Normal deviates point in every direction alike. Philox counts its blocks of four words, so a node's own are found
+    without drawing those before it; Box-Muller takes as many as it gives, which numpy's normals do not.
+    """
+    if width <= 0 or width % 4:
+        raise ValueError(f"width {width} is not a positive multiple of 4")
+    bits = np.random.Philox(key=seed)
+    bits.advance(start * (width // 4))
+    uniform = np.random.Generator(bits).random((stop - start, 2, width // 2))
+    radius = np.sqrt(-2 * np.log1p(-uniform[:, 0]))  # 1 - u lies in (0, 1]
+    angle = 2 * np.pi * uniform[:, 1]
+    normal = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    normal /= np.linalg.norm(normal, axis=1, keepdims=True)
+    return normal.astype(np.float32)
+
+
+def _assemble(shards: Shards, graph: Graph, who: _Identity, final: Path, empty_width: int) -> dict[str, Any]:
+    """Make the shards one table with its manifest and put it in its place; returns the manifest."""
+    width = shards.width(empty_width)
+    manifest = {
         "artifact": KIND,
         "format": FORMAT,
         "linkwalk": __version__,
@@ -321,44 +331,11 @@ def _manifest(graph: Graph, who: _Identity) -> dict[str, Any]:
         "model_fingerprint": who.model_fingerprint,
         "encoder_fingerprint": who.fingerprint,
         "config": who.config,
+        "width": width,
+        "fingerprint": digest([graph.fingerprint, who.fingerprint]),
         **({"trained": who.trained} if who.trained else {}),
     }
-
-
-def _assemble(shards: Shards, manifest: dict[str, Any], final: Path, *, empty_width: int) -> dict[str, Any]:
-    """Make the shards one table with its manifest and put it in its place; returns the manifest."""
-    whole = shards.folder / "whole"
-    shutil.rmtree(whole, ignore_errors=True)
-    whole.mkdir()
-    width = manifest["width"] = shards.join(whole / "vectors.npy", empty_width)
-    if manifest["encoder"] == WORDS:
-        Fitted.open(shards.folder, width).save(whole)
-    manifest["fingerprint"] = digest([manifest["graph"], manifest["encoder_fingerprint"]])
-    manifest = seal(whole, manifest)
-    publish(whole, final)
+    words = WordProjection.open(shards.folder, width) if who.name == WORDS else None
+    manifest = put_embeddings(shards.folder / "whole", final, shards.rows(), manifest, words)
     shards.remove()
     return manifest
-
-
-def _result(
-    workspace: Path,
-    name: str,
-    shards: Shards,
-    *,
-    made: int = 0,
-    imported: int = 0,
-    missing: int = 0,
-    manifest: dict[str, Any] | None = None,
-    why: str = "",
-) -> Embedded:
-    return Embedded(
-        workspace=workspace,
-        name=name,
-        shards=shards.count,
-        made=made,
-        imported=imported,
-        missing=missing,
-        partial=shards.folder,
-        manifest=manifest,
-        why=why,
-    )

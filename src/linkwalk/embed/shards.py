@@ -4,15 +4,16 @@ Each is a piece: it ends in its checksum, so that a damaged one is made again.
 """
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from linkwalk.arrays import Float16s, Float32s
+from linkwalk.arrays import Array, Float16s, Float32s
 from linkwalk.artifact import is_whole, read_json, write_json, write_piece
 from linkwalk.errors import ArtifactError, InputError
-from linkwalk.graph.columns import ArrayWriter, map_array
+from linkwalk.graph.columns import map_array
 
 _WORDS = {
     "graph": "another graph",
@@ -92,17 +93,16 @@ class Shards:
             taken += 1
         return taken
 
-    def join(self, path: Path, empty_width: int) -> int:
-        """Write all shards as one table; returns its width."""
-        widths = {int(map_array(self.path(number)).shape[1]) for number in range(self.count)} or {empty_width}
+    def width(self, empty: int) -> int:
+        """How wide all of them are; ``empty`` where there are none."""
+        widths = {rows.shape[1] for rows in self.rows()} or {empty}
         if len(widths) > 1:
             raise InputError(f"the shards in {self.folder} differ in width: remove the folder and run again")
-        width = widths.pop()
-        writer = ArrayWriter(path, np.float16, width)
-        for number in range(self.count):
-            writer.append(map_array(self.path(number)))
-        writer.close()
-        return width
+        return int(widths.pop())
+
+    def rows(self) -> Iterator[Array]:
+        """The vectors of all shards, in order."""
+        return (map_array(self.path(number)) for number in range(self.count))
 
     def _read(self, path: Path, number: int) -> Float16s | None:
         try:

@@ -1,20 +1,37 @@
-"""The embeddings of a workspace, opened through the memory map and checked against its graph."""
+"""The embeddings of a workspace: opened through the memory map, checked against its graph, and put in their place.
 
+The embeddings of a wiki by ``words`` hold their encoder: named by its folder, it embeds other wikis, such as the next
+edition, with the terms it has. One that was trained (``learn/encoders/word_table.py``) takes the place of the one it
+began as under another name.
+"""
+
+import hashlib
 import re
-from collections.abc import Collection
+import shutil
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwalk.arrays import Array
-from linkwalk.artifact import MANIFEST, look_at, read_json, read_manifest, steady
-from linkwalk.embed.features import RANDOM
-from linkwalk.embed.fitted import WORDS, Fitted
-from linkwalk.embed.model import MINILM, MINILM_WALKS, find_model
+from linkwalk.arrays import Array, Float32s, Int64s
+from linkwalk.artifact import (
+    MANIFEST,
+    digest,
+    locked,
+    look_at,
+    parsing,
+    publish,
+    read_json,
+    read_manifest,
+    seal,
+    steady,
+)
+from linkwalk.embed.model import MINILM, MINILM_WALKS, RANDOM, WORDS, find_model
 from linkwalk.embed.own import own_encoder
+from linkwalk.embed.word_projection import WordProjection
 from linkwalk.errors import ArtifactError, DamagedError, InputError
-from linkwalk.graph.columns import map_array
+from linkwalk.graph.columns import ArrayWriter, map_array
 from linkwalk.graph.store import Graph
 from linkwalk.parts import is_part
 
@@ -32,6 +49,7 @@ FIELDS = {
     "config": dict,
 }
 """What its manifest must have."""
+_CHUNK = 1 << 14
 
 
 def folder_of(workspace: Path, name: str) -> Path:
@@ -124,7 +142,7 @@ class Embeddings:
             from linkwalk.embed.words import WordsEncoder
 
             again = f"run `{command(self.folder.parents[1], self.name)} --force`"
-            return WordsEncoder(Fitted.open(self.folder, self.width, again))
+            return WordsEncoder(WordProjection.open(self.folder, self.width, again))
         return self.reader(device)
 
     def reader(self, device: str = "cpu") -> "Reader":
@@ -209,6 +227,105 @@ def names(workspace: Path) -> list[str]:
     return sorted(
         path.parent.name for path in (workspace / KIND).glob("*/manifest.json") if _is_name(path.parent.name)
     )
+
+
+def is_words(encoder: str) -> bool:
+    """Whether an encoder is named by a folder of embeddings that ``words`` made."""
+    return (Path(encoder) / "words_terms.npy").is_file()
+
+
+def read_words(encoder: str) -> dict[str, Any]:
+    """The manifest of the embeddings whose encoder is named."""
+    manifest = read_manifest(Path(encoder), KIND, "linkwalk embed", FIELDS)
+    if manifest["encoder"] != WORDS:
+        raise InputError(f"{encoder} was not made by {WORDS}")
+    return manifest
+
+
+def open_words(encoder: str) -> WordProjection:
+    """What the encoder has learned, checked whole."""
+    folder, remedy = Path(encoder), "make it again, or name another encoder"
+
+    def opened() -> WordProjection:
+        manifest = read_words(encoder)
+        look_at(folder, manifest, remedy)
+        with parsing(folder, remedy):
+            return WordProjection.open(folder, int(manifest["width"]), remedy)
+
+    return steady(folder, opened)
+
+
+def put_embeddings(
+    partial: Path,
+    final: Path,
+    rows: Iterable[Array],
+    manifest: dict[str, Any],
+    words: WordProjection | None = None,
+) -> dict[str, Any]:
+    """Write a table of rows, in pieces, with what its encoder has learned; it takes its place in one step."""
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    writer = ArrayWriter(partial / "vectors.npy", np.float16, manifest["width"])
+    for some in rows:
+        writer.append(some)
+    writer.close()
+    if words is not None:
+        words.save(partial)
+    manifest = seal(partial, manifest)
+    publish(partial, final)
+    return manifest
+
+
+def carry(whole: Embeddings, workspace: Path, part: Graph, nodes: Int64s) -> None:
+    """Give a part of a graph its embeddings out of the whole's: row ``i`` is the whole's row ``nodes[i]``.
+
+    Random features go by a node's number, which is another one in the part: they are drawn anew, not carried.
+    """
+    if not whole.reads:
+        raise InputError("random features are drawn for each graph: run `linkwalk embed --encoder random`")
+    if len(nodes) != part.nodes:
+        raise InputError(f"{len(nodes)} rows do not fit a graph of {part.nodes} nodes")
+    final = folder_of(workspace, whole.name)
+    manifest = whole.manifest | {
+        "graph": part.fingerprint,
+        "snapshot": part.manifest["snapshot"],
+        "nodes": part.nodes,
+        "fingerprint": digest([part.fingerprint, whole.fingerprint]),
+    }
+    words = WordProjection.open(whole.folder, whole.width) if manifest["encoder"] == WORDS else None
+    rows = (whole.vectors[nodes[at : at + _CHUNK]] for at in range(0, len(nodes), _CHUNK))
+    with locked(final):
+        put_embeddings(final.with_name(final.name + ".carried.partial"), final, rows, manifest, words)
+
+
+def put_word_table(
+    workspace: Path,
+    before: Embeddings,
+    name: str,
+    words: WordProjection,
+    vectors: Float32s,
+    trained: dict[str, Any],
+) -> dict[str, Any]:
+    """Write ``WORKSPACE/embeddings/NAME``: the table ``before`` after its training, which ``trained`` tells of."""
+    final, learned = folder_of(workspace, name), hashlib.sha256()
+    for values in words:  # to the last bit: how it was trained is no matter
+        learned.update(np.ascontiguousarray(values).data)
+    model = digest([WORDS, "trained", learned.hexdigest()])
+    encoder = encoder_fingerprint(model, before.manifest["config"])
+    manifest = before.manifest | {
+        "width": words.projection.shape[1],
+        "model_fingerprint": model,
+        "encoder_fingerprint": encoder,
+        "fingerprint": digest([before.manifest["graph"], encoder]),
+        "trained": trained,
+    }
+    rows = (vectors[at : at + _CHUNK] for at in range(0, len(vectors), _CHUNK))
+    return put_embeddings(final.with_name(final.name + ".partial"), final, rows, manifest, words)
+
+
+def encoder_fingerprint(model: str, config: dict[str, Any]) -> str:
+    """Of an encoder and its options, whatever the graph and however the work is cut up."""
+    return digest([model, {key: value for key, value in config.items() if key != "shard_blocks"}])
 
 
 def _modified(path: Path) -> int:

@@ -4,7 +4,9 @@ A term's number is its hash, cut to 24 bits: no list of words is kept, so that i
 Most of the 16 million numbers mean one word or none; the few that mean two are of no matter to the sums they enter.
 """
 
+import unicodedata
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +14,13 @@ from numpy.typing import NDArray
 
 from linkwalk.arrays import Bytes, Int32s, Int64s
 from linkwalk.compiled import kernel
-from linkwalk.embed.letters import LETTER, SIZE, UNSPACED, letters
+from linkwalk.graph.hashes import FNV_BASIS, FNV_PRIME, GOLDEN
+from linkwalk.scripts import RANGES
 
 BITS = 24
-_PRIME = np.uint64(0x100000001B3)
-_BASIS = np.uint64(0xCBF29CE484222325)
-_MIX = np.uint64(0x9E3779B97F4A7C15)
+OTHER, LETTER, UNSPACED = range(3)
+SIZE = 0x32400
+"""Characters beyond, of which none are letters so far, are neither."""
 _SHIFT = np.uint64(64 - BITS)
 _HALF = np.uint64(32)
 
@@ -35,8 +38,24 @@ def count_terms(texts: Sequence[str]) -> TermCounts:
     ends = np.fromiter(map(len, texts), np.int64, len(texts)).cumsum()
     # Half a character, which UTF-8 has no way to write, is no letter.
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
-    bounds, terms = _terms(codes, ends, *letters())
+    bounds, terms = _terms(codes, ends, *_letters())
     return TermCounts(*_counted(bounds, terms))
+
+
+@cache
+def _letters() -> tuple[Bytes, Int32s]:
+    """For every character what it is and what it counts as: capital letters as small ones, accents as they are."""
+    kinds, folded = np.zeros(SIZE, np.uint8), np.arange(SIZE, dtype=np.int32)
+    for code in range(SIZE):
+        sign = chr(code)
+        # Letters, digits, and the marks that vowels are in many scripts.
+        if unicodedata.category(sign)[0] in "LNM":
+            kinds[code] = LETTER
+            small = sign.casefold()
+            folded[code] = ord(small if len(small) == 1 else sign.lower()[0])
+    for first, last in RANGES:
+        kinds[first : last + 1][kinds[first : last + 1] != OTHER] = UNSPACED
+    return kinds, folded
 
 
 @kernel
@@ -50,24 +69,24 @@ def _terms(codes: NDArray[np.uint32], ends: Int64s, kinds: Bytes, folded: Int32s
         while at < end:
             kind = kinds[codes[at]] if codes[at] < SIZE else 0
             if kind == LETTER:
-                hashed = _BASIS
+                hashed = FNV_BASIS
                 while at < end and codes[at] < SIZE and kinds[codes[at]] == LETTER:
-                    hashed = (hashed ^ np.uint64(folded[codes[at]])) * _PRIME
+                    hashed = (hashed ^ np.uint64(folded[codes[at]])) * FNV_PRIME
                     at += 1
                 terms[count] = _cut(hashed)
                 count += 1
             elif kind == UNSPACED:
-                first, before, last = at, _BASIS, _BASIS
+                first, before, last = at, FNV_BASIS, FNV_BASIS
                 while at < end and codes[at] < SIZE and kinds[codes[at]] == UNSPACED:
                     sign = np.uint64(folded[codes[at]])
                     if at >= first + 2:
-                        terms[count] = _cut((before ^ sign) * _PRIME)
+                        terms[count] = _cut((before ^ sign) * FNV_PRIME)
                         count += 1
                     if at >= first + 1:
-                        before = (last ^ sign) * _PRIME
+                        before = (last ^ sign) * FNV_PRIME
                         terms[count] = _cut(before)
                         count += 1
-                    last = (_BASIS ^ sign) * _PRIME
+                    last = (FNV_BASIS ^ sign) * FNV_PRIME
                     at += 1
                 if at == first + 1:
                     terms[count] = _cut(last)
@@ -81,7 +100,7 @@ def _terms(codes: NDArray[np.uint32], ends: Int64s, kinds: Bytes, folded: Int32s
 @kernel
 def _cut(hashed: np.uint64) -> np.int32:
     """The bits of a hash that are a term's number."""
-    return np.int32(((hashed ^ (hashed >> _HALF)) * _MIX) >> _SHIFT)
+    return np.int32(((hashed ^ (hashed >> _HALF)) * GOLDEN) >> _SHIFT)
 
 
 @kernel

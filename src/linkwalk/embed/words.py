@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from linkwalk.arrays import Float32s, Int32s, Int64s
 from linkwalk.compiled import kernel
 from linkwalk.embed.bert import cores
-from linkwalk.embed.fitted import Fitted
 from linkwalk.embed.svd import Sparse, leading, times
 from linkwalk.embed.terms import BITS, count_terms
+from linkwalk.embed.word_projection import WordProjection
 from linkwalk.progress import Advance, Progress, unheard
 
 VERSION = 1
@@ -47,8 +47,8 @@ Made = TypeVar("Made")
 class WordsEncoder:
     """Reads texts by their words."""
 
-    def __init__(self, fitted: Fitted) -> None:
-        self.fitted, self.width = fitted, fitted.projection.shape[1]
+    def __init__(self, learned: WordProjection) -> None:
+        self.learned, self.width = learned, learned.projection.shape[1]
 
     def encode(self, texts: list[str], advance: Advance = unheard) -> Float32s:
         """One row of unit length per text, in order; zeros where no word is known."""
@@ -61,14 +61,14 @@ class WordsEncoder:
         return found
 
     def _project(self, texts: list[str], pool: Executor) -> Float32s:
-        rows = weighed(texts, self.fitted.terms, self.fitted.idf)
+        rows = weighed(texts, self.learned.terms, self.learned.idf)
         # The rows of the projection that are needed, and no others: it may be mapped.
         used, columns = np.unique(rows.columns, return_inverse=True)
-        projection = self.fitted.projection[used].astype(np.float32)
+        projection = self.learned.projection[used].astype(np.float32)
         return _unit(times(rows._replace(columns=columns.astype(np.int32)), projection, pool))
 
 
-def fit(texts: Texts, blocks: int, *, width: int, seed: int, progress: Progress) -> Fitted:
+def fit(texts: Texts, blocks: int, *, width: int, seed: int, progress: Progress) -> WordProjection:
     """Learn from the texts of a wiki's blocks what its words say of each other."""
     with ThreadPoolExecutor(cores()) as pool:
         terms, idf = _vocabulary(texts, blocks, pool, progress)
@@ -83,10 +83,9 @@ def fit(texts: Texts, blocks: int, *, width: int, seed: int, progress: Progress)
         with progress.stage("fit", total, "blocks") as stage:
             found = leading(rows, len(terms), width, passes=PASSES, extra=EXTRA, seed=seed, pool=pool)
     projection = found.vectors
-    projection *= np.float32(
-        np.sqrt(max(len(terms), 1))
-    )  # or else half precision has no room for such small numbers
-    return Fitted(terms, idf, projection.astype(np.float16))
+    # Or else half precision has no room for such small numbers.
+    projection *= np.float32(np.sqrt(max(len(terms), 1)))
+    return WordProjection(terms, idf, projection.astype(np.float16))
 
 
 def _vocabulary(texts: Texts, blocks: int, pool: Executor, progress: Progress) -> tuple[Int32s, Float32s]:

@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linkwalk.embed import EmbedConfig, Embeddings, embed
-from linkwalk.embed.carry import carry
-from linkwalk.embed.features import RANDOM
-from linkwalk.embed.model import MINILM
-from linkwalk.embed.store import choose, folder_of, names
+from linkwalk.embed.model import MINILM, RANDOM
+from linkwalk.embed.store import carry, choose, folder_of, names
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.split import HALVES, nodes_of_half, split
 from linkwalk.graph.store import Graph

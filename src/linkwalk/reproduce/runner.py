@@ -22,7 +22,7 @@ from linkwalk.artifact import checksum, digest, locked
 from linkwalk.device import choose_device
 from linkwalk.embed import Embeddings
 from linkwalk.embed.encoder import TellingEncoder
-from linkwalk.embed.features import RANDOM
+from linkwalk.embed.model import RANDOM
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.evaluate import TaskConfig, compare, draw_sentences
 from linkwalk.gpu.journeys import DeviceAgent

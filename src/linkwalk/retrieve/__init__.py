@@ -4,7 +4,6 @@ from linkwalk.retrieve.bm25 import Bm25, index
 from linkwalk.retrieve.config import FindConfig
 from linkwalk.retrieve.finder import Finder
 from linkwalk.retrieve.found import Found, Trail
-from linkwalk.retrieve.rerank import Cascade, Reranker
-from linkwalk.retrieve.tfidf import tfidf
+from linkwalk.retrieve.rerank import Cascade, Reranker, tfidf
 
 __all__ = ["Bm25", "Cascade", "FindConfig", "Finder", "Found", "Reranker", "Trail", "index", "tfidf"]

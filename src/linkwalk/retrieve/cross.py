@@ -15,6 +15,7 @@ Shapes: P pairs, L tokens padded, D width.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ from linkwalk.errors import ArtifactError, InputError
 from linkwalk.navigate import unit_rows
 from linkwalk.policy.checkpoint import NO_NUMBERS, command_for, look_at_some
 from linkwalk.retrieve.block_reader import HEADS, BlockReader
+from linkwalk.retrieve.rerank import Blocks, Many, Texts
 
 if TYPE_CHECKING:
     from linkwalk.retrieve.classifier import Classifier
@@ -69,7 +71,7 @@ def passage(title: str, sentence: str) -> str:
     return f"{title}. {sentence}" if title else sentence
 
 
-class CrossEncoder:
+class CrossEncoder(Many):
     """Ours, for use: the adapter is on top of the encoder; a reranker, for one query or many at once."""
 
     def __init__(self, plain: Reader, weights: Weights, config: CrossConfig) -> None:
@@ -81,25 +83,13 @@ class CrossEncoder:
         adapter = {name: value for name, value in weights.items() if name != SCALES}
         self.together = plain.adapted(adapter, max_tokens=config.max_tokens)
 
-    def __call__(self, query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
-        """One score for each sentence."""
-        return self.many([query], [titles], [sentences])[0]
-
     def many(
-        self,
-        queries: Sequence[str],
-        titles: Sequence[Sequence[str]],
-        sentences: Sequence[Sequence[str]],
-        blocks: Any = None,
+        self, queries: Sequence[str], titles: Texts, sentences: Texts, blocks: Blocks = None
     ) -> list[Float32s]:
         """The scores of several queries' sentences, in batches across queries."""
         counts = [len(own) for own in sentences]
         owner = np.repeat(np.arange(len(queries)), counts)
-        texts = [
-            passage(t, s)
-            for ts, ss in zip(titles, sentences, strict=True)
-            for t, s in zip(ts, ss, strict=True)
-        ]
+        texts = list(map(passage, chain(*titles), chain(*sentences)))
         if not texts:
             return [np.zeros(0, np.float32) for _ in queries]
         apart = cosines(self.plain, list(queries), texts, owner)

@@ -36,7 +36,7 @@ from linkwalk.retrieve.found import (
 )
 from linkwalk.retrieve.judge import HEARD_OF, Judge
 from linkwalk.retrieve.pagerank import rest_of, spread
-from linkwalk.retrieve.rerank import Reranker, score_many
+from linkwalk.retrieve.rerank import Reranker, score_many, tfidf
 from linkwalk.retrieve.starts import (
     DEPTH,
     Near,
@@ -47,7 +47,6 @@ from linkwalk.retrieve.starts import (
     find_near,
     find_words,
 )
-from linkwalk.retrieve.tfidf import tfidf
 
 _NO_GOAL = -1  # no page has that number, so the agent walks all its steps
 _QUERIES = 1024  # at a time

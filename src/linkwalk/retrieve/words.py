@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from linkwalk.embed.language import reads_english
+from linkwalk.embed.text import reads_english
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.scripts import SIGN
@@ -49,7 +49,7 @@ def stem_for(graph: Graph) -> str:
     """What a wiki's words are cut to: by the language that its source states or, where it states none, by its text."""
     if graph.language:
         return stem_of(graph.language)
-    if reads_english(graph).yes:
+    if reads_english(graph)[0]:
         return ENGLISH
     sample = "".join(graph.texts.slice(0, min(graph.nodes, _SAMPLE)))
     return CJK if 2 * len(SIGN.findall(sample)) > len(sample) else NONE

@@ -7,10 +7,10 @@ from typing import Any
 
 from linkwalk.artifact import clear, locked
 from linkwalk.embed import Embeddings
-from linkwalk.embed.fitted import WORDS, Fitted
 from linkwalk.embed.job import EmbedConfig, embed
-from linkwalk.embed.store import names
-from linkwalk.embed.word_tables import put_word_table
+from linkwalk.embed.model import WORDS
+from linkwalk.embed.store import names, put_word_table
+from linkwalk.embed.word_projection import WordProjection
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.evaluate import Result, TaskConfig, compare
 from linkwalk.graph.held_out import WITHHELD, held_out_nodes
@@ -53,7 +53,9 @@ def train_words(final: Path, settings: Sequence[str], embeddings: str | None, ru
             return Trained(final, made, False, {}, {"resumed_at": None, "gains": made.get("gains", [])})
         goals = ChoosingGoals(graph, config.seed)
         kept = run.kept(partial, job, config.updates)
-        trained = train_word_table(graph, Fitted.open(table.folder, table.width), config, goals, **kept)
+        trained = train_word_table(
+            graph, WordProjection.open(table.folder, table.width), config, goals, **kept
+        )
         last = (read_rows(partial) or [{"update": config.updates}])[-1]
         kept_update = last.get("best", last["update"])
         better, gains = _gains(final, graph, table, config, trained, goals, run.progress)

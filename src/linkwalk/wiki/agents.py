@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from linkwalk.arrays import Float32s
 from linkwalk.artifact import MANIFEST, parsing
 from linkwalk.embed import Embeddings
-from linkwalk.embed.language import choose_encoder
 from linkwalk.embed.model import MINILM, MINILM_WALKS
+from linkwalk.embed.text import choose_encoder
 from linkwalk.errors import ArtifactError, InputError, LinkwalkError
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.store import Graph
@@ -181,7 +181,7 @@ def without_shipped(wiki: Path, graph: Graph, table: Embeddings) -> str | None:
     An earlier version embedded with that. Where the wiki is not in English, the policy that ships is no help.
     """
     other = table.manifest["encoder"] != MINILM or table.has_beside(MINILM_WALKS)
-    if other or usual_agent(wiki, table) != UNTRAINED or choose_encoder(graph).encoder != MINILM_WALKS:
+    if other or usual_agent(wiki, table) != UNTRAINED or choose_encoder(graph)[0] != MINILM_WALKS:
         return None
     return f"the policy that ships goes by other embeddings than {table.name!r}: run `linkwalk embed {wiki}`"
 

@@ -2,8 +2,8 @@
 
 The rows of a wiki's blocks are made once, since terms and their weights stay. What follows the gradient is the
 projection [V, D], in the rows of the terms that a batch has and no others, so that an update takes as long for any
-number of terms. What comes of it is a ``Fitted`` like the one it began as: sentences, and the next edition of the wiki,
-are read with it too. It is trained on a CPU.
+number of terms. What comes of it is a ``WordProjection`` like the one it began as: sentences, and the next edition of
+the wiki, are read with it too. It is trained on a CPU.
 
 Shapes: N blocks, V terms, D numbers in a vector.
 """
@@ -21,9 +21,9 @@ from torch import Tensor, nn
 from linkwalk.arrays import Float32s, Int32s, Int64s
 from linkwalk.compiled import guarded, row_of, within
 from linkwalk.embed.bert import cores
-from linkwalk.embed.fitted import Fitted
 from linkwalk.embed.svd import Sparse
 from linkwalk.embed.text import node_texts
+from linkwalk.embed.word_projection import WordProjection
 from linkwalk.embed.words import TITLES, weighed
 from linkwalk.graph.store import Graph
 from linkwalk.navigate.walker import in_pieces
@@ -76,7 +76,7 @@ class WordPhi:
         """The projection."""
         return {"projection": self.projection.detach()}
 
-    def fitted(self, before: Fitted) -> Fitted:
+    def fitted(self, before: WordProjection) -> WordProjection:
         """The encoder as it is now, with the terms that it had before."""
         largest = max(float(self.projection.detach().abs().max()), _TINY)
         # Half precision has most room around 1; what a row is scaled by is of no matter.
@@ -96,7 +96,7 @@ def evened(projection: NDArray[Any]) -> Float32s:
     return rows
 
 
-def tfidf_rows(graph: Graph, fitted: Fitted) -> Sparse:
+def tfidf_rows(graph: Graph, fitted: WordProjection) -> Sparse:
     """The TF-IDF rows of all blocks of a wiki [N, V]."""
     terms, idf = np.array(fitted.terms), np.array(fitted.idf)
     read = partial(node_texts, graph, titles=TITLES)

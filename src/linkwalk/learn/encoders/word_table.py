@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from linkwalk.arrays import Bools, Float32s
-from linkwalk.embed.fitted import Fitted
+from linkwalk.embed.word_projection import WordProjection
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.held_out import WITHHELD, held_out_nodes
@@ -79,7 +79,7 @@ class WordTableConfig(JointConfig):
 class WordTable(NamedTuple):
     """What was trained."""
 
-    fitted: Fitted
+    fitted: WordProjection
     """The encoder."""
     vectors: Float32s
     """The blocks as it sees them [N, D]."""
@@ -135,7 +135,11 @@ class ChoosingGoals:
 
 
 def train_word_table(
-    graph: Graph, fitted: Fitted, config: WordTableConfig, goals: ChoosingGoals, **kept: Unpack[RunOptions]
+    graph: Graph,
+    fitted: WordProjection,
+    config: WordTableConfig,
+    goals: ChoosingGoals,
+    **kept: Unpack[RunOptions],
 ) -> WordTable:
     """Train the encoder that was made from a wiki's text, and a compass, on its links; the best weights are kept."""
     with seeded(config.seed, "cpu"):

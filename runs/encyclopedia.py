@@ -12,9 +12,9 @@ import json
 from pathlib import Path
 
 from linkwalk import shipped
-from linkwalk.downstream.dataset import Asked
+from linkwalk.downstream.dataset import AlignedQuestion
 from linkwalk.downstream.measure import compare, judge
-from linkwalk.downstream.rows import ROWS
+from linkwalk.downstream.methods import METHODS
 from linkwalk.graph.store import Graph
 from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines
 from linkwalk.retrieve import FindConfig
@@ -22,17 +22,19 @@ from linkwalk.wiki.retrieval import open_finder, open_rows
 from linkwalk.wiki.workspace import Workspace
 
 
-def asked(graph: Graph) -> list[Asked]:
+def asked(graph: Graph) -> list[AlignedQuestion]:
     """Claims and questions with their blocks."""
     found = []
     for number, claim in enumerate(shipped.claims()):
         gold = frozenset({holder(graph, claim["article"], claim["sentence"])})
-        found.append(Asked(id=f"claim {number}", text=claim["claim"], gold=(gold,), group="claims"))
+        found.append(AlignedQuestion(id=f"claim {number}", text=claim["claim"], gold=(gold,), group="claims"))
     for number, question in enumerate(shipped.questions()):
         gold = frozenset(holder(graph, e["article"], e["sentence"]) for e in question["evidence"])
         articles = {e["article"] for e in question["evidence"]}
         group = f"questions, {'two articles' if len(articles) > 1 else 'one article'}"
-        found.append(Asked(id=f"question {number}", text=question["question"], gold=(gold,), group=group))
+        found.append(
+            AlignedQuestion(id=f"question {number}", text=question["question"], gold=(gold,), group=group)
+        )
     return found
 
 
@@ -70,10 +72,10 @@ def main() -> None:
         **{name: getattr(arguments, name) for name in ("candidates", "rerank", "top", "agent", "embeddings")}
     )
     workspace = Workspace(arguments.wiki, graph, arguments.embeddings)
-    answers = open_rows(workspace, retrieval, ROWS).find([one.text for one in wanted], 0)
+    answers = open_rows(workspace, retrieval, METHODS).find([one.text for one in wanted], 0)
     measured = {name: judge(graph, wanted, found) for name, found in answers.items()}
     results = []
-    for row in ROWS:
+    for row in METHODS:
         own = measured[row.name]
         result = {"way": row.name, "candidates": arguments.candidates, "metrics": own.to_json()}
         for what, other in (("reference", row.reference), ("control", row.control)):

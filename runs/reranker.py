@@ -24,22 +24,22 @@ from pathlib import Path
 from typing import NamedTuple
 
 from linkwalk.device import choose_device
+from linkwalk.downstream.align_sentences import comparable
 from linkwalk.downstream.benchmark import align, page_disjoint
 from linkwalk.downstream.dataset import plain
 from linkwalk.downstream.fever import NOT_ENOUGH, Fever, sentences_of
-from linkwalk.downstream.lists import (
+from linkwalk.downstream.mining import (
     MineConfig,
+    MiningQuery,
     Titled,
-    Wanted,
+    claims_to_mine,
     mine_lists,
+    questions_to_mine,
     unlike,
     untokenised,
-    wanted_claims,
-    wanted_questions,
     write_lists,
 )
-from linkwalk.downstream.nq import NaturalQuestions
-from linkwalk.downstream.sentences import comparable
+from linkwalk.downstream.question_sets import NaturalQuestions
 from linkwalk.graph.store import Graph
 from linkwalk.learn.readers.cross import SentenceList
 from linkwalk.progress import Progress
@@ -67,7 +67,7 @@ class Kept(NamedTuple):
     @classmethod
     def of(cls, data: Path, graph: Graph) -> "Kept":
         """The kept half of the claims, and all of dev's."""
-        _, kept = page_disjoint(align(Fever(), data / CLAIMS, graph, level="page").asked, graph)
+        _, kept = page_disjoint(align(Fever(), data / CLAIMS, graph, level="page").questions, graph)
         ids = {one.id for one in kept}
         claims = [claim for claim in Fever().read(data / CLAIMS, []) if claim.id in ids]
         claims += Fever().read(data / DEV, [])
@@ -120,7 +120,7 @@ def without_titles(
 ) -> Iterator[SentenceList]:
     """The lists of claims whose evidence comes without its page."""
     evidence, pool = read_rows(path, kept)
-    wanted = [Wanted(claim, tuple(own)) for claim, own in islice(evidence.items(), limit) if own]
+    wanted = [MiningQuery(claim, tuple(own)) for claim, own in islice(evidence.items(), limit) if own]
     mined = mine_lists(graph, bm25, wanted, WITHOUT_TITLES, closed=closed, progress=progress)
     near = neighbours([one.query for one in wanted], pool)
     for one, far, others in zip(wanted, mined, near, strict=True):
@@ -153,16 +153,16 @@ def main() -> None:
 
     schools = Graph.open(asked.wikis[0])
     bm25, kept = Bm25.open(asked.wikis[0], schools), Kept.of(data, schools)
-    claims = wanted_claims(data / CLAIMS, schools, part="tuned")
-    write("fever", mine_lists(schools, bm25, claims.wanted[:limit], closed=claims.closed, progress=progress))
+    claims = claims_to_mine(data / CLAIMS, schools, part="tuned")
+    write("fever", mine_lists(schools, bm25, claims.queries[:limit], closed=claims.closed, progress=progress))
     rows = data / SENTENCES
     write("sentences", without_titles(rows, kept, schools, bm25, claims.closed, progress, limit))
     never = {
-        plain(one.text) for one in align(NaturalQuestions(), data / NOT_THESE, schools, scan=False).asked
+        plain(one.text) for one in align(NaturalQuestions(), data / NOT_THESE, schools, scan=False).questions
     }
     for number, wiki in enumerate(asked.wikis):
         graph = Graph.open(wiki)
-        found = wanted_questions(data / QUESTIONS, graph).wanted
+        found = questions_to_mine(data / QUESTIONS, graph).queries
         wanted = [one for one in found if plain(one.query) not in never][:limit]
         # Of the claims' wiki, what is kept from claims is kept from questions, too.
         closed = claims.closed if number == 0 else frozenset[int]()

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from world import Question, World
 
-from linkwalk.downstream.dataset import holds, plain
-from linkwalk.downstream.lists import _STOP as STOP
-from linkwalk.downstream.lists import sought_answers
+from linkwalk.downstream.dataset import answer_phrases, holds, plain
+from linkwalk.downstream.mining import _STOP as STOP
+from linkwalk.downstream.mining import SHORTEST
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.retrieve.judge import sentences_of
 
@@ -59,11 +59,11 @@ def make_lists(world: World, data: Path | None) -> Iterator[dict[str, Any]]:
 
 def more_links(world: World, closed: set[int], rng: np.random.Generator) -> Iterator[dict[str, Any]]:
     """Further questions made of the links of wikis that are learned from."""
-    from linkwalk.downstream.link_questions import DrawConfig, draw_links
+    from linkwalk.downstream.link_questions import LinkDrawConfig, draw_links
 
     for wiki in MORE:
         graph, shut = world.graph(wiki), frozenset(closed if wiki == "schools" else ())
-        config = DrawConfig(count=MORE[wiki], seed=7, per_page=6, closed=shut)
+        config = LinkDrawConfig(count=MORE[wiki], seed=7, per_page=6, closed=shut)
         drawn = draw_links(graph, config)
         for at in range(0, len(drawn), 256):
             some = drawn[at : at + 256]
@@ -93,7 +93,7 @@ def one_list(
     gold = sorted({node for alternative in one.gold for node in alternative})
     good: dict[int, list[int]] = {}
     if one.answers:
-        content, sought = set(plain(one.text).split()) - STOP, sought_answers(one.answers)
+        content, sought = set(plain(one.text).split()) - STOP, answer_phrases(one.answers, SHORTEST)
         for node in nodes[:20] if sought else ():
             texts = sentences_of(graph, node).texts
             title = graph.title(node)

@@ -7,7 +7,7 @@ import numpy as np
 from reading import desks_for, prepare
 from world import Question, World
 
-from linkwalk.downstream.nq import NaturalQuestions
+from linkwalk.downstream.question_sets import NaturalQuestions
 from linkwalk.downstream.unanswerable import foreign
 from linkwalk.retrieve.judge import HEARD_OF, Judge, JudgeWeights
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from world import Question, World, asked_of
 
-from linkwalk.downstream.dataset import holds, plain
-from linkwalk.downstream.lists import _STOP as STOP
-from linkwalk.downstream.lists import sought_answers
+from linkwalk.downstream.dataset import answer_phrases, holds, plain
+from linkwalk.downstream.mining import _STOP as STOP
+from linkwalk.downstream.mining import SHORTEST
 from linkwalk.retrieve.desk import Desk, Library, Meanings
 from linkwalk.retrieve.judge import HEARD_OF, RANK, SURE, WORTH, Judge, JudgeWeights, sentences_of
 from linkwalk.retrieve.pagerank import rest_of
@@ -115,7 +115,7 @@ def right(world: World, name: str, one: Question) -> Callable[[Sequence[int]], n
 def to_learn(world: World, name: str, one: Question) -> Callable[[Sequence[int]], np.ndarray]:
     """The same, but a block with an answer must say it in a sentence that has something of the question."""
     plainly, graph = right(world, name, one), world.graph_of(name)
-    sought = sought_answers(one.answers)
+    sought = answer_phrases(one.answers, SHORTEST)
     if not sought:
         return plainly
     content = set(plain(one.text).split()) - STOP

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from linkwalk.downstream.benchmark import _kept, align, read_benchmark
-from linkwalk.downstream.dataset import Asked, plain
+from linkwalk.downstream.dataset import AlignedQuestion, plain
 from linkwalk.downstream.fever import Fever, sentences_of
-from linkwalk.downstream.link_questions import DrawConfig, LinkQuestion, draw_bridges, draw_links
-from linkwalk.downstream.lists import untokenised
-from linkwalk.downstream.multihop import MultiHop
-from linkwalk.downstream.nq import NaturalQuestions
+from linkwalk.downstream.link_questions import LinkDrawConfig, LinkQuestion, draw_bridges, draw_links
+from linkwalk.downstream.mining import untokenised
+from linkwalk.downstream.question_sets import MultiHop, NaturalQuestions
 from linkwalk.downstream.unanswerable import foreign
 from linkwalk.graph.store import Graph
 
@@ -57,15 +56,17 @@ class Sets:
                 closed |= _articles(graph, one) if part == "kept" else set()
             self.write(name, "schools", rows)
         files = ("fever-dev-in-schools2007.jsonl", "fever-dev.jsonl.xz")
-        few, many = (align(Fever(), self.data / name, graph, level="page").asked for name in files)
+        few, many = (align(Fever(), self.data / name, graph, level="page").questions for name in files)
         known = {one.id for one in few} | {plain(one.text) for one in few}
         dev = [*few, *(one for one in many if one.id not in known and plain(one.text) not in known)]
         closed |= {article for one in dev for article in _articles(graph, one)}
         self.write("fever-dev", "schools", [row_of(one, "kept", "page") for one in dev])
         (self.out / "schools-closed-articles.json").write_text(json.dumps(sorted(closed)))
         shut = frozenset(closed)
-        links = draw_links(graph, DrawConfig(count=2010, seed=1, per_page=3, content=5, closed=shut))[:2000]
-        bridges = draw_bridges(graph, DrawConfig(count=1500, seed=2, per_page=3, content=5, closed=shut))
+        links = draw_links(graph, LinkDrawConfig(count=2010, seed=1, per_page=3, content=5, closed=shut))[
+            :2000
+        ]
+        bridges = draw_bridges(graph, LinkDrawConfig(count=1500, seed=2, per_page=3, content=5, closed=shut))
         self.made_of_links("links-schools", "schools", graph, links, "tuned")
         self.made_of_links("bridge-schools", "schools", graph, bridges, "tuned")
 
@@ -76,7 +77,7 @@ class Sets:
         rows = []
         for one in questions:
             bridge = one.group == "bridge"
-            row = row_of(one.asked(graph), part, "block" if bridge else "page")
+            row = row_of(one.aligned(graph), part, "block" if bridge else "page")
             rows.append(row | {"gone_source": None if bridge else one.source})
         self.write(name, wiki, rows)
 
@@ -97,7 +98,9 @@ class Sets:
         ):
             if nodes:
                 gold = tuple(frozenset((node,)) for node in nodes)
-                row = row_of(Asked(id=name, text=one.text, gold=gold, group="answerable"), part, "block")
+                row = row_of(
+                    AlignedQuestion(id=name, text=one.text, gold=gold, group="answerable"), part, "block"
+                )
                 rows.append(row | {"answers": list(one.answers)})
         self.write(f"nq-{wiki}", wiki, rows)
 
@@ -107,7 +110,7 @@ class Sets:
         for wiki in ("schools", "simple"):
             self.answers(wiki)
         for wiki, file in (("hotpot", "hotpotqa_train.json"), ("musique", "musique_train.json")):
-            asked = align(MultiHop(), self.wikis / "raw" / "multihop" / file, self.graph(wiki)).asked
+            asked = align(MultiHop(), self.wikis / "raw" / "multihop" / file, self.graph(wiki)).questions
             # The halves that earlier figures are of: by a hash of the question's letters.
             self.write(
                 wiki, wiki, [row_of(one, "kept" if _kept(one.text, 2) else "tuned", "block") for one in asked]
@@ -118,23 +121,26 @@ class Sets:
         own = encyclopedia.asked(self.graph("encyclopedia"))
         self.write("encyclopedia", "encyclopedia", [row_of(one, "kept", "block") for one in own])
         for wiki, part in LINKS.items():
-            config = DrawConfig(count=800 if part == "tuned" else 1000, seed=1, per_page=4, content=5)
+            config = LinkDrawConfig(count=800 if part == "tuned" else 1000, seed=1, per_page=4, content=5)
             graph = self.graph(wiki)
             self.made_of_links(f"links-{wiki}", wiki, graph, draw_links(graph, config), part)
         questions = list(NaturalQuestions().read(self.data / "nq-open-dev.jsonl", []))
         for wiki in ("encyclopedia", "hotpot", "schools"):
             far = foreign(self.graph(wiki), questions, 100)
-            rows = [Asked(id=one.id, text=one.text, gold=(frozenset((-1,)),), group="foreign") for one in far]
+            rows = [
+                AlignedQuestion(id=one.id, text=one.text, gold=(frozenset((-1,)),), group="foreign")
+                for one in far
+            ]
             self.write(f"foreign-{wiki}", wiki, [row_of(one, "kept", "block") for one in rows])
 
 
-def row_of(one: Asked, part: str, level: str) -> dict[str, Any]:
+def row_of(one: AlignedQuestion, part: str, level: str) -> dict[str, Any]:
     """A question as a line has it."""
     gold = [sorted(map(int, nodes)) for nodes in one.gold]
     return {"id": one.id, "text": one.text, "group": one.group, "gold": gold, "level": level, "part": part}
 
 
-def _articles(graph: Graph, one: Asked) -> set[int]:
+def _articles(graph: Graph, one: AlignedQuestion) -> set[int]:
     return {int(graph.node_article[node]) for nodes in one.gold for node in nodes}
 
 

@@ -13,7 +13,7 @@ made dotnet raw/part
 tar xf "$data/multihop-qa.tar.xz" -C raw
 python -c "
 from pathlib import Path
-from linkwalk.downstream.multihop import write_wiki
+from linkwalk.downstream.question_sets import write_wiki
 for wiki, file in (('hotpot', 'hotpotqa_train'), ('musique', 'musique_train')):
     write_wiki(Path(f'raw/multihop/{file}.json'), Path(f'raw/{wiki}.jsonl'))
 "

@@ -9,7 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
-from linkwalk.downstream.remembered import RememberedSections
+from linkwalk.downstream.methods import SectionCache
 from linkwalk.downstream.unanswerable import prune
 from linkwalk.graph.store import Graph
 from linkwalk.navigate.cosine import unit_rows
@@ -224,7 +224,7 @@ def open_block_reader(path: Path, device: str, cached: bool = True) -> BlockRead
     if adapter:
         merge(other.model, adapter)
     reader = HalfSections(other.model, other.tokenizer.pad_token_id or 0, other.device, other.batch_tokens)
-    kept = RememberedSections(reader, whole=True) if cached else reader
+    kept = SectionCache(reader, whole=True) if cached else reader
     return BlockReader(kept, tokens, heads, exit=3, max_tokens=MAX_TOKENS)
 
 

@@ -80,7 +80,7 @@ def test_fever_by_its_sentences_is_what_its_scorer_says(encyclopedia: Path, tmp_
     assert chosen["kept"]["submitted"] < chosen["kept_fixed"]["submitted"]
     assert "evidence alone" in result["metrics"]["fever"]["labels"]
     graph = Graph.open(encyclopedia)
-    gold = {one.id: one for one in read_claims(CLAIMS, graph, wiki_pages=PAGES).asked}
+    gold = {one.id: one for one in read_claims(CLAIMS, graph, wiki_pages=PAGES).questions}
     saved = lines_of(save)
     assert [line["id"] for line in saved] == [str(claim["id"]) for claim in lines_of(CLAIMS)]
     judged = [line for line in saved if line["id"] in gold]

@@ -4,15 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from linkwalk.downstream.benchmark import align
-from linkwalk.downstream.dataset import Aligned, Question
+from linkwalk.downstream.dataset import Alignment, Question
 from linkwalk.downstream.fever import Fever
-from linkwalk.downstream.multihop import MultiHop
-from linkwalk.downstream.nq import NaturalQuestions
+from linkwalk.downstream.question_sets import MultiHop, NaturalQuestions
 from linkwalk.graph.store import Graph
 from linkwalk.records import BadLine
 
 
-def read_claims(path: Path, graph: Graph, *, wiki_pages: Path | None = None, **options: Any) -> Aligned:
+def read_claims(path: Path, graph: Graph, *, wiki_pages: Path | None = None, **options: Any) -> Alignment:
     return align(Fever(wiki_pages), path, graph, **options)
 
 
@@ -21,9 +20,9 @@ def read_claim_file(path: Path) -> tuple[list[Question], list[BadLine]]:
     return list(Fever().read(path, damage)), damage
 
 
-def read_questions(path: Path, graph: Graph, *, all_positives: bool = False, scan: bool = True) -> Aligned:
+def read_questions(path: Path, graph: Graph, *, all_positives: bool = False, scan: bool = True) -> Alignment:
     return align(NaturalQuestions(all_positives), path, graph, scan=scan)
 
 
-def read_multihop(path: Path, graph: Graph) -> Aligned:
+def read_multihop(path: Path, graph: Graph) -> Alignment:
     return align(MultiHop(), path, graph)

@@ -7,7 +7,7 @@ from statistics import mean, median
 import numpy as np
 import pytest
 
-from linkwalk.downstream.dataset import Asked
+from linkwalk.downstream.dataset import AlignedQuestion
 from linkwalk.downstream.distances import NOT_MEASURED, Spread, plot_distances, start_distances
 from linkwalk.errors import InputError
 from linkwalk.graph.store import LINK, Graph
@@ -31,14 +31,16 @@ def clicks(graph: Graph, start: int) -> dict[int, int]:
     return needed
 
 
-def asked_of(graph: Graph, rng: np.random.Generator, count: int) -> tuple[list[Asked], list[list[int]]]:
+def asked_of(
+    graph: Graph, rng: np.random.Generator, count: int
+) -> tuple[list[AlignedQuestion], list[list[int]]]:
     asked, starts = [], []
     for number in range(count):
         gold = tuple(
             frozenset(rng.integers(graph.nodes, size=rng.integers(1, 4)).tolist())
             for _ in range(rng.integers(0, 4))
         )
-        asked.append(Asked(id=str(number), text="?", gold=gold, group=["lead", "two"][number % 2]))
+        asked.append(AlignedQuestion(id=str(number), text="?", gold=gold, group=["lead", "two"][number % 2]))
         starts.append(rng.permutation(graph.nodes)[: rng.integers(0, 13)].tolist())
     return asked, starts
 
@@ -96,7 +98,7 @@ def nodes(*blocks: int) -> frozenset[int]:
 
 def test_direction_counts_and_the_farthest_of_an_alternative(chain: Graph) -> None:
     def one(*gold: frozenset[int], start: list[int], tops: tuple[int, ...] = (1,)) -> list[int]:
-        found = start_distances(chain, [start], [Asked(id="1", text="?", gold=gold)], tops=tops)
+        found = start_distances(chain, [start], [AlignedQuestion(id="1", text="?", gold=gold)], tops=tops)
         return [int(distances[0]) for distances in found.each.values()]
 
     assert one(nodes(2), start=[3]) == [3]
@@ -109,7 +111,10 @@ def test_direction_counts_and_the_farthest_of_an_alternative(chain: Graph) -> No
 
 
 def test_alternatives_of_no_blocks_are_no_evidence(chain: Graph) -> None:
-    asked = [Asked(id="1", text="?", gold=(nodes(), nodes(2))), Asked(id="2", text="?", answers=("x",))]
+    asked = [
+        AlignedQuestion(id="1", text="?", gold=(nodes(), nodes(2))),
+        AlignedQuestion(id="2", text="?", answers=("x",)),
+    ]
     found = start_distances(chain, [[0], [0]], asked)
     assert found.each[1].tolist() == [2, NOT_MEASURED]
     assert (found.no_gold, found.no_start) == (1, 0)
@@ -124,7 +129,7 @@ def test_nothing_measured_has_no_mean() -> None:
 
 
 def test_what_does_not_pair_is_refused(chain: Graph) -> None:
-    asked = [Asked(id="1", text="?", gold=(nodes(2),))]
+    asked = [AlignedQuestion(id="1", text="?", gold=(nodes(2),))]
     with pytest.raises(InputError, match="do not pair"):
         start_distances(chain, [], asked)
     with pytest.raises(InputError, match="choose 1 or more"):
@@ -146,8 +151,10 @@ def test_the_picture_has_two_panels_a_group_and_marks_the_papers_mean(graph: Gra
 
     asked, starts = asked_of(graph, np.random.default_rng(1), 40)
     whole = start_distances(graph, starts, asked)
-    alone = start_distances(graph, starts, [Asked(id=one.id, text="?", gold=one.gold) for one in asked])
-    none = start_distances(graph, [[]], [Asked(id="1", text="?", gold=asked[0].gold)])
+    alone = start_distances(
+        graph, starts, [AlignedQuestion(id=one.id, text="?", gold=one.gold) for one in asked]
+    )
+    none = start_distances(graph, [[]], [AlignedQuestion(id="1", text="?", gold=asked[0].gold)])
     three = imread(plot_distances(whole, tmp_path / "new" / "three.png", "Three groups", 4.3))
     one = imread(plot_distances(alone, tmp_path / "one.png", "One group", 4.3))
     bare = imread(plot_distances(none, tmp_path / "bare.png", "Nothing measured"))

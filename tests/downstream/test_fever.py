@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 import linkwalk.downstream
 from linkwalk.downstream.benchmark import as_pages
-from linkwalk.downstream.dataset import Asked
+from linkwalk.downstream.dataset import AlignedQuestion
+from linkwalk.downstream.fever import WikiPages, match_title, names_of, page_title, split_lines
 from linkwalk.downstream.fever_score import read_predictions, score
-from linkwalk.downstream.fever_submission import Submitted, sentence_ids, write_submission
-from linkwalk.downstream.wiki_pages import WikiPages, match_title, names_of, page_title, split_lines
+from linkwalk.downstream.fever_submission import Submission, sentence_ids, write_submission
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import open_baseline
@@ -48,7 +48,7 @@ def write(path: Path, records: list[Any]) -> Path:
     return path
 
 
-def names(graph: Graph, one: Asked) -> list[set[str]]:
+def names(graph: Graph, one: AlignedQuestion) -> list[set[str]]:
     return [{graph.name(node) for node in nodes} for nodes in one.gold]
 
 
@@ -175,8 +175,8 @@ def test_every_block_at_the_threshold_is_an_alternative(graph: Graph, tmp_path: 
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > 1
     for one, count in zip(aligned, counts, strict=True):
-        assert len(one.asked[0].gold) == count
-        assert len(one.asked) == one.report["sentences"]["matched"] == 1
+        assert len(one.questions[0].gold) == count
+        assert len(one.questions) == one.report["sentences"]["matched"] == 1
 
 
 def test_files_without_labels_are_read_and_nothing_is_asked(graph: Graph) -> None:
@@ -444,7 +444,7 @@ def test_a_submission_is_what_the_scorer_reads(tmp_path: Path) -> None:
     write_submission(
         path,
         [
-            Submitted(
+            Submission(
                 claim.id,
                 evidence.get(claim.id, ()),
                 claim.label or "",
@@ -467,7 +467,7 @@ def test_a_submission_is_what_the_scorer_reads(tmp_path: Path) -> None:
 def test_a_submission_is_whole_or_not_there(tmp_path: Path) -> None:
     path = tmp_path / "predictions.jsonl"
     with pytest.raises(InputError, match="claim 2 is labelled 'YES'"):
-        write_submission(path, [Submitted("1", ()), Submitted("2", (), "YES")])
+        write_submission(path, [Submission("1", ()), Submission("2", (), "YES")])
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(InputError, match="cannot write"):
         write_submission(tmp_path / "none" / "x", [])
@@ -478,7 +478,7 @@ def test_what_is_found_does_not_depend_on_the_gold(wiki: Path, graph: Graph) -> 
     vectors = np.random.default_rng(0).standard_normal((graph.nodes, 8)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     agent = open_baseline("greedy", graph.forward, vectors)
-    asked = read_claims(HERE / "claims.jsonl", graph, wiki_pages=HERE).asked
+    asked = read_claims(HERE / "claims.jsonl", graph, wiki_pages=HERE).questions
     golds = [one.gold for one in asked]
     random.Random(0).shuffle(golds)
     shuffled = [replace(one, gold=gold, group="?") for one, gold in zip(asked, golds, strict=True)]

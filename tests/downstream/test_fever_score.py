@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from linkwalk.downstream.fever_score import (
     choose_threshold,
     read_predictions,
     score,
-    submit,
+    score_submissions,
     threshold,
 )
 from linkwalk.errors import InputError
@@ -108,7 +109,7 @@ def claims(draw: st.DrawFn) -> dict[str, Any]:
 @given(st.lists(claims(), min_size=1, max_size=8), st.sampled_from([5, 5, 1, 2, None]))
 @example([record(predicted=[["Pear", 0]])], 5)
 def test_every_figure_is_that_of_a_plain_recount(records: list[dict[str, Any]], most: int | None) -> None:
-    found = score([Prediction.of(claim) for claim in records], max_evidence=most).to_json()
+    found = asdict(score([Prediction.of(claim) for claim in records], max_evidence=most))
     expected = recount(records, most)
     assert {name: found[name] for name in expected} == expected  # to the last digit
     assert found["strict"] <= found["partial"] <= found["label_accuracy"]
@@ -287,13 +288,13 @@ def test_the_threshold_is_chosen_on_one_part_and_used_on_another() -> None:
         ranked([0.6, 0.5, 0.4, 0.3, 0.2, 0.1], {0}),
         ranked([0.9], set(), NEI),
     ]
-    found = submit(tuning, other)
+    found = score_submissions(tuning, other)
     assert found.threshold == 0.8
     assert found.tuning == score(threshold(tuning, 0.8))
     assert found.fixed == score(other)
     assert (found.thresholded.precision, found.thresholded.recall) == (0.75, 1.0)
     assert found.fixed.precision == pytest.approx((1 / 3 + 1 / 5) / 2)
-    assert json.loads(json.dumps(found.to_json()))["threshold"] == 0.8
+    assert json.loads(json.dumps(asdict(found)))["threshold"] == 0.8
 
 
 SCORED = st.builds(

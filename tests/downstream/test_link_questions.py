@@ -11,18 +11,17 @@ from linkwalk.cli import main
 from linkwalk.downstream.benchmark import as_pages, read_benchmark
 from linkwalk.downstream.link_questions import (
     BRIDGE,
-    MASK,
-    DrawConfig,
+    LinkDrawConfig,
     LinkQuestion,
     draw_bridges,
     draw_links,
     read_links,
     sources_of,
-    without_sources,
     write_links,
 )
+from linkwalk.downstream.link_sentences import MASK
 from linkwalk.downstream.measure import judge
-from linkwalk.downstream.unanswerable import prune
+from linkwalk.downstream.unanswerable import lacking, prune
 from linkwalk.errors import InputError
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.retrieve import Bm25, FindConfig, Finder
@@ -38,7 +37,7 @@ def letters(sentence: str) -> str:
 @pytest.fixture(scope="module")
 def drawn(encyclopedia: Path) -> tuple[Graph, list[LinkQuestion]]:
     graph = Graph.open(encyclopedia)
-    return graph, draw_links(graph, DrawConfig(count=60, seed=3))
+    return graph, draw_links(graph, LinkDrawConfig(count=60, seed=3))
 
 
 def test_questions_are_sentences_without_their_link(drawn: tuple[Graph, list[LinkQuestion]]) -> None:
@@ -64,13 +63,13 @@ def test_questions_are_sentences_without_their_link(drawn: tuple[Graph, list[Lin
 
 def test_draws_are_the_same_and_spread(drawn: tuple[Graph, list[LinkQuestion]]) -> None:
     graph, questions = drawn
-    assert draw_links(graph, DrawConfig(count=60, seed=3)) == questions
-    assert draw_links(graph, DrawConfig(count=60, seed=4)) != questions
+    assert draw_links(graph, LinkDrawConfig(count=60, seed=3)) == questions
+    assert draw_links(graph, LinkDrawConfig(count=60, seed=4)) != questions
     assert len({one.source for one in questions}) == len(questions) == len({one.id for one in questions})
     for nodes in ([one.source for one in questions], [one.target for one in questions]):
         assert max(Counter(graph.node_article[nodes].tolist()).values()) <= 3
     closed = frozenset(graph.node_article[[questions[0].source, questions[1].target]].tolist())
-    others = draw_links(graph, DrawConfig(count=60, seed=3, closed=closed))
+    others = draw_links(graph, LinkDrawConfig(count=60, seed=3, closed=closed))
     met = {int(graph.node_article[node]) for one in others for node in (one.source, one.target)}
     assert others
     assert not met & closed
@@ -107,14 +106,14 @@ def test_what_is_no_question(make: Maker) -> None:
         P("Ida Moss", f"{prose(40, 9)} Ida Moss was a builder of harbours in the cold north, and of towers."),
     ]  # fmt: skip
     graph = make(pages, entity_links=False).graph
-    questions = draw_links(graph, DrawConfig(count=9))
+    questions = draw_links(graph, LinkDrawConfig(count=9))
     assert [one.text for one in questions] == [
         "The old harbour of the northern coast was built by ... after the winter flood."
     ]
     (one,) = questions
     assert (graph.name(one.source), graph.title(one.target)) == ("Harbour (0)", "Ida Moss")
     lead = int(graph.article_node[graph.node_article[one.target]])
-    assert one.asked(graph).gold == (frozenset({lead}),)
+    assert one.aligned(graph).gold == (frozenset({lead}),)
 
 
 def test_an_answer_that_nothing_else_leads_to_is_not_asked_for(make: Maker) -> None:
@@ -137,7 +136,7 @@ def test_the_block_that_asks_is_not_read(
     finder = Finder(graph, Bm25.open(encyclopedia, graph), config, vectors=vectors, rerank=None)
     texts, meanings = [one.text for one in questions], vectors[: len(questions)]
     before = finder.find_many(texts, 0, meanings=meanings)
-    after = without_sources(finder, questions).find_many(texts, 0, meanings=meanings)
+    after = lacking(finder, sources_of(graph, questions)).find_many(texts, 0, meanings=meanings)
     gone = set(np.flatnonzero(sources_of(graph, questions)).tolist())
     if way != "tabs":  # the vectors are anything
         assert sum(one.source in found.read for one, found in zip(questions, before, strict=True)) > 40
@@ -146,13 +145,13 @@ def test_the_block_that_asks_is_not_read(
 
 def test_two_links_need_both_blocks(drawn: tuple[Graph, list[LinkQuestion]]) -> None:
     graph = drawn[0]
-    questions = draw_bridges(graph, DrawConfig(count=40, seed=1))
-    assert draw_bridges(graph, DrawConfig(count=40, seed=1)) == questions
+    questions = draw_bridges(graph, LinkDrawConfig(count=40, seed=1))
+    assert draw_bridges(graph, LinkDrawConfig(count=40, seed=1)) == questions
     assert len(questions) > 20
     assert not sources_of(graph, questions).any()
     for one in questions:
         assert one.group == BRIDGE
-        assert one.asked(graph).gold == (frozenset({one.source, one.target}),)
+        assert one.aligned(graph).gold == (frozenset({one.source, one.target}),)
         assert graph.out_kinds[one.edge] == LINK
         landed = graph.node_article[graph.out_targets[one.edge]]
         assert landed == graph.node_article[one.target] != graph.node_article[one.source]
@@ -163,14 +162,16 @@ def test_two_links_need_both_blocks(drawn: tuple[Graph, list[LinkQuestion]]) -> 
 
 def test_files_are_read_as_they_were_written(drawn: tuple[Graph, list[LinkQuestion]], tmp_path: Path) -> None:
     graph, questions = drawn
-    both = [*questions, *draw_bridges(graph, DrawConfig(count=9))]
+    both = [*questions, *draw_bridges(graph, LinkDrawConfig(count=9))]
     assert write_links(tmp_path / "links.jsonl", graph, both) == len(both)
     assert read_links(tmp_path / "links.jsonl", graph) == both
     lines = [json.loads(line) for line in (tmp_path / "links.jsonl").read_text().splitlines()]
     assert lines[0]["source"] == graph.name(both[0].source)
     read = read_benchmark("links", tmp_path / "links.jsonl", graph)
     assert (read.level, [one.text for one in read.judged]) == ("page", [one.text for one in both])
-    assert [one.gold for one in read.judged[: len(questions)]] == [one.asked(graph).gold for one in questions]
+    assert [one.gold for one in read.judged[: len(questions)]] == [
+        one.aligned(graph).gold for one in questions
+    ]
     assert {len(nodes) for one in read.judged[len(questions) :] for nodes in one.gold} == {2}
     hidden = read.hidden(graph)
     assert hidden is not None
@@ -210,6 +211,6 @@ def test_the_command_line_hides_what_asks(
     found = json.loads(capsys.readouterr().out)
     assert (found["measure"], found["judged"]) == ("gold page", len(questions))
     finder = Finder(graph, Bm25.open(encyclopedia, graph), PLAIN, rerank=None)
-    answers = without_sources(finder, questions).find_many([one.text for one in questions], 0)
-    own = judge(graph, [one.asked(graph) for one in questions], answers, counts_as=as_pages)
+    answers = lacking(finder, sources_of(graph, questions)).find_many([one.text for one in questions], 0)
+    own = judge(graph, [one.aligned(graph) for one in questions], answers, counts_as=as_pages)
     assert found["results"][0]["metrics"]["recall"] == own.to_json()["all"]["recall"]

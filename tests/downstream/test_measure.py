@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkwalk.downstream.benchmark import as_pages
-from linkwalk.downstream.dataset import Asked
-from linkwalk.downstream.measure import Judged, compare, judge
+from linkwalk.downstream.dataset import AlignedQuestion
+from linkwalk.downstream.measure import RecallScores, compare, judge
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import Found
 from tests.conftest import Maker, P, prose
@@ -28,9 +28,11 @@ def graph(make: Maker) -> Graph:
 
 def test_recall_at_every_depth_by_group(graph: Graph) -> None:
     asked = [
-        Asked(id="1", text="one", gold=(frozenset((3,)),), group="lead"),
-        Asked(id="2", text="two", gold=(frozenset((1, 2)), frozenset((4, 5))), group="two articles"),
-        Asked(id="3", text="three", gold=(frozenset((0,)),), group="lead"),
+        AlignedQuestion(id="1", text="one", gold=(frozenset((3,)),), group="lead"),
+        AlignedQuestion(
+            id="2", text="two", gold=(frozenset((1, 2)), frozenset((4, 5))), group="two articles"
+        ),
+        AlignedQuestion(id="3", text="three", gold=(frozenset((0,)),), group="lead"),
     ]
     answers = [found(1, 3, 2), found(4, 0, 3, 1, 2, read=(4, 0, 3, 1, 2, 5)), found()]
     measured = judge(graph, asked, answers)
@@ -53,16 +55,16 @@ def test_pages_count_once_however_many_blocks_are_found(graph: Graph) -> None:
     other = int(graph.article_node[1])
     own = [int(node) for node in graph.article_blocks(0)]
     assert len(own) > 1
-    asked = [Asked(id="1", text="one", gold=(frozenset((other,)),))]
+    asked = [AlignedQuestion(id="1", text="one", gold=(frozenset((other,)),))]
     answers = [found(*own, other + 1)]
     assert judge(graph, asked, answers).recall.tolist() == [[0] * 5]
     assert judge(graph, asked, answers, counts_as=as_pages).recall.tolist() == [[0, 1, 1, 1, 1]]
 
 
-def measured(recall: list[float], groups: list[str] | None = None) -> Judged:
+def measured(recall: list[float], groups: list[str] | None = None) -> RecallScores:
     column = np.array(recall, np.float64)
     groups = groups or ["all"] * len(recall)
-    return Judged(np.repeat(column[:, None], 5, 1), column, np.ones(len(recall)), tuple(groups))
+    return RecallScores(np.repeat(column[:, None], 5, 1), column, np.ones(len(recall)), tuple(groups))
 
 
 def test_the_interval_of_a_difference_is_paired() -> None:

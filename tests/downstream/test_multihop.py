@@ -10,8 +10,8 @@ import pytest
 
 from linkwalk.build.build import BuildConfig, build
 from linkwalk.build.read import ExtractConfig
-from linkwalk.downstream.dataset import Asked
-from linkwalk.downstream.multihop import connections, write_wiki
+from linkwalk.downstream.dataset import AlignedQuestion
+from linkwalk.downstream.question_sets import connections, write_wiki
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from tests.conftest import prose
@@ -104,13 +104,13 @@ def test_gold_of_hotpot(tmp_path: Path) -> None:
     founder = [node for node in range(graph.nodes) if "Ole Strand" in graph.texts[node]]
     assert len(graph.article_blocks(graph.article("Long fair") or 0)) > 1  # so it matters which of them it is
     assert asked == [
-        Asked(
+        AlignedQuestion(
             id="h1",
             text="Where was the surveyor who first charted the Tamsel born?",
             gold=(frozenset((graph.find("Tamsel"), graph.find("Ida Korhonen"))),),
             group="bridge",
         ),
-        Asked(
+        AlignedQuestion(
             id="h2",
             text="Which is older, the market of Hexby or the fair founded by Ole Strand?",
             gold=(frozenset((graph.find("Hexby"), founder[0])),),
@@ -159,7 +159,7 @@ def test_alternatives_that_are_not_kept_are_counted(tmp_path: Path) -> None:
 
 def test_the_columns_of_other_editions_say_the_same(tmp_path: Path) -> None:
     path, graph = wiki(tmp_path, hotpot())
-    expected = read_multihop(path, graph).asked
+    expected = read_multihop(path, graph).questions
     records = hotpot()
     for record in records:
         record["id"] = record.pop("_id")
@@ -169,7 +169,7 @@ def test_the_columns_of_other_editions_say_the_same(tmp_path: Path) -> None:
         facts = zip(*record["supporting_facts"], strict=True)
         record["supporting_facts"] = dict(zip(("title", "sent_id"), facts, strict=True))
     path.write_text("\n".join(map(json.dumps, records)))
-    assert read_multihop(path, graph).asked == expected
+    assert read_multihop(path, graph).questions == expected
 
 
 def test_a_wiki_of_another_date(tmp_path: Path) -> None:
@@ -194,13 +194,13 @@ def test_a_wiki_of_another_date(tmp_path: Path) -> None:
 def test_how_evidence_is_connected(tmp_path: Path) -> None:
     """Tamsel's paragraph names Ida Korhonen, who names nobody: the way there counts, the way back need not exist."""
     path, graph = wiki(tmp_path, hotpot())
-    asked = read_multihop(path, graph).asked
+    asked = read_multihop(path, graph).questions
     tamsel, ida, hexby = (graph.find(name) for name in ("Tamsel", "Ida Korhonen", "Hexby"))
     assert {ida, hexby} <= set(graph.forward.row(tamsel).tolist())
     found = connections(graph, asked)
     assert (found.questions, found.connected) == (2, 2)
-    three = Asked(id="3", text="q", gold=(frozenset((tamsel, ida, hexby)),))
-    back = Asked(id="4", text="q", gold=(frozenset((ida, hexby)),))
+    three = AlignedQuestion(id="3", text="q", gold=(frozenset((tamsel, ida, hexby)),))
+    back = AlignedQuestion(id="4", text="q", gold=(frozenset((ida, hexby)),))
     assert connections(graph, [asked[0], three, back]) == (3, 2, {1: 2})
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from linkwalk.build.build import BuildConfig, build
 from linkwalk.build.read import ExtractConfig
-from linkwalk.downstream.dataset import Asked, GoldPassage, holds, sought
-from linkwalk.downstream.passages import Placed, align_passage, answerable
+from linkwalk.downstream.align_passages import Placement, align_passage, answerable
+from linkwalk.downstream.dataset import AlignedQuestion, GoldPassage, answer_phrases, holds
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.records import BadLine
@@ -76,15 +76,15 @@ def test_the_block_most_like_the_passage_of_those_with_the_answer(graph: Graph) 
 
 @pytest.mark.parametrize("title", ["Miner's lamp", "miner's_lamp", "Orla lamp", "Miner&#39;s lamp"])
 def test_articles_are_found_by_title_redirect_and_spelling(graph: Graph, title: str) -> None:
-    placed = Placed((block_with(graph, "1911"),), 100.0, verbatim=True)
+    placed = Placement((block_with(graph, "1911"),), 100.0, verbatim=True)
     assert align_passage(graph, GoldPassage(title, LAMP), ["1911"]) == placed
 
 
 def test_what_does_not_match_says_why(graph: Graph) -> None:
-    assert align_passage(graph, GoldPassage("Lantern", LAMP), ["1911"]) == Placed(
+    assert align_passage(graph, GoldPassage("Lantern", LAMP), ["1911"]) == Placement(
         reason="title not in the wiki"
     )
-    expected = Placed(reason="no block of the article has an answer")
+    expected = Placement(reason="no block of the article has an answer")
     assert align_passage(graph, GoldPassage("Miner's lamp", LAMP), ["1912"]) == expected
     assert align_passage(graph, GoldPassage("Miner's lamp", LAMP), ["The"]) == expected
 
@@ -108,8 +108,8 @@ def test_gold_passages(graph: Graph, tmp_path: Path, form: str) -> None:
     assert damage == []
     lamp, pit = ((frozenset((node,)),) for node in (block_with(graph, "1911"), graph.find('Pit "Nine"')))
     assert asked == [
-        Asked(id="1", text="who made the lamp of orla", gold=lamp, answers=("Ida Korhonen",)),
-        Asked(id="2", text="who closed pit nine", gold=pit, answers=("Jose Ahlo",)),
+        AlignedQuestion(id="1", text="who made the lamp of orla", gold=lamp, answers=("Ida Korhonen",)),
+        AlignedQuestion(id="2", text="who closed pit nine", gold=pit, answers=("Jose Ahlo",)),
     ]
     assert report["measure"] == "gold passage"
     assert (report["questions"], report["asked"], report["without_passage"]) == (5, 2, 1)
@@ -156,7 +156,7 @@ def test_answers_alone(graph: Graph, tmp_path: Path) -> None:
     )
     assert [e["question"] for e in report["examples"]] == ["where", "which letter", "what hour"]
     unscanned = read_questions(path, graph, scan=False)
-    assert {one.group for one in unscanned.asked} == {"all"}
+    assert {one.group for one in unscanned.questions} == {"all"}
     assert "answerable" not in unscanned.report
 
 
@@ -186,7 +186,7 @@ def test_tables(graph: Graph, tmp_path: Path) -> None:
 
 def test_a_table_with_commas_and_a_header(graph: Graph, tmp_path: Path) -> None:
     path = pack(b"\xef\xbb\xbfquestion,answers\r\nwhen,\"['1911', '1912']\"\r\n", tmp_path / "nq.csv.gz")
-    (one,) = read_questions(path, graph).asked
+    (one,) = read_questions(path, graph).questions
     assert (one.text, one.answers, one.id) == ("when", ("1911", "1912"), "2")
 
 
@@ -262,9 +262,13 @@ def test_the_scan_agrees_with_looking_into_every_block(make: Maker) -> None:
     words = " ".join(graph.texts[node] for node in range(graph.nodes)).split()
     answers = [" ".join(words[at : at + n]) for n in (1, 2, 3) for at in range(0, len(words), 41)]
     answers += [" ".join((words[at], words[-at])) for at in range(1, len(words), 17)]
-    asked = [Asked(id=str(i), text="q", answers=tuple(answers[i : i + 2])) for i in range(0, len(answers), 2)]
+    asked = [
+        AlignedQuestion(id=str(i), text="q", answers=tuple(answers[i : i + 2]))
+        for i in range(0, len(answers), 2)
+    ]
     expected = [
-        any(holds(graph.texts[node], sought(one.answers)) for node in range(graph.nodes)) for one in asked
+        any(holds(graph.texts[node], answer_phrases(one.answers)) for node in range(graph.nodes))
+        for one in asked
     ]
     assert answerable(graph, [one.answers for one in asked]) == expected
     assert 0 < sum(expected) < len(expected)

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from linkwalk.downstream.dataset import Asked, GoldPassage, Question
-from linkwalk.downstream.unanswerable import foreign, gold_articles, prune, without
+from linkwalk.downstream.dataset import AlignedQuestion, GoldPassage, Question, gold_articles
+from linkwalk.downstream.unanswerable import foreign, lacking, prune
 from linkwalk.graph.store import Graph
 from linkwalk.graph.subgraph import write_subgraph
 from linkwalk.navigate import unit_rows
@@ -28,10 +28,12 @@ def test_nothing_of_a_deleted_article_is_read(encyclopedia: Path, way: str, star
     finder = Finder(graph, Bm25.open(encyclopedia, graph), config, vectors=vectors, rerank=None)
     meanings = unit_rows(rng.standard_normal((1, 8)))
     (before,) = finder.find_many([QUERY], meanings=meanings)
-    asked = Asked(id="1", text=QUERY, gold=(frozenset(before.read[:2]), frozenset(before.read[5:6])))
-    gone = gold_articles(graph, asked)
+    asked = AlignedQuestion(
+        id="1", text=QUERY, gold=(frozenset(before.read[:2]), frozenset(before.read[5:6]))
+    )
+    gone = gold_articles(graph, [asked])
     assert gone == {int(graph.node_article[node]) for node in (*before.read[:2], before.read[5])}
-    (after,) = without(finder, gone).find_many([QUERY], meanings=meanings)
+    (after,) = lacking(finder, np.isin(graph.node_article, list(gone))).find_many([QUERY], meanings=meanings)
     assert len(after.read) == 10
     assert not gone & set(graph.node_article[list(after.read)].tolist())
     if way == "none":  # what is left keeps its order

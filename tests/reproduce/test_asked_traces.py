@@ -2,7 +2,7 @@
 
 import pytest
 
-from linkwalk.downstream.dataset import Asked
+from linkwalk.downstream.dataset import AlignedQuestion
 from linkwalk.embed import Embeddings
 from linkwalk.navigate import unit_rows
 from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines
@@ -34,10 +34,10 @@ def test_found_by_clicks_and_near_misses(finder: Finder) -> None:
     assert vectors is not None
     bronze, copper, cyprus, moon = (graph.find(name) for name in ("Bronze", "Copper", "Cyprus", "Moon"))
     asked = [
-        Asked(id="1", text="bells and swords", gold=(frozenset({cyprus}),)),
-        Asked(id="2", text="bells and swords", gold=(frozenset({moon}),)),
-        Asked(id="3", text="an alloy", gold=(frozenset({bronze}),)),
-        Asked(id="4", text="bells", gold=()),
+        AlignedQuestion(id="1", text="bells and swords", gold=(frozenset({cyprus}),)),
+        AlignedQuestion(id="2", text="bells and swords", gold=(frozenset({moon}),)),
+        AlignedQuestion(id="3", text="an alloy", gold=(frozenset({bronze}),)),
+        AlignedQuestion(id="4", text="bells", gold=()),
     ]
     shown = asked_gallery(graph, finder, asked, vectors[[cyprus, cyprus, bronze, bronze]], count=2)
     assert (shown.asked, shown.read, shown.clicked) == (4, 2, 1)
@@ -56,7 +56,7 @@ def test_a_near_miss_is_where_the_fewest_links_are_left(finder: Finder) -> None:
     assert vectors is not None
     finder.config = FindConfig(start="bm25", candidates=1)
     bronze, cyprus = graph.find("Bronze"), graph.find("Cyprus")
-    asked = [Asked(id="1", text="bells and swords", gold=(frozenset({cyprus}),))]
+    asked = [AlignedQuestion(id="1", text="bells and swords", gold=(frozenset({cyprus}),))]
     (missed,) = asked_gallery(graph, finder, asked, vectors[[cyprus]]).missed
     assert (missed.pages, missed.left, missed.clicks) == ((bronze,), 2, ())
     assert missed.to_json(graph)["links_left"] == 2

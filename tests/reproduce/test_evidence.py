@@ -3,20 +3,20 @@
 import numpy as np
 import pytest
 
-from linkwalk.downstream.measure import Judged, Scored
-from linkwalk.downstream.rows import ROWS
+from linkwalk.downstream.measure import MethodScores, RecallScores
+from linkwalk.downstream.methods import METHODS
 from linkwalk.errors import InputError
 from linkwalk.evaluate import paper
 from linkwalk.reproduce.evidence import TABLES, gains, notes, table_json, table_lines
 
 
-def scored(recall: float, fever: bool = False) -> Scored:
+def scored(recall: float, fever: bool = False) -> MethodScores:
     """Ten questions, of which a share is found at any depth."""
     hits = (np.arange(10) < 10 * recall).astype(float)
-    measured = Judged(np.repeat(hits[:, None], 5, 1), hits, np.full(10, 20.0), ("all",) * 10)
+    measured = RecallScores(np.repeat(hits[:, None], 5, 1), hits, np.full(10, 20.0), ("all",) * 10)
     figures = {"precision": 0.5, "recall": recall, "f1": 0.4}
     own = {"all": figures, "thresholded": {"kept": {**figures, "precision": 0.9}}}
-    return Scored(measured=measured, fever=own if fever else None, submitted=[])
+    return MethodScores(recall=measured, fever=own if fever else None, submitted=[])
 
 
 def test_the_figures_of_table_5_are_one_another_s_f1() -> None:
@@ -32,7 +32,7 @@ def test_the_improvement_of_table_6_is_that_of_its_rows() -> None:
 
 
 def test_every_row_of_ours_can_be_run_and_of_the_papers_is_known() -> None:
-    names = {row.name: row for row in ROWS}
+    names = {row.name: row for row in METHODS}
     for table in TABLES.values():
         for beside in table.rows:
             assert beside.paper is None or beside.paper in table.figures

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from linkwalk.downstream.remembered import RememberedSections
+from linkwalk.downstream.methods import SectionCache
 from linkwalk.embed.encoder import open_encoder
 from linkwalk.embed.sections import Means, NumpySections
 from linkwalk.embed.transformer import open_transformer
@@ -211,7 +211,7 @@ def test_what_is_remembered_is_what_would_be_read(base: str) -> None:
             count.append(len(pairs))
             return super().read(pairs, exit, choose)
 
-    spied.reader = RememberedSections(Counting(plain.reader.bert))
+    spied.reader = SectionCache(Counting(plain.reader.bert))
     same(scores(spied), scores(plain), 1e-5)
     assert count == [7]
     same(scores(spied), scores(plain), 1e-5)

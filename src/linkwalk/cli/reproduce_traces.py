@@ -78,7 +78,7 @@ def asked_traces(
 ) -> None:
     """Traces towards the evidence of a benchmark's file."""
     from linkwalk.downstream.benchmark import read_benchmark
-    from linkwalk.downstream.lists import kind_of_file
+    from linkwalk.downstream.mining import kind_of_file
     from linkwalk.graph.store import Graph
     from linkwalk.reproduce import evidence
     from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines

@@ -28,11 +28,10 @@ from linkwalk.errors import InputError
 from linkwalk.progress import Progress
 
 if TYPE_CHECKING:
-    from linkwalk.downstream.asking import Outcome
-    from linkwalk.downstream.benchmark import Questions
+    from linkwalk.downstream.benchmark import Benchmark
     from linkwalk.downstream.distances import Distances
-    from linkwalk.downstream.measure import Scored
-    from linkwalk.downstream.rows import Row
+    from linkwalk.downstream.measure import BenchmarkAnswers, MethodScores
+    from linkwalk.downstream.methods import Method
     from linkwalk.graph.store import Graph
     from linkwalk.retrieve import FindConfig
 
@@ -225,7 +224,7 @@ def score(
         print_next(f"linkwalk score {benchmark} {wiki} {file} --rows")
 
 
-def tell_damage(questions: "Questions", progress: "Progress") -> None:
+def tell_damage(questions: "Benchmark", progress: "Progress") -> None:
     """Say which lines could not be used: how many, and the first of them."""
     if not questions.damage:
         return
@@ -237,19 +236,19 @@ def tell_damage(questions: "Questions", progress: "Progress") -> None:
     )
 
 
-def choose_rows(wiki: Path, graph: "Graph", asked: "FindConfig", progress: "Progress") -> "list[Row]":
+def choose_rows(wiki: Path, graph: "Graph", asked: "FindConfig", progress: "Progress") -> "list[Method]":
     """The rows that can be run: those with a cross-encoder only where there is one."""
-    from linkwalk.downstream.rows import ROWS
+    from linkwalk.downstream.methods import METHODS
     from linkwalk.wiki.rerankers import QUICK
     from linkwalk.wiki.workspace import Workspace
 
     cross = (asked.rerank or Workspace(wiki, graph, asked.embeddings).ranks) not in QUICK
     if asked.rerank is None and not cross:
         progress.warn("no cross-encoder for these embeddings: its rows are left out; name one with --rerank")
-    return [row for row in ROWS if cross or row.rerank != "cross"]
+    return [row for row in METHODS if cross or row.rerank != "cross"]
 
 
-def settle(wiki: Path, graph: "Graph", asked: "FindConfig", rows: "Sequence[Row]") -> "FindConfig":
+def settle(wiki: Path, graph: "Graph", asked: "FindConfig", rows: "Sequence[Method]") -> "FindConfig":
     """What was asked, of one way or of many, with what was left open."""
     from linkwalk.wiki.retrieval import settled
     from linkwalk.wiki.workspace import Workspace
@@ -262,15 +261,14 @@ def settle(wiki: Path, graph: "Graph", asked: "FindConfig", rows: "Sequence[Row]
 def run(
     wiki: Path,
     graph: "Graph",
-    questions: "Questions",
+    questions: "Benchmark",
     asked: "FindConfig",
-    rows: "list[Row]",
+    rows: "list[Method]",
     progress: "Progress",
-) -> "tuple[Outcome, dict[str, str]]":
+) -> "tuple[BenchmarkAnswers, dict[str, str]]":
     """Ask everything in the one way asked for, or in all of ``rows``; and who ranks in each."""
-    from linkwalk.downstream.asking import ask
     from linkwalk.downstream.fever_submission import SENTENCES
-    from linkwalk.downstream.shared import Find
+    from linkwalk.downstream.measure import Find, ask
     from linkwalk.downstream.unanswerable import lacking, prune
     from linkwalk.wiki.retrieval import open_finder, open_rows
     from linkwalk.wiki.workspace import Workspace
@@ -302,7 +300,7 @@ def run(
     return ask(find, questions.texts, sentences=count, progress=progress), names
 
 
-def facts(questions: "Questions", graph: "Graph") -> dict[str, Any]:
+def facts(questions: "Benchmark", graph: "Graph") -> dict[str, Any]:
     """What was asked of which wiki."""
     return {
         "file": str(questions.file),
@@ -318,11 +316,11 @@ def facts(questions: "Questions", graph: "Graph") -> dict[str, Any]:
 
 
 def results_json(
-    scored: "dict[str, Scored]",
+    scored: "dict[str, MethodScores]",
     asked: "FindConfig",
-    rows: "list[Row]",
+    rows: "list[Method]",
     names: dict[str, str],
-    outcome: "Outcome",
+    outcome: "BenchmarkAnswers",
     count: int,
 ) -> list[dict[str, Any]]:
     """One object for each way."""
@@ -348,14 +346,14 @@ def results_json(
         for what, other in (("reference", row and row.reference), ("control", row and row.control)):
             if other in scored:
                 result[what] = other
-                ours, theirs = own.measured, scored[other].measured
+                ours, theirs = own.recall, scored[other].recall
                 if ours is not None and theirs is not None:
                     result[f"against_{what}"] = compare(ours, theirs)
         results.append(result)
     return results
 
 
-def _distances(wiki: Path, graph: "Graph", questions: "Questions", folder: Path) -> "Distances":
+def _distances(wiki: Path, graph: "Graph", questions: "Benchmark", folder: Path) -> "Distances":
     from linkwalk.downstream.distances import plot_distances, start_distances
     from linkwalk.retrieve import Bm25
 

@@ -5,23 +5,22 @@ from typing import TYPE_CHECKING, Any
 from linkwalk.cli.output import print_columns, print_table
 
 if TYPE_CHECKING:
-    from linkwalk.downstream.asking import Outcome
-    from linkwalk.downstream.benchmark import Questions
+    from linkwalk.downstream.benchmark import Benchmark
     from linkwalk.downstream.distances import Distances
-    from linkwalk.downstream.measure import Scored
-    from linkwalk.downstream.rows import Row
+    from linkwalk.downstream.measure import BenchmarkAnswers, MethodScores
+    from linkwalk.downstream.methods import Method
     from linkwalk.graph.store import Graph
     from linkwalk.retrieve import FindConfig
 
 
 def print_scores(
-    questions: "Questions",
+    questions: "Benchmark",
     graph: "Graph",
-    scored: "dict[str, Scored]",
+    scored: "dict[str, MethodScores]",
     asked: "FindConfig",
-    rows: "list[Row]",
+    rows: "list[Method]",
     names: dict[str, str],
-    outcome: "Outcome",
+    outcome: "BenchmarkAnswers",
 ) -> None:
     """All of it, for one way or for many."""
     print(headline(questions, graph))
@@ -38,8 +37,8 @@ def print_scores(
     else:
         ((name, own),) = scored.items()
         print(f"{name}: {who}{asked.candidates or 'all'} blocks\n")
-        if own.measured is not None:
-            _print_groups(own.measured.to_json())
+        if own.recall is not None:
+            _print_groups(own.recall.to_json())
     _print_fever(scored)
     rate = len(questions.texts) / max(outcome.seconds, 1e-9)
     what = f"{len(rows)} ways, " if rows else ""
@@ -50,7 +49,7 @@ def _cross(names: dict[str, str]) -> str:
     return next((name for name in names.values() if name not in ("none", "tfidf")), "none")
 
 
-def headline(questions: "Questions", graph: "Graph") -> str:
+def headline(questions: "Benchmark", graph: "Graph") -> str:
     """What was asked of which wiki, in a line."""
     part = "" if questions.part == "all" else f", the half {questions.part!r}"
     first = f", the first {questions.limit:,} alone" if questions.limit else ""
@@ -61,7 +60,7 @@ def headline(questions: "Questions", graph: "Graph") -> str:
     )
 
 
-def alignment(questions: "Questions") -> list[tuple[str, str]]:
+def alignment(questions: "Benchmark") -> list[tuple[str, str]]:
     """How much of the file the wiki holds, beside what the paper matched (app. C)."""
     report, lines = questions.report, []
     for what in ("articles", "sentences", "passages", "paragraphs", "answerable"):
@@ -121,7 +120,7 @@ def _gained(against: dict[str, Any]) -> str:
     return f"{100 * against['difference']:+.1f} [{100 * low:+.1f}, {100 * high:+.1f}]"
 
 
-def _print_rows(scored: "dict[str, Scored]", rows: "list[Row]") -> None:
+def _print_rows(scored: "dict[str, MethodScores]", rows: "list[Method]") -> None:
     """A way a line; then recall@5 by group."""
     from linkwalk.downstream.measure import compare
 
@@ -137,13 +136,13 @@ def _print_rows(scored: "dict[str, Scored]", rows: "list[Row]") -> None:
     lines: list[tuple[str, ...]] = [head]
     groups: list[tuple[str, ...]] = []
     for row in rows:
-        own = scored[row.name].measured
+        own = scored[row.name].recall
         if own is None:
             continue
         figures = own.to_json()
         every, gained = figures["all"], []
         for name in (row.reference, row.control):
-            other = scored[name].measured if name is not None else None
+            other = scored[name].recall if name is not None else None
             against = compare(own, other)["all"] if other is not None else None
             gained.append("" if against is None else _gained(against))
         lines.append(
@@ -165,7 +164,7 @@ def _print_rows(scored: "dict[str, Scored]", rows: "list[Row]") -> None:
         print_columns(groups)
 
 
-def _print_fever(scored: "dict[str, Scored]") -> None:
+def _print_fever(scored: "dict[str, MethodScores]") -> None:
     """FEVER's own measures, where its sentences are known."""
     with_scores = {name: own.fever for name, own in scored.items() if own.fever}
     if not with_scores:

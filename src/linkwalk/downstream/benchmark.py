@@ -1,18 +1,20 @@
 """A file made ready to be asked: read by its data set, aligned with a wiki, cut to a half or to its first lines."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import md5
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from linkwalk.arrays import Bools
+from linkwalk.downstream.align_passages import align_answers, align_paragraphs, align_passages
+from linkwalk.downstream.align_sentences import THRESHOLD, align_sentences
 from linkwalk.downstream.dataset import (
-    Aligned,
-    Asked,
+    AlignedQuestion,
+    Alignment,
     DataSet,
     GoldParagraph,
     GoldPassage,
@@ -20,11 +22,8 @@ from linkwalk.downstream.dataset import (
     plain,
 )
 from linkwalk.downstream.fever import Fever
-from linkwalk.downstream.link_questions import FromLinks
-from linkwalk.downstream.multihop import MultiHop
-from linkwalk.downstream.nq import NaturalQuestions
-from linkwalk.downstream.passages import align_answers, align_paragraphs, align_passages
-from linkwalk.downstream.sentences import THRESHOLD, align_sentences
+from linkwalk.downstream.link_questions import LinkQuestions
+from linkwalk.downstream.question_sets import MultiHop, NaturalQuestions
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.parts import is_part, make_part
@@ -34,15 +33,15 @@ DATA_SETS: dict[str, Callable[[], DataSet]] = {
     "fever": Fever,
     "nq": NaturalQuestions,
     "multihop": MultiHop,
-    "links": FromLinks,
+    "links": LinkQuestions,
 }
 PARTS = ("all", "tuned", "kept")
-_T = TypeVar("_T", Asked, Question)
+_T = TypeVar("_T", AlignedQuestion, Question)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Questions:
-    """What is asked, in the file's order, and what of it can be judged."""
+class Benchmark:
+    """What is asked of a wiki, in the file's order, and what of it can be judged."""
 
     kind: str
     """A name that may be a file's."""
@@ -50,8 +49,8 @@ class Questions:
     file: Path
     ids: list[str]
     texts: list[str]
-    """All that a way of retrieval is told."""
-    judged: list[Asked]
+    """All that a method of retrieval is told."""
+    judged: list[AlignedQuestion]
     """Those of them whose evidence the wiki has."""
     places: list[int]
     """Where among the texts each of those is."""
@@ -76,7 +75,7 @@ class Questions:
         """Whether a block with the answer string will do (NQ-open)."""
         return any(one.answers and not one.gold for one in self.judged)
 
-    def hidden(self, graph: Graph) -> NDArray[np.bool_] | None:
+    def hidden(self, graph: Graph) -> Bools | None:
         """The blocks [N] that must neither be found nor read, where there are some."""
         hidden = getattr(self.data, "hidden", None)
         return None if hidden is None else hidden(graph)
@@ -117,7 +116,7 @@ def align(
     threshold: float = THRESHOLD,
     level: str = "block",
     scan: bool = True,
-) -> Aligned:
+) -> Alignment:
     """A file beside a wiki: what can be asked, with the blocks that it needs, and how much did not match.
 
     ``scan=False`` leaves out the look into all blocks that tells which questions with answers alone have one here.
@@ -127,7 +126,7 @@ def align(
 
 def _align(
     data: DataSet, path: Path, graph: Graph, threshold: float, level: str, scan: bool = True
-) -> tuple[Aligned, Aligned, list[Question]]:
+) -> tuple[Alignment, Alignment, list[Question]]:
     """A file aligned; the same by pages alone, where sentences are aligned; and claims, as they were read."""
     damage: list[BadLine] = []
     kind, questions = _kind_of_gold(_read(data, path, damage))
@@ -135,14 +134,12 @@ def _align(
     if kind in (GoldPassage, GoldParagraph, str):
         if level != "block":
             raise InputError("level page belongs to FEVER and evidence in sentences: leave it out")
-        if kind is str:
-            found = align_answers(data.name, questions, graph, damage, scan=scan)
-        else:
-            by_kind = align_passages if kind is GoldPassage else align_paragraphs
-            found = by_kind(data.name, questions, graph, damage)
-        found = pages = found._replace(asked=_told_apart(found.asked))
+        by_kind = {GoldPassage: align_passages, GoldParagraph: align_paragraphs}
+        by_kind[str] = partial(align_answers, scan=scan)
+        found = by_kind[kind](data.name, questions, graph, damage)
+        found = pages = found._replace(questions=_with_own_ids(found.questions))
     else:
-        claims = _told_apart(list(questions))
+        claims = _with_own_ids(questions)
         if not claims:
             why = f": line {damage[0].line} {damage[0].reason}" if damage else ""
             raise InputError(f"{path} holds no questions with answers{why}")
@@ -187,7 +184,7 @@ def read_benchmark(
     part: str = "all",
     limit: int | None = None,
     unlabelled: bool = False,
-) -> Questions:
+) -> Benchmark:
     """Read a file beside a wiki; ``unlabelled`` lets FEVER claims pass of which none can be judged.
 
     With ``wiki_pages`` every claim of FEVER's is asked, as the official scores want it; else those that are judged.
@@ -200,52 +197,47 @@ def read_benchmark(
         raise InputError("level page counts pages, wiki-pages sentences: choose one of them")
     found, pages, claims = _align(data, path, graph, threshold, level)
     # Halves are made at page level, whatever is counted: so they are the same at every threshold.
-    tuned, kept = (frozenset(one.id for one in half) for half in page_disjoint(pages.asked, graph))
+    tuned, kept = (frozenset(one.id for one in half) for half in page_disjoint(pages.questions, graph))
     claims = claims if wiki_pages is not None else []
-    each = [(one.id, one.text) for one in claims or found.asked]
-    wanted = {"all": None, "tuned": tuned, "kept": kept}[part]
-    places = [i for i, (name, _) in enumerate(each) if wanted is None or name in wanted][:limit]
-    at = {each[i][0]: place for place, i in enumerate(places)}
-    judged = [one for one in found.asked if one.id in at]
+    every: Sequence[Question | AlignedQuestion] = claims or found.questions
+    half = {"tuned": tuned, "kept": kept}.get(part)
+    asked = [one for one in every if half is None or one.id in half][:limit]
+    at = {one.id: place for place, one in enumerate(asked)}
+    judged = [one for one in found.questions if one.id in at]
     if not judged and not (unlabelled and at):
         raise InputError(_nothing(path, graph, found, part, limit))
-    return Questions(
+    return Benchmark(
         kind=given if isinstance(given, str) and given in DATA_SETS else type(data).__name__,
         data=data,
         file=path,
-        ids=[each[i][0] for i in places],
-        texts=[each[i][1] for i in places],
+        ids=list(at),
+        texts=[one.text for one in asked],
         judged=judged,
         places=[at[one.id] for one in judged],
-        claims=[claims[i] for i in places] if claims else [],
+        claims=[one for one in asked if isinstance(one, Question)],
         tuned=tuned,
         kept=kept,
         part=part,
-        limit=limit if limit is not None and limit < len(each) else None,
+        limit=limit if limit is not None and limit < len(every) else None,
         level=level,
         report=found.report,
         damage=found.damage,
     )
 
 
-def _told_apart(asked: Sequence[_T]) -> list[_T]:
+def _with_own_ids(questions: Iterable[_T]) -> list[_T]:
     """With ids that tell them apart: questions may come twice, and each time counts."""
-    seen: dict[str, int] = {}
-    for one in asked:
-        seen[one.id] = seen.get(one.id, 0) + 1
-    if max(seen.values(), default=1) == 1:
-        return list(asked)
-    left = dict.fromkeys(seen, 0)
+    seen: Counter[str] = Counter()
     named = []
-    for one in asked:
-        left[one.id] += 1
-        named.append(replace(one, id=one.id if left[one.id] == 1 else f"{one.id} ({left[one.id]})"))
+    for one in questions:
+        seen[one.id] += 1
+        named.append(one if seen[one.id] == 1 else replace(one, id=f"{one.id} ({seen[one.id]})"))
     return named
 
 
-def _nothing(path: Path, graph: Graph, found: Aligned, part: str, limit: int | None) -> str:
+def _nothing(path: Path, graph: Graph, found: Alignment, part: str, limit: int | None) -> str:
     """Why nothing can be asked, in one line."""
-    if found.asked:
+    if found.questions:
         what = f"part {part!r}" if part != "all" else "what is asked"
         return f"nothing of {path} is left in {what}{f' within the first {limit}' if limit else ''}: take more of it"
     reasons = {**found.report.get("left out", {}), **found.report.get("unmatched", {})}
@@ -261,7 +253,9 @@ def as_pages(graph: Graph, ranked: Sequence[int]) -> list[int]:
     return [int(graph.article_node[graph.node_article[node]]) for node in ranked]
 
 
-def page_disjoint(asked: Sequence[Asked], graph: Graph, *, parts: int = 2) -> tuple[list[Asked], list[Asked]]:
+def page_disjoint(
+    questions: Sequence[AlignedQuestion], graph: Graph, *, parts: int = 2
+) -> tuple[list[AlignedQuestion], list[AlignedQuestion]]:
     """Split so that no article with evidence, and no text asked, is on both sides: for tuning, and kept from it.
 
     One title in ``parts`` is kept, by a hash of its letters, so that neither the file's order nor the threshold for
@@ -276,21 +270,20 @@ def page_disjoint(asked: Sequence[Asked], graph: Graph, *, parts: int = 2) -> tu
             key = up
         return key
 
-    titles: list[set[str]] = []
-    for one in asked:
-        text = plain(one.text) or one.text
-        nodes = [node for alternative in one.gold for node in alternative]
-        titles.append({graph.title(node) for node in nodes} or {one.text})
-        for node in nodes:
-            parent[root(int(graph.node_article[node]))] = root(text)
-    roots = [root(plain(one.text) or one.text) for one in asked]
-    tuned = {
-        own for own, names in zip(roots, titles, strict=True) if not all(_kept(name, parts) for name in names)
-    }
-    return (
-        [one for own, one in zip(roots, asked, strict=True) if own in tuned],
-        [one for own, one in zip(roots, asked, strict=True) if own not in tuned],
-    )
+    keys = [plain(one.text) or one.text for one in questions]
+    nodes = [frozenset[int]().union(*one.gold) for one in questions]
+    for key, own in zip(keys, nodes, strict=True):
+        for node in own:
+            parent[root(int(graph.node_article[node]))] = root(key)
+    tuned = set()
+    for key, own, one in zip(keys, nodes, questions, strict=True):
+        titles = {graph.title(node) for node in own} or {one.text}
+        if not all(_kept(title, parts) for title in titles):
+            tuned.add(root(key))
+    halves: tuple[list[AlignedQuestion], list[AlignedQuestion]] = [], []
+    for key, one in zip(keys, questions, strict=True):
+        halves[root(key) not in tuned].append(one)
+    return halves
 
 
 def _kept(title: str, parts: int) -> bool:

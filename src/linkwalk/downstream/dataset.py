@@ -1,7 +1,7 @@
 """A data set is a reader of its format: it says what is asked, and what counts as an answer. All else is shared.
 
 What counts is one of four things: sentences, passages or paragraphs, which are brought to the blocks of the wiki that
-hold them (``sentences``, ``passages``), or strings, of which a block must have one.
+hold them (``alignment``), or strings, of which a block must have one.
 """
 
 import re
@@ -56,13 +56,13 @@ class Question:
 
     id: str
     text: str
-    """All that a way of retrieval is told."""
+    """All that a method of retrieval is told."""
     evidence: tuple[tuple[Gold, ...], ...] = ()
     """Alternatives; all of one are needed. The same kind of gold in the whole file."""
     answers: tuple[str, ...] = ()
     """Strings: a gold passage has one of them; without evidence, any block with one will do, the weaker measure."""
     group: str = "all"
-    """What the rate is told apart by; for sentences it follows from where they stand."""
+    """What rates are reported by; for sentences it follows from where they stand."""
     label: str | None = None
     """What is true of a claim; FEVER's own score asks for it."""
     left_out: str = ""
@@ -88,8 +88,8 @@ class DataSet(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """A claim or a question, and what must be found for it."""
+class AlignedQuestion:
+    """A claim or a question, and which blocks of a wiki must be found for it."""
 
     id: str
     text: str
@@ -98,14 +98,14 @@ class Asked:
     answers: tuple[str, ...] = ()
     """Where no gold block is known: a block with one of these strings will do, the weaker measure (NQ-open)."""
     group: str = "all"
-    """What the rate is told apart by: ``lead``, ``two articles``."""
+    """What rates are reported by: ``lead``, ``two articles``."""
 
     def recall(self, graph: Graph, ranked: Sequence[int], depth: int = DEPTH) -> list[float]:
         """The share of what is needed among the first 1, 2 .. ``depth`` blocks, by the alternative found best."""
         first = list(ranked[:depth])
         if self.answers and not self.gold:
-            wanted = sought(self.answers)
-            hits = [holds(graph.texts[node], wanted) for node in first]
+            phrases = answer_phrases(self.answers)
+            hits = [holds(graph.texts[node], phrases) for node in first]
             return [float(any(hits[:k])) for k in range(1, depth + 1)]
         return [
             max((len(nodes & set(first[:k])) / len(nodes) for nodes in self.gold if nodes), default=0.0)
@@ -113,30 +113,42 @@ class Asked:
         ]
 
 
-class Aligned(NamedTuple):
+class Alignment(NamedTuple):
     """A file beside a wiki."""
 
-    asked: list[Asked]
+    questions: list[AlignedQuestion]
     """What can be asked of this wiki, in the file's order."""
     report: dict[str, Any]
     """How much of the file was matched, and what was not: counts, rates, examples; ready for JSON."""
     damage: list[BadLine]
 
 
+def gold_articles(graph: Graph, questions: Sequence[AlignedQuestion]) -> frozenset[int]:
+    """The articles with evidence for some questions, in any alternative."""
+    return frozenset(
+        int(graph.node_article[node]) for one in questions for nodes in one.gold for node in nodes
+    )
+
+
+def without_accents(text: str) -> str:
+    """A text whose letters have lost their accents."""
+    if text.isascii():
+        return text
+    return "".join(part for part in unicodedata.normalize("NFKD", text) if not unicodedata.combining(part))
+
+
 def plain(text: str) -> str:
     """As answers are compared: small letters, no punctuation, accents or articles, single blanks."""
-    if not text.isascii():
-        parts = unicodedata.normalize("NFKD", text)
-        text = "".join(part for part in parts if not unicodedata.combining(part))
-    return " ".join(word for word in _SYMBOL.sub(" ", text.lower()).split() if word not in _ARTICLES)
+    words = _SYMBOL.sub(" ", without_accents(text).lower()).split()
+    return " ".join(word for word in words if word not in _ARTICLES)
 
 
-def sought(answers: Sequence[str]) -> list[str]:
-    """What to look for; an answer that is nothing but articles and punctuation cannot be found."""
-    return [f" {words} " for answer in answers if (words := plain(answer))]
+def answer_phrases(answers: Sequence[str], shortest: int = 1) -> list[str]:
+    """What to look for in a text; not what has fewer letters, nor an answer that is only articles and punctuation."""
+    return [f" {words} " for answer in answers if len(words := plain(answer)) >= shortest]
 
 
-def holds(text: str, wanted: Sequence[str]) -> bool:
-    """Whether a text has one of the ``sought`` answers, as whole words."""
+def holds(text: str, phrases: Sequence[str]) -> bool:
+    """Whether a text has one of the ``answer_phrases``, as whole words."""
     text = f" {plain(text)} "
-    return any(answer in text for answer in wanted)
+    return any(phrase in text for phrase in phrases)

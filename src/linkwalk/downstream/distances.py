@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwalk.arrays import Int32s, Int64s
-from linkwalk.downstream.dataset import Asked
+from linkwalk.arrays import Float64s, Int32s, Int64s
+from linkwalk.downstream.dataset import AlignedQuestion
 from linkwalk.errors import InputError
 from linkwalk.graph.lengths import histogram_median
 from linkwalk.graph.paths import UNREACHABLE, ShortestPaths
@@ -47,7 +46,7 @@ class Spread:
         return int(self.counts.sum()) + self.unreachable
 
     @cached_property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Float64s:
         """The share at each distance, of all that were measured: what is unreachable is missing from their sum."""
         return self.counts / max(self.total, 1)
 
@@ -104,7 +103,7 @@ class Distances:
 def start_distances(
     graph: Graph,
     starts: Sequence[Int32s | Sequence[int]],
-    asked: Sequence[Asked],
+    asked: Sequence[AlignedQuestion],
     *,
     tops: Sequence[int] = TOPS,
 ) -> Distances:

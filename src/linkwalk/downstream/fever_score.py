@@ -17,19 +17,19 @@ errors everywhere (there: only where the label is right; else they silently matc
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unicodedata import normalize
 
 import numpy as np
 
+from linkwalk.downstream.fever import NOT_ENOUGH
 from linkwalk.errors import InputError
-from linkwalk.records import Records, read_records
+from linkwalk.records import read_records
 
 MAX_EVIDENCE = 5
 """How many submitted sentences count."""
-UNVERIFIABLE = "NOT ENOUGH INFO"
 
 Cited = tuple[str | None, int | None]
 """A page's name and the number of a line; None in evidence that says that there is none."""
@@ -83,7 +83,7 @@ class Prediction:
     @property
     def verifiable(self) -> bool:
         """Whether evidence counts."""
-        return self.label.upper() != UNVERIFIABLE
+        return self.label.upper() != NOT_ENOUGH
 
     @property
     def label_is_right(self) -> bool:
@@ -144,10 +144,6 @@ class FeverScore:
     empty: float
     """Share of the verifiable claims for which nothing was submitted: a precision of 1 for each of them."""
 
-    def to_json(self) -> dict[str, Any]:
-        """All figures."""
-        return asdict(self)
-
 
 def score(
     predictions: Sequence[Prediction], *, max_evidence: int | None = MAX_EVIDENCE, normalise: bool = False
@@ -157,25 +153,24 @@ def score(
         raise InputError("nothing to score: there are no predictions")
     if max_evidence is not None and max_evidence < 1:
         raise InputError(f"max_evidence={max_evidence}: choose 1 or more")
-    counted = [prediction.first(max_evidence) for prediction in predictions]
+    counted = [one.first(max_evidence) for one in predictions]
     if normalise:
-        counted = [prediction.normalised() for prediction in counted]
-    verifiable = [prediction for prediction in counted if prediction.verifiable]
-    right = [prediction for prediction in counted if prediction.label_is_right]
-    groups = [prediction.best_group() if prediction.verifiable else 1.0 for prediction in right]
-    precision = _mean((prediction.precision() for prediction in verifiable), len(verifiable), none=1.0)
-    recall = _mean((prediction.recall() for prediction in verifiable), len(verifiable), none=0.0)
+        counted = [one.normalised() for one in counted]
+    verifiable = [one for one in counted if one.verifiable]
+    groups = [one.best_group() if one.verifiable else 1.0 for one in counted if one.label_is_right]
+    precision = _mean((one.precision() for one in verifiable), len(verifiable), none=1.0)
+    recall = _mean((one.recall() for one in verifiable), len(verifiable))
     return FeverScore(
         claims=len(counted),
         verifiable=len(verifiable),
-        strict=_mean((float(group == 1) for group in groups), len(counted)),
+        strict=_mean((group == 1 for group in groups), len(counted)),
         partial=_mean(groups, len(counted)),
-        label_accuracy=len(right) / len(counted),
+        label_accuracy=len(groups) / len(counted),
         precision=precision,
         recall=recall,
-        f1=_f1(precision, recall),
-        submitted=_mean((len(prediction.predicted_evidence) for prediction in verifiable), len(verifiable)),
-        empty=_mean((not prediction.predicted_evidence for prediction in verifiable), len(verifiable)),
+        f1=2.0 * precision * recall / (precision + recall) if precision + recall else 0.0,
+        submitted=_mean((len(one.predicted_evidence) for one in verifiable), len(verifiable)),
+        empty=_mean((not one.predicted_evidence for one in verifiable), len(verifiable)),
     )
 
 
@@ -228,7 +223,7 @@ def choose_threshold(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Submissions:
+class SubmissionScores:
     """One retrieval, submitted in two ways; the paper does not say which is its own."""
 
     fixed: FeverScore
@@ -239,21 +234,17 @@ class Submissions:
     tuning: FeverScore
     """The thresholded score of the claims on which the threshold was chosen."""
 
-    def to_json(self) -> dict[str, Any]:
-        """All figures."""
-        return asdict(self)
 
-
-def submit(
+def score_submissions(
     tuning: Sequence[Prediction],
     predictions: Sequence[Prediction],
     *,
     max_evidence: int = MAX_EVIDENCE,
     at_least: int = 1,
-) -> Submissions:
+) -> SubmissionScores:
     """Choose the threshold on claims kept for it, and score others with it and without."""
     value = choose_threshold(tuning, max_evidence=max_evidence, at_least=at_least)
-    return Submissions(
+    return SubmissionScores(
         fixed=score(predictions, max_evidence=max_evidence),
         thresholded=score(threshold(predictions, value, at_least=at_least), max_evidence=max_evidence),
         threshold=value,
@@ -268,18 +259,14 @@ def read_predictions(path: Path, gold: Path | None = None) -> list[Prediction]:
     damaged: what is left out would be missing from the score.
     """
     submitted = _whole(path)
-    if gold is None:
-        pairs: list[tuple[int, Any, Any]] = [(number, record, None) for number, record in submitted]
-    else:
-        truth = _whole(gold)
-        if len(truth) != len(submitted):
-            raise InputError(
-                f"{path} has {len(submitted):,} predictions and {gold} {len(truth):,} claims: they pair line by line"
-            )
-        pairs = [(number, ours, theirs) for (number, ours), (_, theirs) in zip(submitted, truth, strict=True)]
+    truth = submitted if gold is None else _whole(gold)
+    if len(truth) != len(submitted):
+        raise InputError(
+            f"{path} has {len(submitted):,} predictions and {gold} {len(truth):,} claims: they pair line by line"
+        )
     predictions = []
-    for number, record, own in pairs:
-        if own is not None and "id" in own and "id" in record and own["id"] != record["id"]:
+    for (number, record), (_, own) in zip(submitted, truth, strict=True):
+        if "id" in own and "id" in record and own["id"] != record["id"]:
             raise InputError(f"{path}, line {number}: id {record['id']!r}, where {gold} has {own['id']!r}")
         try:
             predictions.append(Prediction.of(record, own))
@@ -290,13 +277,12 @@ def read_predictions(path: Path, gold: Path | None = None) -> list[Prediction]:
 
 def _whole(path: Path) -> list[tuple[int, dict[str, Any]]]:
     """All lines of a file, of which none may be damaged."""
-    found: Records = read_records(path)
-    if found.damage:
-        first = found.damage[0]
+    records, damage = read_records(path)
+    if damage:
         raise InputError(
-            f"{path}, line {first.line}: {first.reason}; {len(found.damage)} such in all, mend them"
+            f"{path}, line {damage[0].line}: {damage[0].reason}; {len(damage)} such in all, mend them"
         )
-    return found.records
+    return records
 
 
 def _predicted(sentence: Any) -> Cited:
@@ -328,7 +314,3 @@ def _mean(values: Iterable[float], count: int, none: float = 0.0) -> float:
     for value in values:
         total += value
     return total / count if count else none
-
-
-def _f1(precision: float, recall: float) -> float:
-    return 2.0 * precision * recall / (precision + recall) if precision + recall else 0.0

@@ -7,15 +7,15 @@ what was visited before it ranks. No label is predicted: as in table 5, evidence
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from linkwalk.downstream.asking import FoundSentences
+from linkwalk.arrays import Float32s, Int32s
+from linkwalk.downstream.align_sentences import nearest_sentences
 from linkwalk.downstream.dataset import GoldSentence, Question
-from linkwalk.downstream.fever import LABELS, NOT_ENOUGH
-from linkwalk.downstream.fever_score import MAX_EVIDENCE, FeverScore, Prediction, score, submit
-from linkwalk.downstream.sentences import nearest_sentences
-from linkwalk.downstream.wiki_pages import WikiPages, names_of
+from linkwalk.downstream.fever import LABELS, NOT_ENOUGH, WikiPages, names_of
+from linkwalk.downstream.fever_score import MAX_EVIDENCE, FeverScore, Prediction, score, score_submissions
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.records import write_records
@@ -55,7 +55,15 @@ def sentence_ids(
     return ids
 
 
-class Submitted(NamedTuple):
+class SentenceHits(NamedTuple):
+    """What was found for one question, the best first; numbers, since many methods find the same sentences."""
+
+    numbers: Int32s
+    """Which ones of ``BenchmarkAnswers.sentences``."""
+    scores: Float32s
+
+
+class Submission(NamedTuple):
     """What is submitted for one claim."""
 
     id: str
@@ -67,23 +75,21 @@ class Submitted(NamedTuple):
     """One for each sentence, for a threshold chosen later; the official scorer ignores them."""
 
 
-def write_submission(path: Path, predictions: Iterable[Submitted]) -> None:
-    """Predictions as the official scorer reads them, one line each, in the order of the claim file."""
-    write_records(path, map(_record, predictions))
+def write_submission(path: Path, submissions: Iterable[Submission]) -> None:
+    """Submissions as the official scorer reads them, one line each, in the order of the claim file."""
+    write_records(path, map(_record, submissions))
 
 
-def _record(one: Submitted) -> dict[str, Any]:
+def _record(one: Submission) -> dict[str, Any]:
     """One line of a submission."""
     if one.label not in LABELS:
         raise InputError(f"claim {one.id} is labelled {one.label!r}: choose one of {', '.join(LABELS)}")
-    record: dict[str, Any] = {
+    return {
         "id": int(one.id) if one.id.isascii() and one.id.isdigit() else one.id,
         "predicted_label": one.label,
-        "predicted_evidence": [[page, number] for page, number in one.evidence],
+        "predicted_evidence": [list(sentence) for sentence in one.evidence],
+        **({"predicted_scores": list(one.scores)} if one.scores else {}),
     }
-    if one.scores:
-        record["predicted_scores"] = list(one.scores)
-    return record
 
 
 def fever_numbers(
@@ -95,22 +101,30 @@ def fever_numbers(
     return sentence_ids(wiki, sentences, names=names)
 
 
-def submission(
-    id: str, found: FoundSentences, numbers: Sequence[tuple[str, int] | None], most: int = MAX_EVIDENCE
-) -> Submitted:
+def make_submission(
+    id: str, found: SentenceHits, numbers: Sequence[tuple[str, int] | None], most: int = MAX_EVIDENCE
+) -> Submission:
     """The first sentences that FEVER has, each once."""
     best: dict[tuple[str, int], float] = {}
     for number, value in zip(found.numbers.tolist(), found.scores.tolist(), strict=True):
         own = numbers[number]
         if own is not None and len(best) < most:
             best.setdefault(own, value)
-    return Submitted(id, tuple(best), scores=tuple(best.values()))
+    return Submission(id, tuple(best), scores=tuple(best.values()))
 
 
-def predictions(claims: Sequence[Question], submitted: Sequence[Submitted]) -> list[Prediction]:
-    """Submissions beside what is true; for claims that have a label."""
-    return [
-        Prediction(
+def fever_scores(
+    claims: Sequence[Question],
+    submitted: Sequence[Submission],
+    tuned: frozenset[str],
+    kept: frozenset[str],
+) -> dict[str, Any]:
+    """Precision, recall and F1 of the evidence: five sentences for all claims, and from a threshold on.
+
+    The threshold is chosen on the claims of ``tuned`` and scored on those of ``kept``.
+    """
+    predictions = {
+        claim.id: Prediction(
             label=claim.label,
             evidence=tuple(
                 tuple((one.title, one.number) for one in group if isinstance(one, GoldSentence))
@@ -121,35 +135,19 @@ def predictions(claims: Sequence[Question], submitted: Sequence[Submitted]) -> l
         )
         for claim, own in zip(claims, submitted, strict=True)
         if claim.label is not None
-    ]
+    }
 
+    def of(ids: Iterable[str]) -> list[Prediction]:
+        return [one for id, one in predictions.items() if id in ids]
 
-def fever_scores(
-    claims: Sequence[Question],
-    submitted: Sequence[Submitted],
-    tuned: frozenset[str],
-    kept: frozenset[str],
-) -> dict[str, Any]:
-    """Precision, recall and F1 of the evidence: five sentences for all claims, and from a threshold on.
-
-    The threshold is chosen on the claims of ``tuned`` and scored on those of ``kept``.
-    """
-    pairs = list(zip(claims, submitted, strict=True))
-
-    def of(ids: frozenset[str]) -> list[Prediction]:
-        some = [pair for pair in pairs if pair[0].id in ids]
-        return predictions([claim for claim, _ in some], [own for _, own in some])
-
-    everything = predictions(claims, submitted)
-    inside = of(tuned | kept)
+    everything, inside, half = of(predictions), of(tuned | kept), of(kept)
     found: dict[str, Any] = {
         "labels": "none predicted: evidence alone is scored, as in the paper's table 5",
         "all": _figures(score(everything), everything) if everything else None,
         "pages_in_wiki": _figures(score(inside), inside) if inside else None,
     }
-    half = of(kept)
     try:
-        both = submit(of(tuned), half)
+        both = score_submissions(of(tuned), half)
     except InputError as error:
         return found | {"thresholded": None, "no_threshold": str(error)}
     return found | {
@@ -166,7 +164,7 @@ def _figures(found: FeverScore, predicted: Sequence[Prediction] = ()) -> dict[st
     """What no label changes. Recall is strict, a whole set of evidence; ``partial`` is the best set's share."""
     figures: dict[str, Any] = {
         name: round(value, 4) if isinstance(value, float) else value
-        for name, value in found.to_json().items()
+        for name, value in asdict(found).items()
         if name not in ("strict", "partial", "label_accuracy")
     }
     shares = [one.first(MAX_EVIDENCE).best_group() for one in predicted if one.verifiable]

@@ -5,15 +5,15 @@ embeddings and the index stay as they are; only BM25's weights of words still kn
 """
 
 import random
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwalk.arrays import Float32s, Int32s
-from linkwalk.downstream.dataset import Asked, Question
-from linkwalk.downstream.passages import answerable
+from linkwalk.arrays import Bools, Float32s, Int32s
+from linkwalk.downstream.align_passages import answerable
+from linkwalk.downstream.dataset import Question
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.store import Graph
 from linkwalk.navigate.cosine import Units
@@ -24,17 +24,7 @@ from linkwalk.sources.wikitext.site import Site
 _SITE = Site()
 
 
-def gold_articles(graph: Graph, asked: Asked) -> frozenset[int]:
-    """The articles with evidence for what is asked, in any alternative."""
-    return frozenset(int(graph.node_article[node]) for nodes in asked.gold for node in nodes)
-
-
-def without(finder: Finder, articles: Collection[int]) -> Finder:
-    """The same finder on a wiki that lacks some articles."""
-    return lacking(finder, np.isin(finder.graph.node_article, np.fromiter(articles, np.int32, len(articles))))
-
-
-def lacking(finder: Finder, gone: NDArray[np.bool_]) -> Finder:
+def lacking(finder: Finder, gone: Bools) -> Finder:
     """The same finder on a wiki that lacks some blocks, ``gone`` [N]: none of them is found or read.
 
     But for the first block of an article with others left, where ``lead`` blocks are what is read.
@@ -46,7 +36,7 @@ def lacking(finder: Finder, gone: NDArray[np.bool_]) -> Finder:
     return other
 
 
-def prune(graph: Graph, gone: NDArray[np.bool_]) -> Graph:
+def prune(graph: Graph, gone: Bools) -> Graph:
     """A graph without the links from and to some blocks, ``gone`` [N]; these stay as blocks that nobody reaches."""
     kept = ~gone[graph.out_targets]
     kept &= ~np.repeat(gone, graph.forward.degrees())
@@ -66,32 +56,28 @@ def prune(graph: Graph, gone: NDArray[np.bool_]) -> Graph:
 class _SearchWithout:
     """A search that does not know some blocks."""
 
-    def __init__(self, search: Search, gone: NDArray[np.bool_]) -> None:
+    def __init__(self, search: Search, gone: Bools) -> None:
         self.search, self.gone, self.extra = search, gone, int(gone.sum())
 
     def search_many(self, queries: Sequence[str], count: int) -> list[tuple[Int32s, list[float]]]:
         """The best of the other blocks."""
         found = []
         for nodes, scores in self.search.search_many(queries, count + self.extra):
-            kept = ~self.gone[nodes]
-            own = [score for score, keep in zip(scores, kept.tolist(), strict=True) if keep]
-            found.append((nodes[kept][:count], own[:count]))
+            kept = np.flatnonzero(~self.gone[nodes])[:count]
+            found.append((nodes[kept], [scores[place] for place in kept.tolist()]))
         return found
 
 
 class _NearWithout:
     """The same for the nearest embeddings."""
 
-    def __init__(self, table: Near | Units, gone: NDArray[np.bool_]) -> None:
-        self.table, self.gone, self.extra = table, gone, int(gone.sum())
+    def __init__(self, table: Near | Units, gone: Bools) -> None:
+        self.nearest = table.nearest_many if isinstance(table, Near) else partial(nearest_many, table)
+        self.gone, self.extra = gone, int(gone.sum())
 
     def nearest_many(self, meanings: Float32s, count: int) -> Sequence[Int32s]:
         """The closest of the other blocks."""
-        wanted = count + self.extra
-        if isinstance(self.table, Near):
-            found = self.table.nearest_many(meanings, wanted)
-        else:
-            found = list(nearest_many(self.table, meanings, wanted))
+        found = self.nearest(meanings, count + self.extra)
         return [nodes[~self.gone[nodes]][:count] for nodes in found]
 
 
@@ -99,13 +85,11 @@ def foreign(
     graph: Graph, questions: Iterable[Question], count: int = 100, *, seed: int = 0
 ) -> list[Question]:
     """So many questions of another set, drawn, of which the wiki has no article and no block with an answer."""
-    far = [one for one in questions if not one.left_out and not _titled(graph, one)]
+    far = []
+    for one in questions:
+        titles = {_SITE.normalise(piece.title) for group in one.evidence for piece in group}
+        if not one.left_out and all(graph.article(title) is None for title in titles):
+            far.append(one)
     held = answerable(graph, [one.answers for one in far])
     far = [one for one, hit in zip(far, held, strict=True) if not hit]
     return random.Random(seed).sample(far, min(count, len(far)))
-
-
-def _titled(graph: Graph, question: Question) -> bool:
-    """Whether an article of the wiki is called as one that the question's evidence stands in."""
-    titles = {piece.title for group in question.evidence for piece in group}
-    return any(graph.article(_SITE.normalise(title)) is not None for title in titles)

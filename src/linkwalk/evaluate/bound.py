@@ -25,9 +25,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwalk.arrays import Int32s, Int64s
+from linkwalk.arrays import Bytes, Float64s, Int32s, Int64s
 from linkwalk.compiled import kernel, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
     from linkwalk.policy.heads import NodeTable
 
-Float64s = NDArray[np.float64]
 Likelihood = Callable[[Decisions], Float64s]
 """The log-probability of every action of some decisions [A]."""
 
@@ -127,9 +125,7 @@ def draw_trajectories(
     return {name: found[name] for name in DISTRIBUTIONS}
 
 
-def bound(
-    name: str, trajectories: Trajectories, forward: Csr, kinds: NDArray[np.uint8], likelihood: Likelihood
-) -> Bound:
+def bound(name: str, trajectories: Trajectories, forward: Csr, kinds: Bytes, likelihood: Likelihood) -> Bound:
     """The bound of one distribution for one policy."""
     walks, spread = trajectories
     fit = path_likelihoods(walks, forward, kinds, likelihood)
@@ -146,9 +142,7 @@ def bound(
     )
 
 
-def path_likelihoods(
-    walks: Walks, forward: Csr, kinds: NDArray[np.uint8], likelihood: Likelihood
-) -> Float64s:
+def path_likelihoods(walks: Walks, forward: Csr, kinds: Bytes, likelihood: Likelihood) -> Float64s:
     """sum_t log p_theta(n_t | n_t-1, n_g) of every walk [B]; links to the same node count together."""
     found = np.zeros(len(walks.lengths))
     for first in range(0, len(found), _CHUNK):

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwalk.arrays import Int32s, Int64s
+from linkwalk.arrays import Bools, Int32s, Int64s, Integers
 from linkwalk.evaluate.intervals import failure_ratio, failure_ratio_interval, wilson
 from linkwalk.navigate import Journeys
 
@@ -82,7 +81,7 @@ def score(
     )
 
 
-def quarters(values: NDArray[np.integer]) -> Int64s:
+def quarters(values: Integers) -> Int64s:
     """Which quarter of the sorted values each belongs to; equal values share the lowest of theirs."""
     if not len(values):
         return np.zeros(0, np.int64)
@@ -90,9 +89,7 @@ def quarters(values: NDArray[np.integer]) -> Int64s:
     return ranks * _QUANTILES // len(values)
 
 
-def _shares(
-    success: NDArray[np.bool_], values: NDArray[np.integer], groups: NDArray[np.integer]
-) -> tuple[Share, ...]:
+def _shares(success: Bools, values: Integers, groups: Integers) -> tuple[Share, ...]:
     """Success in each group, in ascending order."""
     shares = []
     for group in np.unique(groups).tolist():  # a handful

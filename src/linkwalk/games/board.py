@@ -9,8 +9,8 @@ from functools import cached_property
 from hashlib import blake2b
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Bytes, Int64s
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.store import LINK
@@ -33,7 +33,7 @@ class Board:
     @classmethod
     def of(cls, names: Sequence[str], links: Sequence[tuple[int, int]], snapshot: str) -> "Board":
         """A board of articles and of links between their numbers, each counted once."""
-        pairs: NDArray[np.int64] = np.unique(np.array(links, np.int64).reshape(-1, 2), axis=0)
+        pairs: Int64s = np.unique(np.array(links, np.int64).reshape(-1, 2), axis=0)
         indptr = np.zeros(len(names) + 1, np.int64)
         np.cumsum(np.bincount(pairs[:, 0], minlength=len(names)), out=indptr[1:])
         return cls(tuple(names), Csr(indptr, pairs[:, 1].astype(np.int32)), snapshot)
@@ -54,7 +54,7 @@ class Board:
         return 1.0
 
     @cached_property
-    def out_kinds(self) -> NDArray[np.uint8]:
+    def out_kinds(self) -> Bytes:
         """Every edge is a link."""
         return np.full(len(self.forward.indices), LINK, np.uint8)
 

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwalk.arrays import Bools
+from linkwalk.arrays import Bools, Int64s
 from linkwalk.errors import InputError
 from linkwalk.evaluate.intervals import wilson
 from linkwalk.games.runs import BACK_CLICK, Header, Run, Section, Wikis
@@ -189,7 +188,7 @@ def score_runs(
     )
 
 
-def _some(success: Bools, clicks: NDArray[np.int64], own: Bools) -> dict[str, Any]:
+def _some(success: Bools, clicks: Int64s, own: Bools) -> dict[str, Any]:
     arrived = own & success
     return {
         "runs": int(own.sum()),

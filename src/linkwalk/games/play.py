@@ -6,7 +6,6 @@ from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwalk.arrays import Int32s, Int64s
 from linkwalk.games.archive import Archive, PlayedGame
@@ -105,5 +104,5 @@ def sample(games: Sequence[PlayedGame], count: int | None, seed: int) -> list[Pl
     """Some of the games, drawn without putting back, in their order; all where they are not more."""
     if count is None or count >= len(games):
         return list(games)
-    drawn: NDArray[np.int64] = np.random.default_rng(seed).choice(len(games), count, replace=False)
+    drawn: Int64s = np.random.default_rng(seed).choice(len(games), count, replace=False)
     return [games[at] for at in np.sort(drawn).tolist()]

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from linkwalk.arrays import Bools, Int64s
 from linkwalk.games.archive import PlayedGame
@@ -190,9 +189,9 @@ def _outcome(success: Bools, steps: Int64s, links: Int64s) -> dict[str, Any]:
     }
 
 
-def _links(games: Sequence[PlayedGame]) -> NDArray[np.int64]:
+def _links(games: Sequence[PlayedGame]) -> Int64s:
     return np.array([game.links for game in games], np.int64)
 
 
-def _clicks(games: Sequence[PlayedGame]) -> NDArray[np.int64]:
+def _clicks(games: Sequence[PlayedGame]) -> Int64s:
     return np.array([game.clicks for game in games], np.int64)

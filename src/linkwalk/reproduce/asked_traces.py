@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from linkwalk.arrays import Float32s
-from linkwalk.downstream.dataset import Asked
+from linkwalk.downstream.dataset import AlignedQuestion
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import KINDS, Graph
 from linkwalk.navigate.journeys import BACK
@@ -72,7 +72,7 @@ class AskedGallery:
 def asked_gallery(
     graph: Graph,
     finder: Finder,
-    asked: Sequence[Asked],
+    asked: Sequence[AlignedQuestion],
     meanings: Float32s | None,
     sought: Float32s | None = None,
     *,
@@ -120,7 +120,7 @@ def _words(graph: Graph, page: int, link: int) -> str:
 
 
 def _trace(
-    graph: Graph, one: Asked, starts: Starts, reading: Reading, place: int, gold: int, left: int
+    graph: Graph, one: AlignedQuestion, starts: Starts, reading: Reading, place: int, gold: int, left: int
 ) -> AskedTrace:
     trail = reading.trail(place)
     hits = starts.nodes.tolist()
@@ -138,7 +138,7 @@ def _trace(
 def _nearest(
     graph: Graph,
     search: ShortestPaths,
-    one: Asked,
+    one: AlignedQuestion,
     starts: Starts,
     reading: Reading,
     gold: frozenset[int],

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from linkwalk.downstream.measure import Scored, compare
-from linkwalk.downstream.passages import ANSWERABLE
-from linkwalk.downstream.rows import ROWS, Row
+from linkwalk.downstream.align_passages import ANSWERABLE
+from linkwalk.downstream.measure import MethodScores, compare
+from linkwalk.downstream.methods import METHODS, Method
 from linkwalk.errors import InputError
 from linkwalk.evaluate import paper
 
@@ -38,13 +38,13 @@ class EvidenceTable:
     columns: tuple[str, ...]
     rows: tuple[Beside, ...]
 
-    def choose(self, names: Sequence[str], *, cross: bool = True) -> list[Row]:
+    def choose(self, names: Sequence[str], *, cross: bool = True) -> list[Method]:
         """The rows of ours to run: those named, or all; those with a cross-encoder only where there is one."""
         known = [name for beside in self.rows for name in beside.ours]
         for name in names:
             if name not in known:
                 raise InputError(f"no row {name!r}: choose from {', '.join(known)}")
-        wanted = [row for row in ROWS if row.name in (names or known)]
+        wanted = [row for row in METHODS if row.name in (names or known)]
         found = [row for row in wanted if cross or row.rerank != "cross"]
         if not found:
             raise InputError("all rows asked for need a cross-encoder: name one with --rerank")
@@ -84,7 +84,7 @@ TABLES = {
 }
 
 
-def table_json(table: EvidenceTable, scored: dict[str, Scored]) -> list[dict[str, Any]]:
+def table_json(table: EvidenceTable, scored: dict[str, MethodScores]) -> list[dict[str, Any]]:
     """Each row of the paper with the rows of ours beside it, and what navigation gains."""
     rows = []
     for beside in table.rows:
@@ -98,23 +98,23 @@ def table_json(table: EvidenceTable, scored: dict[str, Scored]) -> list[dict[str
     return rows
 
 
-def gains(name: str, scored: dict[str, Scored]) -> list[dict[str, Any]] | None:
+def gains(name: str, scored: dict[str, MethodScores]) -> list[dict[str, Any]] | None:
     """Recall@1 to 5 against the same ranking without navigation, with paired intervals; None if that was not run."""
-    reference = next(row.reference for row in ROWS if row.name == name)
+    reference = next(row.reference for row in METHODS if row.name == name)
     if reference not in scored:
         return None
-    ours, theirs = scored[name].measured, scored[reference].measured
+    ours, theirs = scored[name].recall, scored[reference].recall
     if ours is None or theirs is None:
         return None
     return [compare(ours, theirs, depth=depth)["all"] for depth in range(1, 6)]
 
 
-def table_lines(table: EvidenceTable, scored: dict[str, Scored], level: str = "block") -> list[Line]:
+def table_lines(table: EvidenceTable, scored: dict[str, MethodScores], level: str = "block") -> list[Line]:
     """The table as it is printed: the paper's rows, ours below each; ``level`` is what recall counts in table 5."""
     return _table6(table, scored) if table.benchmark == "nq" else _table5(table, scored, level)
 
 
-def _table5(table: EvidenceTable, scored: dict[str, Scored], level: str) -> list[Line]:
+def _table5(table: EvidenceTable, scored: dict[str, MethodScores], level: str) -> list[Line]:
     """FEVER's own scores where sentences are known; else how many of the blocks are found."""
     sentences = any(own.fever is not None for own in scored.values())
     if sentences:
@@ -155,7 +155,7 @@ def _prf(figures: dict[str, Any] | None) -> Line:
     return tuple(f"{figures[name]:.2f}" if figures else DASH for name in names)
 
 
-def _table6(table: EvidenceTable, scored: dict[str, Scored]) -> list[Line]:
+def _table6(table: EvidenceTable, scored: dict[str, MethodScores]) -> list[Line]:
     """Recall in percent, and the relative improvement that navigation brings."""
     lines: list[Line] = [("the paper's / ours, in percent", *table.columns)]
     improvement: list[Line] = []
@@ -187,7 +187,7 @@ def _relative(gain: dict[str, Any]) -> str:
 
 def notes(
     table: EvidenceTable,
-    scored: dict[str, Scored],
+    scored: dict[str, MethodScores],
     *,
     candidates: int,
     reranker: str | None,

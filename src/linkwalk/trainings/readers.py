@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from linkwalk.artifact import MANIFEST as OF_POLICY
 from linkwalk.artifact import checksum, digest, in_one_step, locked, parsing, seal, steady
-from linkwalk.downstream.pairs import read_pairs
+from linkwalk.downstream.mining import read_pairs
 from linkwalk.embed import Embeddings
 from linkwalk.embed.bert import Weights
 from linkwalk.errors import InputError

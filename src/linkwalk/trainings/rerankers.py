@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from linkwalk.artifact import checksum, clear, digest, in_one_step, locked, read_manifest
-from linkwalk.downstream.lists import (
+from linkwalk.downstream.mining import (
     LISTS,
     MineConfig,
+    claims_to_mine,
     kind_of_file,
     mine_lists,
     part_of,
-    wanted_claims,
-    wanted_questions,
+    questions_to_mine,
 )
 from linkwalk.embed.model import find_model
 from linkwalk.errors import InputError
@@ -206,13 +206,13 @@ def _lists(
     else:
         row["part"] = part = part_of(kind, choice.part)
         if kind == "nq":
-            found = wanted_questions(path, graph, part=part)
+            found = questions_to_mine(path, graph, part=part)
         else:
             given = {} if choice.threshold is None else {"threshold": choice.threshold}
-            found = wanted_claims(path, graph, part=part, wiki_pages=choice.wiki_pages, **given)
+            found = claims_to_mine(path, graph, part=part, wiki_pages=choice.wiki_pages, **given)
         warn_of_damage(path, found.damage, progress)
         row["damaged lines"] = len(found.damage)
-        mined = mine_lists(graph, bm25, found.wanted, config.mine, closed=found.closed, progress=progress)
+        mined = mine_lists(graph, bm25, found.queries, config.mine, closed=found.closed, progress=progress)
         lists = list(mined)
     counts = Counter(map(config.use, lists))
     return row | {"lists": len(lists), **{name: counts[name] for name in USES}}, lists

@@ -29,8 +29,7 @@ from linkwalk.wiki.rerankers import (
 from linkwalk.wiki.workspace import Workspace, need_search, threads
 
 if TYPE_CHECKING:
-    from linkwalk.downstream.rows import Row
-    from linkwalk.downstream.shared import SideBySide
+    from linkwalk.downstream.methods import Method, SideBySide
 
 _DIRECTED = {"tabs", "order"}  # an agent says where to look
 
@@ -100,9 +99,9 @@ def open_finder(workspace: Workspace, asked: FindConfig) -> Retriever:
     return Retriever(finder, parts.reader, asked)
 
 
-def open_rows(workspace: Workspace, asked: FindConfig, rows: "Sequence[Row]") -> RowRetriever:
+def open_rows(workspace: Workspace, asked: FindConfig, rows: "Sequence[Method]") -> RowRetriever:
     """Several ways, each held to as many blocks; ``asked`` says who navigates and who is the cross-encoder."""
-    from linkwalk.downstream.shared import Remembered, SideBySide
+    from linkwalk.downstream.methods import PairScoreCache, SideBySide
 
     ranked = any(row.rerank == "cross" for row in rows)
     parts = _open_parts(
@@ -112,7 +111,7 @@ def open_rows(workspace: Workspace, asked: FindConfig, rows: "Sequence[Row]") ->
 
     def cross(quick: Reranker) -> Reranker | None:
         return open_reranker(
-            workspace, asked.rerank, lambda slow: Cascade(Remembered(slow), quick, top=asked.top)
+            workspace, asked.rerank, lambda slow: Cascade(PairScoreCache(slow), quick, top=asked.top)
         )
 
     ways = SideBySide(

@@ -8,19 +8,19 @@ import pytest
 
 from linkwalk.downstream.benchmark import page_disjoint
 from linkwalk.downstream.dataset import holds
-from linkwalk.downstream.pairs import DEPTH, STARTS, read_pairs
+from linkwalk.downstream.mining import DEPTH, STARTS, read_pairs
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import Bm25
 from tests.downstream.reading import read_claims
-from tests.downstream.test_lists import QUESTIONS, bm25, claims, graph, wiki, write
+from tests.downstream.test_mining import QUESTIONS, bm25, claims, graph, wiki, write
 
 __all__ = ["bm25", "claims", "graph", "wiki"]
 
 
 def test_claims(graph: Graph, bm25: Bm25, claims: Path) -> None:
-    tuned, kept = page_disjoint(read_claims(claims, graph, level="page").asked, graph)
-    gold = {one.text: one.gold for one in read_claims(claims, graph).asked}
+    tuned, kept = page_disjoint(read_claims(claims, graph, level="page").questions, graph)
+    gold = {one.text: one.gold for one in read_claims(claims, graph).questions}
     found = read_pairs(claims, graph, bm25)
     assert {pair.text for pair in found.pairs} == {one.text for one in tuned}
     assert found.report == {

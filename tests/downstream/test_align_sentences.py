@@ -9,9 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz import fuzz
 
-from linkwalk.downstream.benchmark import as_pages, page_disjoint
-from linkwalk.downstream.dataset import Asked
-from linkwalk.downstream.sentences import (
+from linkwalk.downstream.align_sentences import (
     combine,
     comparable,
     group_of,
@@ -19,6 +17,8 @@ from linkwalk.downstream.sentences import (
     nearest_sentences,
     smallest,
 )
+from linkwalk.downstream.benchmark import as_pages, page_disjoint
+from linkwalk.downstream.dataset import AlignedQuestion
 from linkwalk.embed.text import goal_sentences
 from linkwalk.graph.store import Graph
 
@@ -108,7 +108,7 @@ def test_groups(graph: Graph) -> None:
     assert as_pages(graph, [octopus[2], shark[0], octopus[0]]) == [octopus[0], shark[0], octopus[0]]
 
 
-def articles_of(graph: Graph, asked: list[Asked]) -> set[int]:
+def articles_of(graph: Graph, asked: list[AlignedQuestion]) -> set[int]:
     return {int(graph.node_article[node]) for one in asked for nodes in one.gold for node in nodes}
 
 
@@ -116,7 +116,7 @@ def articles_of(graph: Graph, asked: list[Asked]) -> set[int]:
 def test_no_page_is_on_both_sides(graph: Graph, parts: int) -> None:
     rng = np.random.default_rng(3)
     asked = [
-        Asked(
+        AlignedQuestion(
             id=str(i),
             text=f"claim {i - i % 7 if i % 5 == 0 else i}.",  # some texts are asked more than once
             gold=tuple(
@@ -139,14 +139,15 @@ def test_no_page_is_on_both_sides(graph: Graph, parts: int) -> None:
 
 def test_claims_on_one_page_each_split_evenly(graph: Graph) -> None:
     asked = [
-        Asked(id=str(node), text=f"claim {node}", gold=(frozenset({node}),)) for node in range(graph.nodes)
+        AlignedQuestion(id=str(node), text=f"claim {node}", gold=(frozenset({node}),))
+        for node in range(graph.nodes)
     ]
     tune, _ = page_disjoint(asked, graph)
     assert 0.4 < len(tune) / len(asked) < 0.6
 
 
 def test_unaligned_texts_can_be_split_too(graph: Graph) -> None:
-    asked = [Asked(id=str(i), text=f"? {i}" if i % 2 else "?!" * (i + 1)) for i in range(10)]
+    asked = [AlignedQuestion(id=str(i), text=f"? {i}" if i % 2 else "?!" * (i + 1)) for i in range(10)]
     tune, kept = page_disjoint(asked, graph)
     assert len(tune) + len(kept) == 10
     assert tune

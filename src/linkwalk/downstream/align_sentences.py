@@ -3,7 +3,6 @@
 A page is matched with an article by its title, a sentence with the article's blocks by token-set ratio.
 """
 
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import product
@@ -11,8 +10,15 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from linkwalk.downstream.dataset import EXAMPLES, Aligned, Asked, GoldSentence, Question
-from linkwalk.downstream.wiki_pages import HOW, decode, match_title
+from linkwalk.downstream.dataset import (
+    EXAMPLES,
+    AlignedQuestion,
+    Alignment,
+    GoldSentence,
+    Question,
+    without_accents,
+)
+from linkwalk.downstream.fever import HOW, decode, match_title
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.records import BadLine
@@ -43,20 +49,6 @@ class SentenceMatch(NamedTuple):
         return [block for block, score in self.blocks if score >= threshold]
 
 
-class _Standing(NamedTuple):
-    """Where the sentences of some claims stand."""
-
-    graph: Graph
-    pages: dict[str, tuple[int, str] | None]
-    """Every page named: its article and how it was matched."""
-    matches: dict[tuple[int, str], SentenceMatch]
-
-    def match(self, one: GoldSentence) -> SentenceMatch | None:
-        """Where a sentence stands; None if its page or its text is not known."""
-        found = self.pages[one.title]
-        return self.matches[found[0], one.text] if found and one.text else None
-
-
 def align_sentences(
     path: Path,
     claims: Sequence[Question],
@@ -65,7 +57,7 @@ def align_sentences(
     *,
     threshold: float = THRESHOLD,
     level: str = "block",
-) -> Aligned:
+) -> Alignment:
     """Claims beside a wiki: what each of them needs, and a report of what did not match.
 
     ``level="page"`` asks for articles, each stood for by its first block, and needs no sentences: compare
@@ -75,31 +67,60 @@ def align_sentences(
         raise InputError(
             f"level={level}, threshold={threshold}: choose block or page, and a threshold up to 100"
         )
-    named = dict.fromkeys(_gold(one) for claim in claims for group in claim.evidence for one in group)
-    pages = {page: match_title(graph, page) for page in dict.fromkeys(one.title for one in named)}
-    places = _Standing(graph, pages, {})
-    if level == "block":
-        if any(pages.values()) and not any(one.text for one in named):
+    by_block = level == "block"
+    sentences: dict[GoldSentence, SentenceMatch | None] = {}
+    for one in (one for claim in claims for group in claim.evidence for one in group):
+        if not isinstance(one, GoldSentence):
+            raise InputError(f"evidence of several kinds in one file: sentences and {type(one).__name__}")
+        sentences[one] = None
+    pages = {page: match_title(graph, page) for page in dict.fromkeys(one.title for one in sentences)}
+    if by_block:
+        if any(pages.values()) and not any(one.text for one in sentences):
             raise InputError(
                 f"{path} names sentences by number only: give FEVER's wiki-pages, which have their text, "
                 "or count pages instead of blocks (level page)"
             )
-        wanted = [(found[0], one.text) for one in named if (found := pages[one.title]) and one.text]
-        places = _Standing(graph, pages, match_blocks(graph, wanted, threshold))
-    asked, left_out, cut = [], Counter[str](), 0
+        keys = {one: (page[0], one.text) for one in sentences if (page := pages[one.title]) and one.text}
+        matches = match_blocks(graph, keys.values(), threshold)
+        sentences |= {one: matches[key] for one, key in keys.items()}
+
+    def alternatives(claim: Question) -> tuple[tuple[frozenset[int], ...], str, bool]:
+        """What is enough, or how far the evidence came; and whether some alternatives were given up."""
+        gold: list[frozenset[int]] = []
+        reached, given_up = 0, False
+        for group in claim.evidence:
+            articles = [page[0] for one in group if (page := pages[one.title])]
+            if len(articles) < len(group):
+                reached = max(reached, 1)
+            elif not by_block:
+                gold.append(frozenset(graph.article_node[articles].tolist()))
+            else:
+                own = [sentences[one] for one in group]  # type: ignore[index]  # they are all sentences
+                blocks = [match.above(threshold) for match in own if match]
+                if len(blocks) == len(group) and all(blocks):
+                    ways, cut = combine(blocks)
+                    gold += ways
+                    given_up |= cut
+                reached = max(reached, 2 if None in own else 3)
+        return smallest(gold), _REASONS[reached], given_up
+
+    aligned, left_out, cut = [], Counter[str](), 0
     for claim in claims:
         if claim.left_out:
             left_out[claim.left_out] += 1
             continue
-        gold, reason, given_up = _alternatives(places, claim, threshold, level)
+        gold, reason, given_up = alternatives(claim)
         cut += given_up
         if not gold:
             left_out[reason] += 1
             continue
         group = claim.group
-        if group == "all":
-            group = group_of(graph, gold) if level == "block" else _pages_needed(gold)
-        asked.append(Asked(id=claim.id, text=claim.text, gold=gold, group=group))
+        if group == "all" and by_block:
+            group = group_of(graph, gold)
+        elif group == "all":
+            group = "one article" if min(map(len, gold)) == 1 else "two articles"
+        aligned.append(AlignedQuestion(id=claim.id, text=claim.text, gold=gold, group=group))
+    how = Counter(found[1] for found in pages.values() if found)
     report: dict[str, Any] = {
         "file": path.name,
         "wiki": graph.snapshot,
@@ -107,79 +128,41 @@ def align_sentences(
         "claims": len(claims),
         "damaged lines": len(damage),
         "labels": dict(Counter(claim.label or "no label" for claim in claims)),
-        "asked": len(asked),
+        "asked": len(aligned),
         "left out": dict(left_out),
-        "groups": dict(sorted(Counter(one.group for one in asked).items())),
-        "articles": _articles(pages),
+        "groups": dict(sorted(Counter(one.group for one in aligned).items())),
+        "articles": {
+            "named": len(pages),
+            "matched": how.total(),
+            "rate": _rate(how.total(), len(pages)),
+            "how": {name: how[name] for name in HOW if how[name]},
+            "not matched": [page for page, found in pages.items() if not found][:EXAMPLES],
+        },
     }
-    if level == "block":
-        report["sentences"] = _sentences({one: places.match(one) for one in named}, threshold)
+    if by_block:
+        report["sentences"] = _sentences_report(sentences, threshold)
         report["claims with more alternatives than are kept"] = cut
-    return Aligned(asked, report, damage)
+    return Alignment(aligned, report, damage)
 
 
-def _gold(one: Any) -> GoldSentence:
-    if not isinstance(one, GoldSentence):
-        raise InputError(f"evidence of several kinds in one file: sentences and {type(one).__name__}")
-    return one
-
-
-def _alternatives(
-    places: _Standing, claim: Question, threshold: float, level: str
-) -> tuple[tuple[frozenset[int], ...], str, bool]:
-    """A claim's alternatives, or how far its evidence came; and whether some alternatives were given up."""
-    gold: list[frozenset[int]] = []
-    reached, given_up = 0, False
-    for group in claim.evidence:
-        found = [places.pages[one.title] for one in group]
-        if None in found:
-            reached = max(reached, 1)
-        elif level == "page":
-            gold.append(frozenset(int(places.graph.article_node[at[0]]) for at in found if at))
-        else:
-            matches = [places.match(_gold(one)) for one in group]
-            blocks = [match.above(threshold) for match in matches if match]
-            if len(blocks) == len(group) and all(blocks):
-                ways, cut = combine(blocks)
-                gold += ways
-                given_up |= cut
-            reached = max(reached, 2 if None in matches else 3)
-    return smallest(gold), _REASONS[reached], given_up
-
-
-def _pages_needed(gold: Sequence[frozenset[int]]) -> str:
-    """The group of a claim where pages are counted."""
-    return "one article" if min(map(len, gold)) == 1 else "two articles"
-
-
-def _articles(pages: dict[str, tuple[int, str] | None]) -> dict[str, Any]:
-    """How many of the pages named are articles here."""
-    how = Counter(found[1] for found in pages.values() if found)
-    return {
-        "named": len(pages),
-        "matched": how.total(),
-        "rate": _rate(how.total(), len(pages)),
-        "how": {name: how[name] for name in HOW if how[name]},
-        "not matched": [page for page, found in pages.items() if not found][:EXAMPLES],
-    }
-
-
-def _sentences(sentences: dict[GoldSentence, SentenceMatch | None], threshold: float) -> dict[str, Any]:
+def _sentences_report(
+    sentences: dict[GoldSentence, SentenceMatch | None], threshold: float
+) -> dict[str, Any]:
     """How many of the sentences named stand in a block."""
-    above = {one: match.above(threshold) for one, match in sentences.items() if match}
-    counts = [len(blocks) for blocks in above.values() if blocks]
+    within = {one: match for one, match in sentences.items() if match}
+    counts = [len(blocks) for match in within.values() if (blocks := match.above(threshold))]
     unmatched = [
         {"page": one.title, "number": one.number, "sentence": one.text, "best": round(match.best, 1)}
-        for one, match in sentences.items()
-        if match and match.best < threshold
+        for one, match in within.items()
+        if match.best < threshold
     ]
     return {
         "named": len(sentences),
         "without text": sum(one.text is None for one in sentences),
-        "of articles in the wiki": len(above),
+        "of articles in the wiki": len(within),
         "matched": len(counts),
         "rate": _rate(len(counts), len(sentences)),
-        "rate within articles in the wiki": _rate(len(counts), len(above)),
+        "rate within articles in the wiki": _rate(len(counts), len(within)),
         "threshold": threshold,
         "blocks per sentence": _rate(sum(counts), len(counts)),
         "not matched": unmatched[:EXAMPLES],
@@ -198,28 +181,29 @@ def comparable(text: str) -> str:
     """
     from rapidfuzz import utils
 
-    text = decode(text)
-    if not text.isascii():  # FEVER's accents are characters of their own, and would cut words in two
-        parts = unicodedata.normalize("NFKD", text)
-        text = "".join(part for part in parts if not unicodedata.combining(part))
-    return utils.default_process(text)
+    return utils.default_process(without_accents(decode(text)))  # accents of their own would cut words in two
+
+
+def similarities(texts: Iterable[str], others: Iterable[str], scorer: str = "token_set_ratio") -> Any:
+    """How alike texts are [T, O], from 0 to 100, by one of rapidfuzz's measures."""
+    from rapidfuzz import fuzz, process
+
+    scorer_of = getattr(fuzz, scorer)
+    return process.cdist([*map(comparable, texts)], [*map(comparable, others)], scorer=scorer_of)
 
 
 def match_blocks(
-    graph: Graph, wanted: Iterable[tuple[int, str]], floor: float = THRESHOLD
+    graph: Graph, sentences: Iterable[tuple[int, str]], floor: float = THRESHOLD
 ) -> dict[tuple[int, str], SentenceMatch]:
     """For each (article, sentence), the blocks of that article by token-set ratio, down to ``floor``."""
-    from rapidfuzz import fuzz, process
-
     of_article: dict[int, dict[str, None]] = defaultdict(dict)
-    for article, sentence in wanted:
+    for article, sentence in sentences:
         of_article[article][sentence] = None
     matches = {}
-    for article, sentences in of_article.items():
+    for article, own in of_article.items():
         nodes = graph.article_blocks(article)
-        texts = [comparable(text) for text in graph.texts.slice(int(nodes[0]), int(nodes[-1]) + 1)]
-        scores_SB = process.cdist([comparable(s) for s in sentences], texts, scorer=fuzz.token_set_ratio)
-        for sentence, scores_B in zip(sentences, scores_SB, strict=True):
+        scores_SB = similarities(own, graph.texts.slice(int(nodes[0]), int(nodes[-1]) + 1))
+        for sentence, scores_B in zip(own, scores_SB, strict=True):
             order = (-scores_B).argsort(kind="stable")
             order = order[scores_B[order] >= floor]
             blocks = zip(nodes[order].tolist(), scores_B[order].tolist(), strict=True)
@@ -231,14 +215,9 @@ def nearest_sentences(
     found: Sequence[str], sentences: Sequence[str], cutoff: float
 ) -> list[tuple[int, float] | None]:
     """For each sentence found, which of ``sentences`` it is and its WRatio (app. C.1); None below the cut-off."""
-    from rapidfuzz import fuzz, process
-
     if not found or not sentences:
         return [None] * len(found)
-    # The tokeniser's brackets, blanks and quotes would else cost more than a wrong word.
-    scores_FS = process.cdist(
-        [comparable(s) for s in found], [comparable(s) for s in sentences], scorer=fuzz.WRatio
-    )
+    scores_FS = similarities(found, sentences, "WRatio")
     best = scores_FS.argmax(1).tolist()
     return [
         (at, float(row[at])) if row[at] >= cutoff else None for at, row in zip(best, scores_FS, strict=True)

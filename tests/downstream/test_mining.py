@@ -9,21 +9,21 @@ import pytest
 from rapidfuzz import fuzz
 
 from linkwalk import shipped
+from linkwalk.downstream.align_sentences import comparable
 from linkwalk.downstream.benchmark import page_disjoint
-from linkwalk.downstream.dataset import holds, plain, sought
-from linkwalk.downstream.lists import (
+from linkwalk.downstream.dataset import answer_phrases, holds, plain
+from linkwalk.downstream.mining import (
     MineConfig,
-    Wanted,
+    MiningQuery,
     by_tfidf,
+    claims_to_mine,
     kind_of_file,
     mine_lists,
     part_of,
+    questions_to_mine,
     untokenised,
-    wanted_claims,
-    wanted_questions,
     write_lists,
 )
-from linkwalk.downstream.sentences import comparable
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
@@ -76,12 +76,12 @@ def sentences(graph: Graph, nodes: Sequence[int]) -> set[tuple[str, str]]:
 
 
 def test_negatives_are_bm25s_and_none_is_evidence(graph: Graph, bm25: Bm25, claims: Path) -> None:
-    found = wanted_claims(claims, graph, part="all")
+    found = claims_to_mine(claims, graph, part="all")
     config = MineConfig(negatives=8, depth=10)
-    lists = list(mine_lists(graph, bm25, found.wanted[:40], config))
-    assert [one.query for one in lists] == [one.query for one in found.wanted[:40]]
+    lists = list(mine_lists(graph, bm25, found.queries[:40], config))
+    assert [one.query for one in lists] == [one.query for one in found.queries[:40]]
     assert (found.closed, found.damage) == (frozenset(), [])
-    for ranked, one in zip(lists, found.wanted, strict=False):
+    for ranked, one in zip(lists, found.queries, strict=False):
         assert ranked.positives == list(one.evidence)
         assert one.gold, "the encyclopedia has its own evidence"
         assert len(set(ranked.negatives)) == len(ranked.negatives) == 8
@@ -93,7 +93,7 @@ def test_negatives_are_bm25s_and_none_is_evidence(graph: Graph, bm25: Bm25, clai
 
 
 def test_half_is_tfidfs_and_half_is_drawn(graph: Graph, bm25: Bm25, claims: Path) -> None:
-    wanted = wanted_claims(claims, graph, part="all").wanted[:6]
+    wanted = claims_to_mine(claims, graph, part="all").queries[:6]
     few, many = (
         list(mine_lists(graph, bm25, wanted, MineConfig(negatives=count, depth=12))) for count in (4, 1000)
     )
@@ -106,7 +106,7 @@ def test_half_is_tfidfs_and_half_is_drawn(graph: Graph, bm25: Bm25, claims: Path
 
 
 def test_what_is_drawn_depends_on_query_and_seed_alone(graph: Graph, bm25: Bm25, claims: Path) -> None:
-    wanted = wanted_claims(claims, graph, part="all").wanted[:12]
+    wanted = claims_to_mine(claims, graph, part="all").queries[:12]
     config = MineConfig(negatives=8)
     whole = list(mine_lists(graph, bm25, wanted, config))
     assert list(mine_lists(graph, bm25, wanted[5:], config)) == whole[5:]
@@ -116,15 +116,15 @@ def test_what_is_drawn_depends_on_query_and_seed_alone(graph: Graph, bm25: Bm25,
 
 
 def test_the_kept_half_is_not_read(graph: Graph, bm25: Bm25, claims: Path) -> None:
-    tuned, kept = page_disjoint(read_claims(claims, graph, level="page").asked, graph)
+    tuned, kept = page_disjoint(read_claims(claims, graph, level="page").questions, graph)
     pages = {graph.title(node) for one in kept for nodes in one.gold for node in nodes}
     assert len(pages) > 5
-    found = wanted_claims(claims, graph, part="tuned")
-    assert {one.query for one in found.wanted} == {one.text for one in tuned}
+    found = claims_to_mine(claims, graph, part="tuned")
+    assert {one.query for one in found.queries} == {one.text for one in tuned}
     assert {graph.titles[article] for article in found.closed} == pages
-    lists = list(mine_lists(graph, bm25, found.wanted, MineConfig(depth=10), closed=found.closed))
+    lists = list(mine_lists(graph, bm25, found.queries, MineConfig(depth=10), closed=found.closed))
     assert not {title for one in lists for title, _ in (*one.positives, *one.negatives)} & pages
-    everywhere = list(mine_lists(graph, bm25, found.wanted, MineConfig(depth=10)))
+    everywhere = list(mine_lists(graph, bm25, found.queries, MineConfig(depth=10)))
     assert {title for one in everywhere for title, _ in one.negatives} & pages, "else the above says nothing"
 
 
@@ -140,7 +140,7 @@ def test_a_claim_on_several_lines_is_one_list(graph: Graph, bm25: Bm25, tmp_path
             {"claim": "Nobody knows.", "label": "NOT ENOUGH INFO", "evidence": [[["Octopus", 0]]]},
         ],
     )
-    (one,) = wanted_claims(path, graph, part="all").wanted
+    (one,) = claims_to_mine(path, graph, part="all").queries
     assert one.evidence == tuple(("Octopus", text) for text in own)
     (ranked,) = mine_lists(graph, bm25, [one])
     assert ranked.negatives
@@ -148,8 +148,8 @@ def test_a_claim_on_several_lines_is_one_list(graph: Graph, bm25: Bm25, tmp_path
 
 
 def test_evidence_by_number_needs_fevers_wikipedia(graph: Graph) -> None:
-    found = wanted_claims(FEVER / "claims.jsonl", graph, part="all", wiki_pages=FEVER / "wiki-pages")
-    by_query = {one.query: one for one in found.wanted}
+    found = claims_to_mine(FEVER / "claims.jsonl", graph, part="all", wiki_pages=FEVER / "wiki-pages")
+    by_query = {one.query: one for one in found.queries}
     one = by_query["A crater on the smallest planet is named after Beethoven."]
     ((title, text),) = one.evidence
     assert title == "Mercury (planet)"
@@ -157,7 +157,7 @@ def test_evidence_by_number_needs_fevers_wikipedia(graph: Graph) -> None:
     two = by_query["Copper turns the blood of an animal with three hearts blue."]
     assert {title for title, _ in two.evidence} == {"Copper", "Octopus"}
     with pytest.raises(InputError, match=r"give FEVER's wiki-pages, which have it$"):
-        wanted_claims(FEVER / "claims.jsonl", graph, part="all")
+        claims_to_mine(FEVER / "claims.jsonl", graph, part="all")
 
 
 @pytest.mark.parametrize(
@@ -183,12 +183,12 @@ QUESTIONS: list[dict[str, Any]] = [
 
 
 def test_questions_with_answers_alone(graph: Graph, bm25: Bm25, tmp_path: Path) -> None:
-    found = wanted_questions(write(tmp_path / "nq.jsonl", QUESTIONS), graph)
+    found = questions_to_mine(write(tmp_path / "nq.jsonl", QUESTIONS), graph)
     config = MineConfig(question_depth=6, negatives=9)
-    lists = list(mine_lists(graph, bm25, found.wanted, config))
+    lists = list(mine_lists(graph, bm25, found.queries, config))
     assert [bool(one.positives) for one in lists] == [True, True, False, False, False]
     for ranked, record in zip(lists[:2], QUESTIONS, strict=False):
-        answers, query = sought(record["answer"]), record["question"]
+        answers, query = answer_phrases(record["answer"]), record["question"]
         near = sentences(graph, bm25.search(query, 6)[0].tolist())
         assert {*ranked.positives, *ranked.negatives} <= near
         assert len(ranked.positives) <= 2
@@ -199,7 +199,7 @@ def test_questions_with_answers_alone(graph: Graph, bm25: Bm25, tmp_path: Path) 
         assert not any(holds(text, answers) for _, text in ranked.negatives)
         without = [s for s in near if not holds(s[1], answers)]
         assert ranked.negatives[0] == by_tfidf(query, sorted(without))[0]
-    strict = mine_lists(graph, bm25, found.wanted[:2], MineConfig(shared=9))
+    strict = mine_lists(graph, bm25, found.queries[:2], MineConfig(shared=9))
     assert [one.positives for one in strict] == [[], []]
 
 
@@ -207,9 +207,9 @@ def test_questions_with_a_passage(graph: Graph, bm25: Bm25, tmp_path: Path) -> N
     node = next(n for n in range(graph.nodes) if "three hearts" in graph.texts[n])
     passage = {"title": graph.title(node), "text": graph.texts[node]}
     record = {"question": QUESTIONS[0]["question"], "answers": ["three"], "positive_ctxs": [passage]}
-    found = wanted_questions(write(tmp_path / "dpr.jsonl", [record]), graph)
-    assert found.wanted == [Wanted(record["question"], gold=frozenset((node,)), answers=("three",))]
-    (ranked,) = mine_lists(graph, bm25, found.wanted)
+    found = questions_to_mine(write(tmp_path / "dpr.jsonl", [record]), graph)
+    assert found.queries == [MiningQuery(record["question"], gold=frozenset((node,)), answers=("three",))]
+    (ranked,) = mine_lists(graph, bm25, found.queries)
     assert ranked.positives == [
         s for s in [(graph.title(node), t) for t in goal_sentences(graph, node)] if holds(s[1], [" three "])
     ]

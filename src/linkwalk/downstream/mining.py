@@ -1,13 +1,16 @@
-"""Lists with hard negatives for the cross-encoder, mined from benchmarks on a wiki (sec. 4.3).
+"""What readers are trained on, mined from benchmarks on a wiki (sec. 4.3, app. C).
 
-Claims (FEVER): what should come first is the evidence sentence, its tokenisation undone. Against it stand sentences of
-BM25's first blocks, half of them TF-IDF's best and half drawn; none from a block with evidence, and none that is like
-the evidence in other words.
+For a target encoder: pairs of a claim or question with where search begins and the blocks that it needs. For a
+cross-encoder: lists with hard negatives. Where a file has answers alone (NQ-open), what has an answer string among
+BM25's first blocks stands for the evidence: distant labels, since it may have the string and not answer the question.
 
-Questions with answers (Natural Questions): what should come first is a sentence that has an answer, of the gold block
-where the file names one. Where it does not, these are distant labels: any sentence of BM25's first blocks that has the
-answer string and shares content words with the question, which need not answer it. Against it stand TF-IDF's best
-without an answer.
+Lists of claims (FEVER): what should come first is the evidence sentence, its tokenisation undone. Against it stand
+sentences of BM25's first blocks, half of them TF-IDF's best and half drawn; none from a block with evidence, and none
+that is like the evidence in other words.
+
+Lists of questions with answers (Natural Questions): what should come first is a sentence that has an answer, of the
+gold block where the file names one. Where it does not, any sentence of BM25's first blocks that has the answer string
+and shares content words with the question. Against it stand TF-IDF's best without an answer.
 
 Of the half of a file that is kept for scoring (``page_disjoint``) nothing is read: no query, no evidence, and no
 sentence of its articles as a negative either.
@@ -19,21 +22,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwalk.downstream.benchmark import align, page_disjoint
-from linkwalk.downstream.dataset import Asked, holds, plain, sought
-from linkwalk.downstream.fever import Fever, sentences_of
-from linkwalk.downstream.nq import NaturalQuestions
-from linkwalk.downstream.sentences import THRESHOLD, align_sentences, comparable, match_blocks
-from linkwalk.downstream.wiki_pages import decode, match_title, page_title
+from linkwalk.downstream.align_sentences import THRESHOLD, align_sentences, match_blocks, similarities
+from linkwalk.downstream.benchmark import align, page_disjoint, read_benchmark
+from linkwalk.downstream.dataset import answer_phrases, gold_articles, holds, plain
+from linkwalk.downstream.fever import Fever, decode, match_title, page_title, sentences_of
+from linkwalk.downstream.question_sets import NaturalQuestions
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.limits import at_least
 from linkwalk.learn.readers.cross import SentenceList
+from linkwalk.learn.readers.tune_target import TuningQuestion
 from linkwalk.progress import Progress
 from linkwalk.records import BadLine, is_table, kind_of, stream_records, write_records
 from linkwalk.retrieve.bm25 import Bm25
@@ -43,6 +46,10 @@ LISTS = "lists"
 PARTS = ("all", "tuned")
 SHORTEST = 3
 """Letters of an answer that is looked for; shorter ones are anywhere."""
+STARTS = 10
+"""BM25's first blocks, from which a target encoder's expert sets out."""
+DEPTH = 20
+"""BM25's first blocks, among which an answer is looked for where no gold block is known."""
 _BATCH = 64
 _WORD = re.compile(r"\w")
 _STOP = frozenset(
@@ -80,13 +87,12 @@ class MineConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
-        at_least(self, negatives=1, depth=1, question_depth=1, positives=1)
-        at_least(self, shared=0, alike=0, seed=0)
+        """Refuse numbers of nothing."""
+        at_least(self, negatives=1, depth=1, question_depth=1, positives=1, shared=0, alike=0, seed=0)
 
 
-class Wanted(NamedTuple):
-    """A query and what is known of its evidence."""
+class MiningQuery(NamedTuple):
+    """A query that a list is mined for, and what is known of its evidence."""
 
     query: str
     evidence: tuple[Titled, ...] = ()
@@ -97,10 +103,10 @@ class Wanted(NamedTuple):
     """What a sentence must have (questions)."""
 
 
-class Wanting(NamedTuple):
+class MiningQueries(NamedTuple):
     """A benchmark's queries to be mined."""
 
-    wanted: list[Wanted]
+    queries: list[MiningQuery]
     closed: frozenset[int]
     """Articles of the half that is kept: nothing is read there."""
     damage: list[BadLine]
@@ -131,20 +137,23 @@ def part_of(kind: str, part: str | None) -> str:
     return part
 
 
-def wanted_claims(
+def claims_to_mine(
     path: Path,
     graph: Graph,
     *,
     part: str = "tuned",
     wiki_pages: Path | None = None,
     threshold: float = THRESHOLD,
-) -> Wanting:
+) -> MiningQueries:
     """FEVER's claims with the text of their evidence, each claim once."""
     damage: list[BadLine] = []
     claims = list(Fever(wiki_pages).read(path, damage))
-    tuned, kept = page_disjoint(align_sentences(path, claims, graph, damage, level="page").asked, graph)
-    closed, ids = _articles(graph, kept) if part == "tuned" else frozenset(), {one.id for one in tuned}
-    chosen = [claim for claim in claims if not claim.left_out and (part != "tuned" or claim.id in ids)]
+    chosen, closed = [claim for claim in claims if not claim.left_out], frozenset[int]()
+    if part == "tuned":
+        aligned = align_sentences(path, claims, graph, damage, level="page").questions
+        tuned, kept = page_disjoint(aligned, graph)
+        ids, closed = {one.id for one in tuned}, gold_articles(graph, kept)
+        chosen = [claim for claim in chosen if claim.id in ids]
     articles = {one.title: match_title(graph, one.title) for claim in chosen for one in sentences_of(claim)}
     found: dict[str, tuple[str, dict[Titled, None]]] = {}
     places: dict[str, set[tuple[int, str]]] = {}
@@ -163,29 +172,27 @@ def wanted_claims(
         raise InputError(
             f"{path} names sentences whose text is not known: give FEVER's wiki-pages, which have it"
         )
-    matches = match_blocks(graph, sorted({place for own in places.values() for place in own}), threshold)
-    wanted = []
+    matches = match_blocks(graph, sorted(set().union(*places.values())), threshold)
+    queries = []
     for key, (query, evidence) in found.items():
-        blocks = [matches[place].above(threshold) for place in sorted(places.get(key, ()))]
+        blocks = (matches[place].above(threshold) for place in places.get(key, ()))
         sentences = tuple((title, untokenised(text)) for title, text in evidence)
-        wanted.append(Wanted(query, sentences, frozenset(node for own in blocks for node in own)))
-    return Wanting(wanted, closed, damage)
+        queries.append(MiningQuery(query, sentences, frozenset[int]().union(*blocks)))
+    return MiningQueries(queries, closed, damage)
 
 
-def wanted_questions(path: Path, graph: Graph, *, part: str = "all") -> Wanting:
+def questions_to_mine(path: Path, graph: Graph, *, part: str = "all") -> MiningQueries:
     """Natural Questions with their answers, and their gold blocks where the file has passages."""
-    found = align(NaturalQuestions(), path, graph, scan=False)
-    asked, closed = found.asked, frozenset[int]()
+    questions, _, damage = align(NaturalQuestions(), path, graph, scan=False)
+    closed = frozenset[int]()
     if part == "tuned":
-        asked, kept = page_disjoint(asked, graph)
-        closed = _articles(graph, kept)
-    wanted = [Wanted(one.text, gold=frozenset[int]().union(*one.gold), answers=one.answers) for one in asked]
-    return Wanting(wanted, closed, found.damage)
-
-
-def _articles(graph: Graph, asked: Iterable[Asked]) -> frozenset[int]:
-    """Articles with evidence for what is asked."""
-    return frozenset(int(graph.node_article[node]) for one in asked for nodes in one.gold for node in nodes)
+        questions, kept = page_disjoint(questions, graph)
+        closed = gold_articles(graph, kept)
+    queries = [
+        MiningQuery(one.text, gold=frozenset[int]().union(*one.gold), answers=one.answers)
+        for one in questions
+    ]
+    return MiningQueries(queries, closed, damage)
 
 
 def untokenised(sentence: str) -> str:
@@ -198,7 +205,7 @@ def untokenised(sentence: str) -> str:
 def mine_lists(
     graph: Graph,
     bm25: Bm25,
-    wanted: Sequence[Wanted],
+    queries: Sequence[MiningQuery],
     config: MineConfig | None = None,
     *,
     closed: frozenset[int] = frozenset(),
@@ -208,16 +215,23 @@ def mine_lists(
 
     What is drawn for a query depends on it and on the seed alone, not on what else is mined.
     """
-    config, progress = config or MineConfig(), progress or Progress(quiet=True)
-    miner = _Miner(graph, config, closed)
-    with progress.stage("mine", len(wanted), "queries") as stage:
-        for at in range(0, len(wanted), _BATCH):
-            part = wanted[at : at + _BATCH]
-            asked = [one.query for one in part if _WORD.search(one.query)]
-            hits = iter(bm25.search_many(asked, max(config.depth, config.question_depth)))
-            for one in part:
-                nodes = next(hits)[0].tolist() if _WORD.search(one.query) else []
-                yield miner.of_question(one, nodes) if one.answers else miner.of_claim(one, nodes)
+    config = config or MineConfig()
+    miner, depth = _Miner(graph, config, closed), max(config.depth, config.question_depth)
+    texts = [one.query for one in queries]
+    for one, nodes in zip(queries, _searched(bm25, texts, depth, "mine", progress), strict=True):
+        yield miner.of_question(one, nodes) if one.answers else miner.of_claim(one, nodes)
+
+
+def _searched(
+    bm25: Bm25, texts: Sequence[str], depth: int, stage_name: str, progress: Progress | None
+) -> Iterator[list[int]]:
+    """BM25's first blocks for each text; none where it has no word."""
+    with (progress or Progress(quiet=True)).stage(stage_name, len(texts), "queries") as stage:
+        for at in range(0, len(texts), _BATCH):
+            some = texts[at : at + _BATCH]
+            hits = iter(bm25.search_many([*filter(_WORD.search, some)], depth))
+            for text in some:
+                yield next(hits)[0].tolist() if _WORD.search(text) else []
                 stage.advance()
 
 
@@ -237,15 +251,15 @@ class _Miner:
         open_ones = (n for n in nodes if n not in gold and int(self.graph.node_article[n]) not in self.closed)
         return list(dict.fromkeys(sentence for node in open_ones for sentence in self.sentences(node)))
 
-    def of_claim(self, one: Wanted, nodes: list[int]) -> SentenceList:
+    def of_claim(self, one: MiningQuery, nodes: list[int]) -> SentenceList:
         """Evidence that is known, against what is not like it."""
         pool = unlike(self.pool(nodes[: self.config.depth], one.gold), one.evidence, self.config.alike)
         negatives = hard_and_drawn(one.query, pool, self.config.negatives, self.config.seed)
         return SentenceList(one.query, list(one.evidence), negatives)
 
-    def of_question(self, one: Wanted, nodes: list[int]) -> SentenceList:
+    def of_question(self, one: MiningQuery, nodes: list[int]) -> SentenceList:
         """Sentences with an answer, against those without."""
-        answers = sought_answers(one.answers)
+        answers = answer_phrases(one.answers, SHORTEST)
         if not answers:
             return SentenceList(one.query, [], [])
         pool = self.pool(nodes[: self.config.question_depth], one.gold)
@@ -265,22 +279,11 @@ class _Miner:
         return [having[i] for i in order if shared[i] >= self.config.shared][: self.config.positives]
 
 
-def sought_answers(answers: Sequence[str]) -> list[str]:
-    """Answers to be looked for in texts; not those of a letter or two, which are anywhere."""
-    return sought([answer for answer in answers if len(plain(answer)) >= SHORTEST])
-
-
 def unlike(pool: Sequence[Titled], evidence: Sequence[Titled], alike: float) -> list[Titled]:
     """Those sentences that are not one of the evidence in other words."""
-    from rapidfuzz import fuzz, process
-
     if not pool or not evidence:
         return list(pool)
-    scores_ES = process.cdist(
-        [comparable(text) for _, text in evidence],
-        [comparable(text) for _, text in pool],
-        scorer=fuzz.token_set_ratio,
-    )
+    scores_ES = similarities((text for _, text in evidence), (text for _, text in pool))
     return [pool[i] for i in np.flatnonzero(scores_ES.max(0) < alike).tolist()]
 
 
@@ -303,3 +306,49 @@ def write_lists(path: Path, lists: Iterable[SentenceList], source: str | None = 
     """Lists as ``read_lists`` reads them, written as they come; how many."""
     extra = {"source": source} if source else {}
     return write_records(path, (one._asdict() | extra for one in lists))
+
+
+class TargetPairs(NamedTuple):
+    """A benchmark's file as pairs that a target encoder is tuned on."""
+
+    pairs: list[TuningQuestion]
+    report: dict[str, Any]
+    """The kind, the part, and how many were asked and used; ready for JSON."""
+    damage: list[BadLine]
+
+
+def read_pairs(
+    path: Path,
+    graph: Graph,
+    bm25: Bm25,
+    *,
+    part: str | None = None,
+    threshold: float = THRESHOLD,
+    wiki_pages: Path | None = None,
+    progress: Progress | None = None,
+) -> TargetPairs:
+    """The pairs of a file; what no block is known for is counted and left out."""
+    kind = kind_of_file(path)
+    if kind == LISTS:
+        raise InputError(f"{path} holds lists for a reranker: give claims or questions of a benchmark")
+    part = part_of(kind, part)
+    found = read_benchmark(kind, path, graph, part=part, threshold=threshold, wiki_pages=wiki_pages)
+    pairs: list[TuningQuestion] = []
+    texts = [one.text for one in found.judged]
+    for one, nodes in zip(found.judged, _searched(bm25, texts, DEPTH, "search", progress), strict=True):
+        gold = sorted(frozenset[int]().union(*one.gold))
+        if not gold and (answers := answer_phrases(one.answers, SHORTEST)):
+            gold = [node for node in nodes if holds(graph.texts[node], answers)]
+        if gold and nodes:
+            pairs.append(TuningQuestion(one.text, nodes[:STARTS], gold))
+    report = {
+        "file": path.name,
+        "kind": kind,
+        "part": part,
+        "asked": len(found.judged),
+        "pairs": len(pairs),
+        "distant": found.weaker,
+    }
+    if not pairs:
+        raise InputError(f"no block is known that holds what {path} asks for: there is nothing to learn from")
+    return TargetPairs(pairs, report, found.damage)

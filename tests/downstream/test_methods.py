@@ -9,9 +9,8 @@ import pytest
 
 from linkwalk.arrays import Float32s, Int32s
 from linkwalk.build.build import BuildConfig, build
-from linkwalk.downstream.asking import ask
-from linkwalk.downstream.rows import ROWS, Row
-from linkwalk.downstream.shared import Remembered, SideBySide
+from linkwalk.downstream.measure import ask
+from linkwalk.downstream.methods import METHODS, Method, PairScoreCache, SideBySide
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import open_baseline
@@ -20,7 +19,7 @@ from linkwalk.retrieve.judge import Judge
 from tests.conftest import world, write_dump
 from tests.retrieve.stand_in import by_hand, reader_of
 
-BY_NAME = {row.name: row for row in ROWS}
+BY_NAME = {row.name: row for row in METHODS}
 
 
 def letters(query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
@@ -67,8 +66,8 @@ def wiki(tmp_path_factory: pytest.TempPathFactory) -> Wiki:
 
 
 def test_rows_differ_from_their_reference_in_navigation_alone() -> None:
-    assert len(BY_NAME) == len(ROWS)
-    for row in ROWS:
+    assert len(BY_NAME) == len(METHODS)
+    for row in METHODS:
         if row.reference is not None:
             other = BY_NAME[row.reference]
             assert (row.start, row.rerank) == (other.start, other.rerank)
@@ -80,15 +79,15 @@ def test_side_by_side_is_each_alone(wiki: Wiki) -> None:
     ways = SideBySide(
         wiki.graph,
         wiki.search,
-        ROWS,
+        METHODS,
         8,
-        cross=lambda quick: Cascade(Remembered(letters), quick, top=5),
+        cross=lambda quick: Cascade(PairScoreCache(letters), quick, top=5),
         agent=wiki.agent,
         vectors=wiki.vectors,
     )
     together = ways.find_many(wiki.queries, 4, wiki.meanings)
-    assert list(together) == [row.name for row in ROWS]
-    for row in ROWS:
+    assert list(together) == [row.name for row in METHODS]
+    for row in METHODS:
         rerank = {"none": None, "tfidf": tfidf, "cross": Cascade(letters, top=5)}[row.rerank]
         alone = Finder(
             wiki.graph,
@@ -100,7 +99,7 @@ def test_side_by_side_is_each_alone(wiki: Wiki) -> None:
         )
         assert together[row.name] == alone.find_many(wiki.queries, 4, meanings=wiki.meanings), row.name
         assert all(len(found.read) <= 8 for found in together[row.name])
-    reading = {row.name: [found.read for found in together[row.name]] for row in ROWS}
+    reading = {row.name: [found.read for found in together[row.name]] for row in METHODS}
     assert reading["BM25 + navigation"] != reading["BM25"]
     assert reading["BM25 + walks + TF-IDF"] != reading["BM25 + one-hop + TF-IDF"]
 
@@ -108,11 +107,11 @@ def test_side_by_side_is_each_alone(wiki: Wiki) -> None:
 def test_side_by_side_with_a_judge_is_each_alone(wiki: Wiki) -> None:
     judge = Judge(wiki.graph, reader_of(), by_hand())
     options = {"agent": wiki.agent, "vectors": wiki.vectors}
-    ways = SideBySide(wiki.graph, wiki.search, ROWS, 6, judge=judge, **options)
+    ways = SideBySide(wiki.graph, wiki.search, METHODS, 6, judge=judge, **options)
     queries, goals, sought = wiki.queries[-3:], wiki.meanings[-3:], wiki.meanings[:3]
     for _ in range(2):  # the second time nothing of the first is left
         together = ways.find_many(queries, 4, goals, sought)
-    for row in ROWS:
+    for row in METHODS:
         own = judge if row.rerank == "cross" else None
         rerank = tfidf if row.rerank == "tfidf" else None
         alone = Finder(wiki.graph, wiki.search, row.config(6), rerank=rerank, judge=own, **options)
@@ -135,10 +134,12 @@ def test_no_pair_is_read_twice(wiki: Wiki, monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(reader.reader, "read", read)
     judge = Judge(wiki.graph, reader, by_hand())
-    ways = SideBySide(wiki.graph, wiki.search, ROWS, 6, judge=judge, agent=wiki.agent, vectors=wiki.vectors)
+    ways = SideBySide(
+        wiki.graph, wiki.search, METHODS, 6, judge=judge, agent=wiki.agent, vectors=wiki.vectors
+    )
     ways.find_many(wiki.queries[:2], 4, wiki.meanings[:2])
     again = len(seen) - len(set(seen))  # what another way wants to the end
-    rows = sum(row.rerank == "cross" for row in ROWS)
+    rows = sum(row.rerank == "cross" for row in METHODS)
     assert again < len(set(seen)) < rows * 2 * 6 / 2
 
 
@@ -146,9 +147,9 @@ def test_questions_that_follow_do_not_get_the_answers_of_those_before(wiki: Wiki
     ways = SideBySide(
         wiki.graph,
         wiki.search,
-        ROWS,
+        METHODS,
         8,
-        cross=lambda _: Remembered(letters),
+        cross=lambda _: PairScoreCache(letters),
         agent=wiki.agent,
         vectors=wiki.vectors,
     )
@@ -177,9 +178,9 @@ def test_no_pair_is_scored_and_nothing_searched_twice(wiki: Wiki) -> None:
     ways = SideBySide(
         wiki.graph,
         spy,
-        ROWS,
+        METHODS,
         8,
-        cross=lambda quick: Cascade(Remembered(spy), quick, top=5),
+        cross=lambda quick: Cascade(PairScoreCache(spy), quick, top=5),
         agent=wiki.agent,
         vectors=wiki.vectors,
     )
@@ -190,14 +191,14 @@ def test_no_pair_is_scored_and_nothing_searched_twice(wiki: Wiki) -> None:
 
 def test_what_is_remembered_is_bounded_and_right() -> None:
     spy = Counting()
-    remembered = Remembered(spy, most=4)
+    remembered = PairScoreCache(spy, most=4)
     for query in ("abc", "bcd", "abc"):
         titles, sentences = ["", "", "", ""], ["ab", "cd", "ab", "dd"]
         assert remembered(query, titles, sentences).tolist() == letters(query, titles, sentences).tolist()
-        assert len(remembered._scores) <= 4
+        assert len(remembered.known) <= 4
     assert len(spy.pairs) == 9, "three sentences differ; the first query was forgotten by its second time"
     assert remembered.many(["x", "y"], [[], [""]], [[], ["y"]])[0].tolist() == []
-    assert [len(own) for own in Remembered(letters).many([], [], [])] == []
+    assert [len(own) for own in PairScoreCache(letters).many([], [], [])] == []
 
 
 def test_rows_that_cannot_be_run_say_why(wiki: Wiki) -> None:
@@ -207,4 +208,4 @@ def test_rows_that_cannot_be_run_say_why(wiki: Wiki) -> None:
     with pytest.raises(InputError, match="needs a cross-encoder: rerank with cross"):
         SideBySide(wiki.graph, wiki.search, cross, 8, cross=lambda quick: None)
     with pytest.raises(InputError, match="choose 1 or more candidates"):
-        SideBySide(wiki.graph, wiki.search, (Row(name="x"),), 0)
+        SideBySide(wiki.graph, wiki.search, (Method(name="x"),), 0)

@@ -2,8 +2,7 @@
 
 import shlex
 from dataclasses import replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Option
 
@@ -33,28 +32,6 @@ if TYPE_CHECKING:
     from linkwalk.navigate import Agent, Episodes, Journeys
 
 
-class Task(StrEnum):
-    """What the episodes are."""
-
-    NAVIGATION = "navigation"
-    MULTISTEP = "multistep"
-    SENTENCE = "sentence"
-
-
-class WhichGoals(StrEnum):
-    """Which blocks may be goals."""
-
-    ALL = "all"
-    WITHHELD = "withheld"
-
-
-class Sampling(StrEnum):
-    """From which end the walks are drawn."""
-
-    FORWARD = "forward"
-    REVERSE = "reverse"
-
-
 def evaluate(
     wiki: BuiltWiki,
     agent: Annotated[
@@ -65,26 +42,26 @@ def evaluate(
         ),
     ] = None,
     task: Annotated[
-        Task,
+        Literal["navigation", "multistep", "sentence"],
         Option(
             help="Walks of T steps, walks of a number of steps drawn from 1 to T, or walks of T steps of whose goal "
             "agents see one random sentence."
         ),
-    ] = Task.NAVIGATION,
+    ] = "navigation",
     steps: Annotated[
         str | None,
         Option(metavar="T,...", help="T, one or several. [default: 5,10,20; multistep: 20]"),
     ] = None,
     sampling: Annotated[
-        Sampling,
+        Literal["forward", "reverse"],
         Option(help="Walk from a random start to the goal, or from a random goal back to the start."),
-    ] = Sampling.FORWARD,
+    ] = "forward",
     goals: Annotated[
-        WhichGoals,
+        Literal["all", "withheld"],
         Option(
             help="All blocks, or those of the tenth of the articles that `linkwalk train WIKI` never trains towards."
         ),
-    ] = WhichGoals.ALL,
+    ] = "all",
     episodes: Annotated[int, Option(min=1, metavar="N", help="Episodes for each T.")] = 1000,
     budget: Budget = 100,
     back: Back = False,
@@ -119,18 +96,18 @@ def evaluate(
         check_writable(runs)
     opened = Workspace(wiki, Graph.open(wiki), embeddings)
     names = check_agents(agent or (opened.usual, *COMPARED), wiki, ways)
-    lengths = _lengths(("20" if task is Task.MULTISTEP else "5,10,20") if steps is None else steps)
+    lengths = _lengths(("20" if task == "multistep" else "5,10,20") if steps is None else steps)
     graph = opened.graph
     table = opened.table_for(names)
-    measured = table is not None and (table.reads or task is not Task.SENTENCE)
+    measured = table is not None and (table.reads or task != "sentence")
     extra = [REFERENCE] if measured and REFERENCE not in names else []
     results: list[Result] = []
     configs = [
-        TaskConfig(task=task.value, steps=length, sampling=sampling.value, episodes=episodes, seed=seed)
+        TaskConfig(task=task, steps=length, sampling=sampling, episodes=episodes, seed=seed)
         for length in lengths
     ]
     progress, queries = Progress(quiet=quiet), {}
-    if task is Task.SENTENCE and (
+    if task == "sentence" and (
         looking := [name for name in names + extra if name not in BASELINES or not BASELINES[name].blind]
     ):
         assert table is not None, "table_for sees to it"
@@ -139,8 +116,8 @@ def evaluate(
         with progress.stage("read", count, "sentences") as stage:
             for config in configs:
                 queries[config.steps] = SentenceQueries(graph, config, encoders, stage.advance)
-    among = held_out_nodes(graph, WITHHELD) if goals is WhichGoals.WITHHELD else None
-    if among is not None and task is Task.SENTENCE:
+    among = held_out_nodes(graph, WITHHELD) if goals == "withheld" else None
+    if among is not None and task == "sentence":
         raise InputError("--goals withheld is for navigation and multistep: sentences are of all goals")
     kept: list[Section] = []
 
@@ -175,7 +152,7 @@ def evaluate(
             **{name: getattr(ways, name) for name in ("back", "sampled", "revisit")},
             "budget": budget,
             "seed": seed,
-            "goals": goals.value,
+            "goals": goals,
         }
         print_json(
             {
@@ -185,7 +162,7 @@ def evaluate(
         )
         print_missing(missing, json=True)
         return
-    search = " search" * (task is Task.SENTENCE)
+    search = " search" * (task == "sentence")
     print(
         f"{graph.snapshot}: {task}{search} by {sampling} walks, {episodes:,} episodes each, {budget} steps"
         + ways.words()
@@ -200,7 +177,7 @@ def evaluate(
     first = draw_episodes(graph.forward, graph.reverse, one, among)
     start, goal = (graph.name(int(nodes[0])) for nodes in (first.starts, first.goals))
     to = f"--to {shlex.quote(goal)}"
-    if task is Task.SENTENCE:
+    if task == "sentence":
         to = f"--sentence {shlex.quote(draw_sentences(graph, first, one)[0])}"
     named = f" --embeddings {embeddings}" if embeddings else ""
     print_next(f"linkwalk walk {wiki} --from {shlex.quote(start)} {to}{named}")

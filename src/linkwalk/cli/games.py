@@ -1,16 +1,12 @@
 """``linkwalk games``: agents against people, runs scored, tasks for players from outside."""
 
-from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer import Argument, Option
 from typer.core import TyperGroup
 
-from linkwalk.cli.games_shown import print_games, print_read, print_scores_of_runs, told
-from linkwalk.cli.games_tasks import play_tasks
 from linkwalk.cli.options import (
     COMPARED,
     NAMES,
@@ -23,18 +19,20 @@ from linkwalk.cli.options import (
     Sampled,
     Seed,
 )
-from linkwalk.cli.output import print_json, print_next
+from linkwalk.cli.output import print_columns, print_json, print_next
 from linkwalk.errors import InputError
 from linkwalk.navigate.ways import Ways
 from linkwalk.progress import Progress
 from linkwalk.records import write_records
 
 if TYPE_CHECKING:
-    from linkwalk.games.archive import PlayedGame
+    from linkwalk.games.archive import Archive
     from linkwalk.games.board import Board
     from linkwalk.games.checked import RunScores
-    from linkwalk.games.play import Performance, PlayedPairs
-    from linkwalk.games.runs import Header, Wikis
+    from linkwalk.games.scores import GameScores, People
+
+_SHOWN = 5
+"""Of what was set aside."""
 
 
 class _Games(TyperGroup):
@@ -52,23 +50,6 @@ games = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-
-class Sight(StrEnum):
-    """What agents see of an article."""
-
-    HUBS = "hubs"
-    BLOCKS = "blocks"
-    MEAN = "mean"
-    FIRST = "first"
-
-
-class WhichPairs(StrEnum):
-    """Which pairs."""
-
-    ALL = "all"
-    TUNED = "tuned"
-    KEPT = "kept"
 
 
 @games.command()
@@ -93,16 +74,16 @@ def play(
         int | None, Option(min=1, metavar="N", help="Only N of the finished games, drawn by the seed.")
     ] = None,
     part: Annotated[
-        WhichPairs,
+        Literal["all", "tuned", "kept"],
         Option(help="All pairs; the tenth that choices were made on (tuned); or all others (kept)."),
-    ] = WhichPairs.ALL,
+    ] = "all",
     sight: Annotated[
-        Sight,
+        Literal["hubs", "blocks", "mean", "first"],
         Option(
             help="What agents see of an article that a link leads to: its blocks, of which the nearest to the goal "
             "counts, and how many links it has (hubs); its blocks; their mean; or its first block alone."
         ),
-    ] = Sight.HUBS,
+    ] = "hubs",
     back: Back = False,
     sampled: Sampled = False,
     seed: Seed = 0,
@@ -128,11 +109,12 @@ def play(
 
     Example: linkwalk games play WIKI tasks.jsonl --agent greedy-map --runs runs.jsonl
     """
+    from linkwalk.games import play as playing
     from linkwalk.games.archive import read_archive
-    from linkwalk.games.play import PlayedPairs, part_of, perform
-    from linkwalk.games.play import sample as some_of
-    from linkwalk.games.runs import check_writable
+    from linkwalk.games.checked import score_section
+    from linkwalk.games.runs import check_writable, write_runs
     from linkwalk.games.scores import people, score_games
+    from linkwalk.games.tasks import read_tasks
     from linkwalk.games.texts import articles_of, page_units
     from linkwalk.graph.plots import require
     from linkwalk.graph.store import Graph
@@ -144,80 +126,61 @@ def play(
     if plot is not None:
         require(plot.parent)
     ways = Ways(back=back, sampled=sampled)
-    opened = Workspace(wiki, Graph.open(wiki), embeddings)
+    graph = Graph.open(wiki)
+    opened = Workspace(wiki, graph, embeddings)
     names = check_agents(agent or (opened.usual, *COMPARED), wiki, ways)
     if archive.suffix == ".jsonl":
-        play_tasks(opened, archive, names, ways, seed, runs, json)
+        file = read_tasks(archive, graph)
+        sections = playing.play_tasks(opened, file, names, ways, seed)
+        if runs is not None:
+            write_runs(runs, sections)
+        scores = [score_section(graph, section, file.tasks)[0] for section in sections]
+        if json:
+            print_json({"results": [score.to_json() for score in scores]})
+            return
+        print(f"{graph.snapshot}: {len(file.tasks):,} tasks, {file.budget} clicks each{ways.words()}\n")
+        _print_scores(scores)
+        print_next(f"linkwalk mcp {wiki}")
         return
     read = read_archive(archive)
-    finished, unfinished = part_of(read, part.value)
-    finished = some_of(finished, sample, seed)
+    board = read.board
+    finished, unfinished = playing.part_of(read, part)
+    finished = playing.sample(finished, sample, seed)
     unfinished = [] if sample else unfinished
-    pairs = PlayedPairs.of(read.board, finished, unfinished)
+    pairs = playing.PlayedPairs.of(board, finished, unfinished)
     table = opened.table(*names)
-    articles = articles_of(read.board.names, opened.graph)
-    units = page_units(read.board, articles, opened.graph, table, sight.value)
+    articles = articles_of(board.names, graph)
+    units = page_units(board, articles, graph, table, sight)
     done = []
     with Progress(quiet=quiet).stage("games", len(pairs.starts) * len(names), "games") as stage:
         for name in names:
-            walker = opened.agent(name, ways, table, read.board, units)
-            done.append(perform(walker, read.board, pairs, budget=budget, seed=seed))
+            walker = opened.agent(name, ways, table, board, units)
+            done.append(playing.perform(walker, pairs.episodes(), budget=budget, seed=seed, board=board))
             stage.advance(len(pairs.starts))
     found = people(finished, unfinished, pairs, budget)
     results = [score_games(one, finished, unfinished, pairs) for one in done]
     if plot is not None:
         from linkwalk.games.plots import plot_games
 
-        plot_games(found, results, opened.graph.snapshot, plot)
-    untold = [read.board.names[node] for node in (articles < 0).nonzero()[0].tolist()]
+        plot_games(found, results, graph.snapshot, plot)
+    untold = [board.names[node] for node in (articles < 0).nonzero()[0].tolist()]
     if runs is not None:
-        _write(runs, read.board, str(archive), budget, (*finished, *unfinished), pairs, done)
+        playing.write_games(runs, board, archive, budget, (*finished, *unfinished), pairs, done)
     if json:
-        read_in = told(read) | {"without_text": untold}
-        options = {"budget": budget, "sight": sight.value, "part": part.value, "sample": sample, "seed": seed}
-        options["embeddings"] = table.name
-        scored = [result.to_json() for result in results]
-        print_json({**found.to_json(), "results": scored, **options, "archive": read_in})
+        options = {"budget": budget, "sight": sight, "part": part, "sample": sample, "seed": seed}
+        print_json(
+            {
+                **found.to_json(),
+                "results": [result.to_json() for result in results],
+                **options,
+                "embeddings": table.name,
+                "archive": _archive_json(read) | {"without_text": untold},
+            }
+        )
         return
-    print_read(read, len(untold))
-    print_games(found, results)
+    _print_archive(read, len(untold))
+    _print_games(found, results)
     print_next(f"linkwalk games {wiki} {archive} --agent {names[0]} --plot games.png")
-
-
-def _write(
-    path: Path,
-    board: "Board",
-    at: str,
-    budget: int,
-    games: "Sequence[PlayedGame]",
-    pairs: "PlayedPairs",
-    done: "Sequence[Performance]",
-) -> None:
-    """People's games and agents' as runs, a header for each."""
-    from linkwalk.games.runs import Header, Run, runs_of, write_runs
-
-    def header(agent: str, budget: int) -> Header:
-        return Header(
-            wiki=board.fingerprint,
-            snapshot=board.snapshot,
-            agent=agent,
-            budget=budget,
-            level="article",
-            at=at,
-        )
-
-    def of_person(game: "PlayedGame") -> Run:
-        clicks: list[str | int] = [board.name(node) for node in game.path[1:]]
-        return Run(board.name(game.start), board.name(game.goal), clicks, game.finished, game.seconds)
-
-    agents = (
-        (
-            header(one.agent, budget),
-            runs_of(board, pairs.episodes(), one.journeys, one.seconds / max(1, len(pairs.starts))),
-        )
-        for one in done
-    )
-    write_runs(path, [(header("people", 0), map(of_person, games)), *agents])
 
 
 @games.command()
@@ -248,52 +211,44 @@ def score(
 
     Example: linkwalk games score runs.jsonl
     """
-    from linkwalk.games.checked import check_section, on_tasks, score_runs
+    from linkwalk.games.archive import read_archive
+    from linkwalk.games.checked import score_section
     from linkwalk.games.runs import read_runs
     from linkwalk.games.tasks import read_tasks
     from linkwalk.graph.store import Graph
 
-    opened: dict[str, Wikis] = {}
+    opened: dict[str, Graph | Board] = {}
     results: list[RunScores] = []
     replays: list[str] = []
     for file in files:
         for section in read_runs(file):
-            ground = _ground(section.header, wiki, opened)
+            header = section.header
+            at = wiki or (Path(header.at) if header.at else None)
+            if at is None:
+                raise InputError(
+                    f"the runs of {header.agent} do not say where their wiki is: give --wiki PLACE"
+                )
+            if (ground := opened.get(str(at))) is None:
+                is_workspace = (at / "graph").is_dir()
+                opened[str(at)] = ground = Graph.open(at) if is_workspace else read_archive(at).board
             if tasks is not None and not isinstance(ground, Graph):
                 raise InputError(
                     f"--tasks is for runs on a workspace: those of {file} are on an archive of games"
                 )
-            wanted = (
-                read_tasks(tasks, ground).tasks if tasks is not None and isinstance(ground, Graph) else []
-            )
+            wanted = read_tasks(tasks, ground).tasks if tasks and isinstance(ground, Graph) else None
             try:
-                checked = check_section(ground, section)
-                checked = on_tasks(ground, checked, wanted) if tasks is not None else checked
+                scores, checked = score_section(ground, section, wanted)
             except InputError as error:
                 raise InputError(f"{file}, {error}") from None
-            results.append(score_runs(ground, section.header, checked, wanted))
-            if replay is not None and section.header.level == "block":
+            results.append(scores)
+            if replay is not None and header.level == "block":
                 replays += [replay.rstrip("/") + run.address(ground) for run in checked]
     if json:
         print_json({"results": [result.to_json() for result in results], "replays": replays})
         return
-    print_scores_of_runs(results)
+    _print_scores(results)
     for address in replays:
         print(address)
-
-
-def _ground(header: "Header", place: Path | None, opened: "dict[str, Wikis]") -> "Wikis":
-    """What runs are on: a workspace's blocks, or an archive's articles; opened once."""
-    from linkwalk.games.archive import read_archive
-    from linkwalk.graph.store import Graph
-
-    at = place or (Path(header.at) if header.at else None)
-    if at is None:
-        raise InputError(f"the runs of {header.agent} do not say where their wiki is: give --wiki PLACE")
-    if str(at) not in opened:
-        is_workspace = (at / "graph").is_dir()
-        opened[str(at)] = Graph.open(at) if is_workspace else read_archive(at).board
-    return opened[str(at)]
 
 
 @games.command()
@@ -322,3 +277,115 @@ def tasks(
     said = ", ".join(f"{level} {low} to {high} clicks" for level, (low, high) in difficulties.items())
     print(f"wrote {len(lines) - 1} tasks to {output}: {said}")
     print_next(f"linkwalk games {wiki} {output}")
+
+
+def _archive_json(read: "Archive") -> dict[str, Any]:
+    """What was read, and what was set aside, for ``--json``."""
+    return {
+        "articles": read.board.nodes,
+        "links": len(read.board.forward.indices),
+        "finished": len(read.finished),
+        "unfinished": len(read.unfinished),
+        "start_is_goal": read.trivial,
+        "unknown_articles": dict(read.unknown.most_common()),
+        "games_with_unknown_articles": read.lost,
+        "bad_lines": len(read.bad),
+        "first_bad_lines": [bad._asdict() for bad in read.bad[:_SHOWN]],
+    }
+
+
+def _print_archive(read: "Archive", untold: int) -> None:
+    """What was read, and what was set aside, for people."""
+    board = read.board
+    print(
+        f"{board.snapshot}: {board.nodes:,} articles, {len(board.forward.indices):,} links, {len(read.finished):,} "
+        f"finished games, {len(read.unfinished):,} given up"
+    )
+    notes = [f"{untold} articles are known by their title alone"] if untold else []
+    if read.lost:
+        named = ", ".join(f"{name} ({count})" for name, count in read.unknown.most_common(_SHOWN))
+        more = ", ..." if len(read.unknown) > _SHOWN else ""
+        notes.append(f"{read.lost} games name articles that the archive does not have: {named}{more}")
+    if read.bad:
+        where = ", ".join(f"{bad.file}:{bad.line} ({bad.reason})" for bad in read.bad[:_SHOWN])
+        notes.append(f"{len(read.bad)} lines could not be read: {where}{', ...' * (len(read.bad) > _SHOWN)}")
+    if read.trivial:
+        notes.append(f"{read.trivial} games whose start is the goal are left out")
+    for note in notes:
+        print(f"  {note}")
+
+
+def _print_games(found: "People", results: "list[GameScores]") -> None:
+    """Agents beside people, all games together and by distance."""
+    print(f"\n{found.games:,} games on {found.pairs:,} pairs: people {found.human_mean:.2f} clicks, ", end="")
+    print(f"shortest paths {found.optimal_mean:.2f}", end="")
+    if found.human_success is not None:
+        print(f"; people arrived in {100 * found.human_success:.1f} % of all they began", end="")
+    print("\n")
+    rows: list[tuple[str, ...]] = [
+        ("", "arrived %", "clicks", "wins %", "ties %", "losses %", "wins or ties %", "loops %", "ms a game")
+    ]
+    for result in results:
+        rows.append(
+            (
+                result.agent,
+                f"{100 * result.success_30:.1f}",
+                _number(result.mean_clicks),
+                *(
+                    f"{100 * getattr(result, name):.1f}"
+                    for name in ("wins", "ties", "losses", "wins_or_ties")
+                ),
+                f"{100 * result.loops:.1f}",
+                f"{result.ms_a_game:.2f}",
+            )
+        )
+    print_columns(rows)
+    print("\nby links of the shortest path: arrived %, clicks, wins or ties %\n")
+    distances = [at.distance for at in found.by_distance]
+    rows = [("", *map(str, distances)), ("games", *(f"{at.games:,}" for at in found.by_distance))]
+    people = [f"{_percent(at.success)} {at.mean_clicks:.2f}" for at in found.by_distance]
+    rows.append(("people", *people))
+    for result in results:
+        own = (
+            f"{100 * at.success_30:.1f} {_number(at.mean_clicks)} {100 * at.wins_or_ties:.1f}"
+            for at in result.by_distance
+        )
+        rows.append((result.agent, *own))
+    print_columns(rows)
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+def _print_scores(results: "list[RunScores]") -> None:
+    """A line for every player."""
+    rows: list[tuple[str, ...]] = [
+        ("", "runs", "success %", "", "clicks", "distance", "SPL %", "loops %", "seconds a run")
+    ]
+    for one in results:
+        low, high = one.success_ci95
+        rows.append(
+            (
+                one.agent,
+                f"{one.runs:,}",
+                f"{100 * one.success:.1f}",
+                f"{100 * low:.1f}-{100 * high:.1f}",
+                _number(one.mean_clicks),
+                _number(one.mean_distance),
+                f"{100 * one.spl:.1f}",
+                f"{100 * one.loops:.1f}",
+                "-" if one.seconds is None else f"{one.seconds:.3g}",
+            )
+        )
+    print_columns(rows)
+    if any(one.by_difficulty for one in results):
+        levels = [some.difficulty for some in results[0].by_difficulty]
+        print("\nsuccess % by difficulty\n")
+        rows = [("", *levels)]
+        rows += [(one.agent, *(f"{100 * some.success:.1f}" for some in one.by_difficulty)) for one in results]
+        print_columns(rows)

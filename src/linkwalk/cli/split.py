@@ -1,8 +1,7 @@
 """``linkwalk split``: two disjoint halves of a graph."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Option
 
@@ -12,13 +11,6 @@ from linkwalk.progress import Progress
 
 if TYPE_CHECKING:
     from linkwalk.graph.split import Half
-
-
-class By(StrEnum):
-    """What moves as a whole."""
-
-    ARTICLE = "article"
-    NODE = "node"
 
 
 def split(
@@ -33,12 +25,12 @@ def split(
         ),
     ],
     by: Annotated[
-        By,
+        Literal["article", "node"],
         Option(
             help="Move whole articles, or single blocks as the paper did: sorted by in-degree, odd ranks go "
             "to train, even ranks to eval. Single blocks lose most of their previous and next links."
         ),
-    ] = By.ARTICLE,
+    ] = "article",
     nodes: Annotated[
         int | None,
         Option(
@@ -61,12 +53,12 @@ def split(
     from linkwalk.graph.store import Graph
 
     graph = Graph.open(wiki)
-    halves = split_graph(graph, out, by=by.value, nodes=nodes, progress=Progress(quiet=quiet))
+    halves = split_graph(graph, out, by=by, nodes=nodes, progress=Progress(quiet=quiet))
     if json:
         value = {half.name: {"workspace": str(half.workspace)} | half.to_json() for half in halves}
-        print_json({"by": by.value, "nodes": nodes, **value})
+        print_json({"by": by, "nodes": nodes, **value})
         return
-    print(f"{graph.snapshot}, split by {by.value}:")
+    print(f"{graph.snapshot}, split by {by}:")
     _show(halves)
     for half in halves:
         if half.exhausted:

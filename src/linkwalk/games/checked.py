@@ -152,6 +152,16 @@ def on_tasks(wiki: Wikis, runs: Sequence[CheckedRun], tasks: Sequence[GameTask])
     return [found.get(task[:2], missing[task[:2]]) for task in tasks]
 
 
+def score_section(
+    wiki: Wikis, section: Section, tasks: Sequence[GameTask] | None = None
+) -> tuple[RunScores, list[CheckedRun]]:
+    """Check the runs of one player and score them; with ``tasks``, one for each of these."""
+    checked = check_section(wiki, section)
+    if tasks is not None:
+        checked = on_tasks(wiki, checked, tasks)
+    return score_runs(wiki, section.header, checked, tasks or ()), checked
+
+
 def score_runs(
     wiki: Wikis, header: Header, runs: Sequence[CheckedRun], tasks: Sequence[GameTask] = ()
 ) -> RunScores:

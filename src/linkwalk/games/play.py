@@ -1,7 +1,8 @@
-"""Agents on the pairs that people played."""
+"""Agents on the pairs that people played, and on tasks."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import NamedTuple
 from zlib import crc32
 
@@ -10,8 +11,12 @@ import numpy as np
 from linkwalk.arrays import Int32s, Int64s
 from linkwalk.games.archive import Archive, PlayedGame
 from linkwalk.games.board import Board
+from linkwalk.games.runs import Header, Run, Section, runs_of, write_runs
+from linkwalk.games.tasks import TaskFile
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.navigate import BACK, ENDED, Agent, Episodes, Journeys
+from linkwalk.navigate.ways import Ways
+from linkwalk.wiki.workspace import Workspace
 
 _PARTS = 10
 TUNED = 0
@@ -54,14 +59,58 @@ class Performance(NamedTuple):
     seconds: float
 
 
-def perform(agent: Agent, board: Board, pairs: PlayedPairs, *, budget: int, seed: int = 0) -> Performance:
-    """Let an agent play, to whom the goal's name is known; the clock starts when its kernels are compiled."""
-    episodes = pairs.episodes()
+def perform(
+    agent: Agent, episodes: Episodes, *, budget: int, seed: int = 0, board: Board | None = None
+) -> Performance:
+    """Let an agent play; the clock starts when its kernels are compiled.
+
+    On a board, the goal's name is known to it, and it clicks on that where it sees it.
+    """
     agent.run(episodes.part(0, 1), budget=1, seed=seed)
     begin = time.perf_counter()
     journeys = agent.run(episodes, budget=budget, seed=seed)
-    end_at_the_link(board, episodes, journeys)
+    if board is not None:
+        end_at_the_link(board, episodes, journeys)
     return Performance(agent.name, journeys, time.perf_counter() - begin)
+
+
+def play_tasks(wiki: Workspace, file: TaskFile, names: Sequence[str], ways: Ways, seed: int) -> list[Section]:
+    """Agents on a task file, from block to block: what players from outside are compared with."""
+    table = wiki.table_for(names)
+    episodes = Episodes.of([task.start for task in file.tasks], [task.goal for task in file.tasks])
+    sections = []
+    for name in names:
+        done = perform(wiki.agent(name, ways, table), episodes, budget=file.budget, seed=seed)
+        header = Header.on(wiki.graph, wiki.folder, name, file.budget)
+        runs = runs_of(wiki.graph, episodes, done.journeys, done.seconds / len(file.tasks))
+        sections.append(Section(header, list(runs)))
+    return sections
+
+
+def write_games(
+    path: Path,
+    board: Board,
+    at: Path,
+    budget: int,
+    games: Iterable[PlayedGame],
+    pairs: PlayedPairs,
+    done: Sequence[Performance],
+) -> None:
+    """People's games and agents' as runs, a header for each."""
+
+    def of_person(game: PlayedGame) -> Run:
+        clicks: list[str | int] = [board.name(node) for node in game.path[1:]]
+        return Run(board.name(game.start), board.name(game.goal), clicks, game.finished, game.seconds)
+
+    agents = (
+        (
+            Header.on(board, at, one.agent, budget, "article"),
+            runs_of(board, pairs.episodes(), one.journeys, one.seconds / max(1, len(pairs.starts))),
+        )
+        for one in done
+    )
+    people = Header.on(board, at, "people", 0, "article")
+    write_runs(path, [(people, map(of_person, games)), *agents])
 
 
 def end_at_the_link(board: Board, episodes: Episodes, journeys: Journeys) -> None:

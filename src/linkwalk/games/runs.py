@@ -67,9 +67,10 @@ class Header:
         return {"format": FORMAT, "version": VERSION, **vars(self)}
 
     @classmethod
-    def on(cls, wiki: Wikis, at: Path, agent: str, budget: int) -> "Header":
-        """That of an agent on a workspace's blocks."""
-        return cls(wiki=wiki.fingerprint, snapshot=wiki.snapshot, agent=agent, budget=budget, at=str(at))
+    def on(cls, wiki: Wikis, at: Path, agent: str, budget: int, level: str = "block") -> "Header":
+        """That of somebody on a workspace's blocks, or on an archive's articles."""
+        known = {"wiki": wiki.fingerprint, "snapshot": wiki.snapshot, "at": str(at)}
+        return cls(agent=agent, budget=budget, level=level, **known)
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> "Header":

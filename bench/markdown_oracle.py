@@ -94,8 +94,9 @@ def file_at(href: str, page: Path, root: Path) -> str:
 
 def ours(source: Markdown, text: str, address: str) -> list[Seen]:
     """The same as the source has them."""
-    scan, _ = read_markdown(
-        _FRONT_MATTER.sub("", text), lambda href: (href or EMPTY, ""), lambda name: (name, ""), ReadConfig()
+    text = _FRONT_MATTER.sub("", text)
+    scan = read_markdown(
+        text, lambda href: (href or EMPTY, ""), lambda name: (name, ""), ReadConfig(), Counter()
     )
     found = []
     for link in sorted(scan.links):

@@ -54,7 +54,7 @@ from linkwalk.sources.documents import Document, mend
 from linkwalk.sources.formats import open_source
 from linkwalk.sources.jsonlines import parse_lines
 from linkwalk.sources.wikitext import mediawiki
-from linkwalk.sources.wikitext.pages import parse_pages
+from linkwalk.sources.wikitext.export import parse_pages
 from report import report
 
 #: Seconds a case may take before it counts as hanging.

@@ -18,7 +18,7 @@ from linkwalk.shipped import dump_path
 from linkwalk.sources.documents import LinkSpan
 from linkwalk.sources.select import reason_by_source, redirect_target
 from linkwalk.sources.wikitext.mediawiki import MediaWiki
-from linkwalk.sources.wikitext.scanner import ScanOptions, scan
+from linkwalk.sources.wikitext.scanner import scan
 
 _CATEGORY = re.compile(r"\[\[Category:([^\]|]+)")
 _MARKUP = re.compile(r"[\\`*_{}\[\]()<>#+.!|~^=-]|&(?=\w)")
@@ -40,7 +40,7 @@ def write_vault(folder: Path, word: str = "demo") -> None:
     notes = {title: _note(title, page.text) for title, page in articles.items()}
     ways = cycle(_WAYS)
     for title, page in articles.items():
-        found = scan(page.text, source.site, ScanOptions())
+        found = scan(page.text, source.site)
         body = [f"# {_escaped(title)}"]
         marks = sorted([(h.offset, h) for h in found.headings], key=lambda mark: mark[0])
         at = 0

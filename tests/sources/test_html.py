@@ -13,7 +13,7 @@ from linkwalk.build.build import build
 from linkwalk.errors import InputError
 from linkwalk.sources.documents import Document, tidy
 from linkwalk.sources.formats import open_source
-from linkwalk.sources.html.links import NOWHERE
+from linkwalk.sources.html.document import NOWHERE
 from linkwalk.sources.html.nesting import MAX_NESTING, NESTED, flatten
 from linkwalk.sources.html.source import Html
 from linkwalk.sources.html.text import BROKEN_BYTES, OTHER_ENCODING, HtmlPage, decode

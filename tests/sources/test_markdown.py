@@ -592,7 +592,7 @@ def test_any_text_is_a_page(snippets: list[str]) -> None:
         return ("b.md", "") if "b" in href else "external"
 
     text = " ".join(snippets).replace("<a_", "<a ")
-    scan, _ = read_markdown(text, resolve, resolve, ReadConfig())
+    scan = read_markdown(text, resolve, resolve, ReadConfig(), Counter())
     others = scan.counts.get("image", 0) + scan.counts.get("in a link", 0)
     assert len(scan.links) + sum(scan.counts.values()) - others == len(seen)
     assert all(0 <= link.start <= link.end <= len(scan.text) for link in scan.links)

@@ -5,7 +5,7 @@ import pytest
 
 from linkwalk.sources.documents import mend
 from linkwalk.sources.jsonlines import parse_lines
-from linkwalk.sources.wikitext.pages import parse_pages
+from linkwalk.sources.wikitext.export import parse_pages
 from tests.conftest import P
 
 

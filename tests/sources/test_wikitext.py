@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkwalk.sources.wikitext.scanner import Heading, LinkSpan, Scan, ScanOptions, scan
+from linkwalk.sources.wikitext.scanner import Heading, LinkSpan, Scan, scan
 from linkwalk.sources.wikitext.site import Site
 
 SITE = Site(namespaces={"Fails": 6, "Kategoreja": 14})
-TABLES = ScanOptions(keep_tables=True)
-PROSE = ScanOptions(prose_only=True)
+TABLES = {"keep_tables": True}
+PROSE = {"prose_only": True}
 
 
 def shown(result: Scan) -> list[tuple[str, str]]:
@@ -184,10 +184,10 @@ def test_every_link_left_out_has_a_reason() -> None:
     result = scan(wikitext, SITE)
     assert result.counts == counts
     assert [target for _, _, target, _ in result.links] == ["a", "q", "b", "t"]
-    prose = scan(wikitext, SITE, PROSE)
+    prose = scan(wikitext, SITE, **PROSE)
     assert prose.counts == {**counts, "in list": 1, "in caption": 1}
     assert [target for _, _, target, _ in prose.links] == ["a", "q"]
-    tables = scan(wikitext, SITE, TABLES)
+    tables = scan(wikitext, SITE, **TABLES)
     assert tables.counts == {k: n for k, n in counts.items() if k != "in table"}
 
 
@@ -215,16 +215,16 @@ TABLE_CASES = {
 
 @pytest.mark.parametrize(("wikitext", "text", "links"), TABLE_CASES.values(), ids=TABLE_CASES)
 def test_tables(wikitext: str, text: str, links: list[tuple[str, str]]) -> None:
-    result = scan(wikitext, SITE, TABLES)
+    result = scan(wikitext, SITE, **TABLES)
     assert result.text == text
     assert shown(result) == links
     check(result)
 
 
 def test_prose_only() -> None:
-    result = scan("a [[b]] [[File:x|thumb|c]]\n* d\n{|\n| e\n|}\n: f\n<ul><li>g</ul>\nh", SITE, PROSE)
+    result = scan("a [[b]] [[File:x|thumb|c]]\n* d\n{|\n| e\n|}\n: f\n<ul><li>g</ul>\nh", SITE, **PROSE)
     assert result.text == "a b\nh"
-    assert scan("{|\n| e\n|}", SITE, ScanOptions(keep_tables=True, prose_only=True)).text == ""
+    assert scan("{|\n| e\n|}", SITE, keep_tables=True, prose_only=True).text == ""
 
 
 def check(result: Scan) -> None:
@@ -257,21 +257,21 @@ FRAGMENTS = """[[ ]] [[a|b]] [[File:x| [[Category: [[: | |thumb| {{ }} {{{ }}} {
 SPACED = ["\n", "\n\n", " ", "  ", "\t", "\n{|", "\n|}", "\n|-\n|", "\n* ", "\n== ", " ==\n"]
 CONTROLS = ["\u2028", "\x00", "\x1c", "\x1f"]
 MARKUP = st.lists(st.sampled_from(FRAGMENTS.split() + SPACED + CONTROLS), max_size=40).map("".join)
-OPTIONS = st.sampled_from([ScanOptions(), TABLES, PROSE])
+OPTIONS = st.sampled_from([{}, TABLES, PROSE])
 
 
 @settings(max_examples=1500, deadline=None)
 @given(MARKUP, OPTIONS)
-def test_any_markup_gives_sound_spans(wikitext: str, options: ScanOptions) -> None:
-    result = scan(wikitext, SITE, options)
+def test_any_markup_gives_sound_spans(wikitext: str, options: dict[str, bool]) -> None:
+    result = scan(wikitext, SITE, **options)
     check(result)
-    assert scan(wikitext, SITE, options) == result
+    assert scan(wikitext, SITE, **options) == result
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(), OPTIONS)
-def test_any_text_gives_sound_spans(wikitext: str, options: ScanOptions) -> None:
-    check(scan(wikitext, SITE, options))
+def test_any_text_gives_sound_spans(wikitext: str, options: dict[str, bool]) -> None:
+    check(scan(wikitext, SITE, **options))
 
 
 WORDS = st.sampled_from(
@@ -320,22 +320,22 @@ DOCUMENTS = st.recursive(LEAVES, nested, max_leaves=12)
 
 @settings(max_examples=1500, deadline=None)
 @given(DOCUMENTS, OPTIONS)
-def test_no_link_goes_missing(document: tuple[str, int], options: ScanOptions) -> None:
+def test_no_link_goes_missing(document: tuple[str, int], options: dict[str, bool]) -> None:
     wikitext, links = document
     if wikitext.count("<!--") > 1 or wikitext.count("<ref>") > 1:
         return  # neither nests
-    result = scan(wikitext, SITE, options)
+    result = scan(wikitext, SITE, **options)
     check(result)
     assert len(result.links) + sum(result.counts.values()) == links
 
 
 @settings(max_examples=1000, deadline=None)
 @given(DOCUMENTS, DOCUMENTS, OPTIONS)
-def test_closed_pages_join(one: tuple[str, int], two: tuple[str, int], options: ScanOptions) -> None:
+def test_closed_pages_join(one: tuple[str, int], two: tuple[str, int], options: dict[str, bool]) -> None:
     first, second = one[0], two[0]
     if any(x.count("<!--") > 1 or x.count("<ref>") > 1 for x in (first, second)):
         return
-    a, b, both = (scan(x, SITE, options) for x in (first, second, f"{first}\n\n{second}"))
+    a, b, both = (scan(x, SITE, **options) for x in (first, second, f"{first}\n\n{second}"))
     shift = len(a.text) + 1 if a.text and b.text else len(a.text)
     assert both.text == "\n".join(filter(None, (a.text, b.text)))
     assert both.links == a.links + [LinkSpan(s + shift, e + shift, t, f) for s, e, t, f in b.links]
@@ -385,21 +385,21 @@ def batched(words: list[str]) -> list[tuple[str, str]]:
 PAGES = hostile_pages()
 
 
-def seconds(page: str, options: ScanOptions) -> float:
+def seconds(page: str, options: dict[str, bool]) -> float:
     """Time of one scan in this thread, without the collector's passes over whatever else the process holds."""
     gc.disable()
     try:
         begin = time.thread_time()
-        scan(page, SITE, options)
+        scan(page, SITE, **options)
         return time.thread_time() - begin
     finally:
         gc.enable()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [ScanOptions(), TABLES], ids=["default", "tables"])
+@pytest.mark.parametrize("options", [{}, TABLES], ids=["default", "tables"])
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
-def test_linear_time(page: Callable[[int], str], options: ScanOptions) -> None:
+def test_linear_time(page: Callable[[int], str], options: dict[str, bool]) -> None:
     size = 25_000
     short = seconds(page(size), options)
     while short < 0.05 and size < 400_000:

@@ -27,7 +27,7 @@ from linkwalk.sources.select import (
     redirect_target,
 )
 from linkwalk.sources.source import Source
-from linkwalk.sources.wikitext.scanner import LinkSpan, Scan, ScanOptions, scan
+from linkwalk.sources.wikitext.scanner import LinkSpan, Scan, scan
 from linkwalk.sources.wikitext.site import ARTICLE
 
 #: An anchor longer than this is a broken link, not something one clicks.
@@ -94,7 +94,6 @@ class _Extractor:
 
     def __init__(self, source: Source, config: ExtractConfig) -> None:
         self.source, self.site, self.config = source, source.site, config
-        self.options = ScanOptions(keep_tables=config.keep_tables, prose_only=config.prose_only)
         self.report: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.rows: dict[str, list[tuple[Any, ...]]] = {group: [] for group in _COLUMNS}
         self.keys: dict[str, int] = {}  # targets repeat: hash each spelling once per shard
@@ -143,8 +142,11 @@ class _Extractor:
             name, _, fragment = target.partition("#")
             self.add_redirect(page.title, name, fragment)
             return "redirect"
-        reason = reason_by_source(page, keep_lists=self.config.keep_list_pages)
-        return reason or scan(page.text, self.site, self.options)
+        config = self.config
+        reason = reason_by_source(page, keep_lists=config.keep_list_pages)
+        return reason or scan(
+            page.text, self.site, keep_tables=config.keep_tables, prose_only=config.prose_only
+        )
 
     def take(self, document: Document) -> Scan | str:
         """A document as it is but for its white space, or why it is left out."""

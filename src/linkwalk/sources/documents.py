@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from linkwalk.sources.wikitext.lines import Heading, LinkSpan, Scan
 
@@ -45,6 +46,11 @@ class Document:
     counts: dict[str, int] = field(default_factory=dict)
     """Links that are not in ``links``, say to pictures or other sites, by the reason why: for the ledger."""
 
+    @classmethod
+    def of(cls, scan: Scan, **fields: Any) -> "Document":
+        """What was read of a page, with what else is known of it."""
+        return cls(text=scan.text, links=scan.links, headings=scan.headings, counts=scan.counts, **fields)
+
 
 @dataclass(slots=True)
 class Wikitext:
@@ -66,13 +72,12 @@ def date_in(timestamp: str) -> str:
 
 def mend(document: Document, damage: Counter[str]) -> None:
     """Replace characters that are none, such as half of a surrogate pair; offsets stay as they are."""
-    written = (document.title, document.text, document.address)
-    document.title, document.text, document.address = map(_mended, written)
+    written = document.title, document.text, document.address
+    for name in ("title", "text", "address", "redirect", "redirect_fragment", "parent"):
+        if text := getattr(document, name):
+            setattr(document, name, _mended(text))
     if (document.title, document.text, document.address) != written:
         damage[MENDED] += 1
-    document.redirect = document.redirect and _mended(document.redirect)
-    document.redirect_fragment = _mended(document.redirect_fragment)
-    document.parent = _mended(document.parent)
     document.headings = [heading._replace(title=_mended(heading.title)) for heading in document.headings]
     document.links = [
         link._replace(target=_mended(link.target), fragment=_mended(link.fragment)) for link in document.links

@@ -8,51 +8,45 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 from linkwalk.errors import InputError
 from linkwalk.graph.store import nfc
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document, LinkSpan
-from linkwalk.sources.markdown.titles import name_of
-from linkwalk.sources.source import ReadConfig, in_groups
-from linkwalk.sources.vault import Vault, listing
+from linkwalk.sources.source import ReadConfig, grouped
+from linkwalk.sources.vault import Vault, listing, name_of
 
 #: Folders that one worker lists at a time.
 _FOLDERS = 100
 
-V = TypeVar("V", bound=Vault)
+
+@lru_cache(maxsize=4)
+def reopen(source: type[Any], path: Path, config: ReadConfig) -> Any:
+    """A source as a worker has it, which looks for itself, once: an index may be large."""
+    return source(path, config)
 
 
-class Folder(Generic[V]):
+class Folder:
     """All pages below a folder."""
 
     kind: ClassVar[str]
     """What the pages are written in."""
-    vaults: type[V]
+    endings: ClassVar[tuple[str, ...]]
 
     def __init__(self, path: Path, config: ReadConfig) -> None:
         self.path, self.config, self.name = path, config, path.resolve().name
+        if not path.exists():
+            raise InputError(f"no such folder: {path}")
         if not path.is_dir():
-            what = (
-                f"{path} is a file: name a folder of {self.kind}"
-                if path.exists()
-                else f"no such folder: {path}"
-            )
-            raise InputError(what)
-        self.vault = self.vaults(path)
+            raise InputError(f"{path} is a file: name a folder of {self.kind}")
+        self.vault = Vault(path, self.endings)
         if not self.vault.pages:
-            raise InputError(f"{path} has no pages of {self.kind} ({', '.join(self.vaults.endings)})")
+            raise InputError(f"{path} has no pages of {self.kind} ({', '.join(self.endings)})")
 
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in self.__dict__.items() if name != "vault"}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        self.__dict__.update(state)
-        # A worker looks for itself, once: an index may be large.
-        self.vault = _vault_at(self.vaults, self.path)  # type: ignore[arg-type]
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reopen, (type(self), self.path, self.config)
 
     def page(self, address: str, damage: Counter[str]) -> Iterator[Document]:
         """A page and its other names."""
@@ -74,9 +68,7 @@ class Folder(Generic[V]):
         others = [*(bare if self.config.contents else ()), *vault.aliens]
         for at in range(0, len(others), _FOLDERS):
             yield others[at : at + _FOLDERS], 0
-        pages = iter(vault.pages)
-        for group, size in in_groups(self.files):
-            yield list(islice(pages, len(group))), size
+        yield from grouped((page, vault.file(page).stat().st_size) for page in vault.pages)
 
     def documents(self, piece: list[str], damage: Counter[str]) -> Iterator[Document]:
         """The pages of a piece, with other names for them; lists of folders."""
@@ -86,8 +78,9 @@ class Folder(Generic[V]):
                 yield self.contents(folder, address, name_of(folder) or self.name)
             elif address in self.vault.known:
                 yield from map(self.or_contents, self.page(address, damage))
-            else:
-                yield from self.symlink(address)
+            # A symbolic link is never followed; to a page of the folder it is another name, else a name for no page.
+            elif address.lower().endswith(self.endings) or (self.path / address).is_dir():
+                yield Document(title=address, redirect=self.vault.symlinks.get(nfc(address), ""))
 
     def or_contents(self, page: Document) -> Document:
         """A page as it is, or, where a folder's own page has not a word, the list that sites show in its place."""
@@ -111,11 +104,6 @@ class Folder(Generic[V]):
         text = "\n".join(lines.values())
         return Document(title=title, text=text, links=links, address=address, parent=above, contents=True)
 
-    def symlink(self, address: str) -> Iterator[Document]:
-        """A symbolic link is never followed; to a page of the folder it is another name, else a name for no page."""
-        if address.lower().endswith(self.vaults.endings) or (self.path / address).is_dir():
-            yield Document(title=address, redirect=self.vault.symlinks.get(nfc(address), ""))
-
     def bytes_of(self, address: str, damage: Counter[str]) -> bytes | None:
         """What stands in a page's file; None for one that is too large."""
         path = self.vault.file(address)
@@ -123,9 +111,3 @@ class Folder(Generic[V]):
             damage[packed.TOO_LARGE] += 1
             return None
         return path.read_bytes()
-
-
-@lru_cache(maxsize=4)
-def _vault_at(vaults: Any, root: Path) -> Any:
-    """A folder's index, made once for every process."""
-    return vaults(root)

@@ -7,11 +7,10 @@ from typing import Any, Protocol
 from linkwalk.errors import InputError
 from linkwalk.parts import import_part, is_part, takes
 from linkwalk.sources import packed
-from linkwalk.sources.html.source import Html, HtmlVault
+from linkwalk.sources.html.source import Html
 from linkwalk.sources.jsonlines import JsonLines
 from linkwalk.sources.markdown.source import Markdown
 from linkwalk.sources.source import ReadConfig, Source
-from linkwalk.sources.vault import Vault
 from linkwalk.sources.warc import Warc
 from linkwalk.sources.wikitext.mediawiki import MediaWiki
 from linkwalk.sources.zim import Zim
@@ -75,7 +74,7 @@ def _recognise(path: Path) -> Format:
             return sure[0]
         if not asked:
             break
-    if path.suffix.lower() in (*HtmlVault.endings, *Vault.endings):
+    if path.suffix.lower() in Html.endings + Markdown.endings:
         raise InputError(f"{path} is not a MediaWiki export but one page: name the folder that it lies in")
     raise InputError(
         f"{path} is not a MediaWiki export (no <mediawiki> element) nor JSON lines of `title` and `text`, "

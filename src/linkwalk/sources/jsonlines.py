@@ -1,4 +1,11 @@
-"""JSON lines with ``title`` and ``text``, packed or not; each line of plain text is a paragraph."""
+"""JSON lines, packed or not: an object a line, with ``title`` and ``text``, links as spans or in the text's own markup.
+
+A line of plain text is a paragraph. ``links`` are objects of ``start`` and ``end``, characters of the text, ``target``
+and perhaps ``fragment``; a target is the title or the address of a page. ``markup`` says that the text is ``wikitext``
+or ``markdown``; nothing is guessed: text without it, and without an option that says so for the whole file, is plain.
+``address`` (or ``url``) is what links may call the page, ``redirect`` makes it only another name, ``parent`` is the
+page above it.
+"""
 
 import json
 import re
@@ -7,13 +14,19 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from linkwalk.errors import InputError
 from linkwalk.sources import packed
-from linkwalk.sources.documents import Document
-from linkwalk.sources.json_page import document_of
-from linkwalk.sources.packed import Blocks, Chunk, Unpacker
-from linkwalk.sources.source import ReadConfig
+from linkwalk.sources.documents import Document, Wikitext, date_in
+from linkwalk.sources.markdown.text import read_markdown
+from linkwalk.sources.packed import Chunk
+from linkwalk.sources.page_text import PICTURE, Found, slug
+from linkwalk.sources.select import redirect_target
+from linkwalk.sources.source import PLAIN, ReadConfig, commonest
+from linkwalk.sources.vault import EXTERNAL, elsewhere, kind_of
+from linkwalk.sources.wikitext.lines import LinkSpan, Scan
+from linkwalk.sources.wikitext.scanner import scan
 from linkwalk.sources.wikitext.site import Site
 
 #: Goes up with every change of what the documents are.
@@ -24,18 +37,23 @@ _LINE = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*\{[ \t]*\"", re.MULTILINE)
 _SITE, _USUAL = Site(), ReadConfig()
 _SPACE = " \t\r\n"
 _BROKEN_LINE = "broken JSON line"
+OUT_OF_TEXT, BROKEN, BESIDE_MARKUP = "span out of the text", "broken entry of `links`", "beside markup"
+NOT_READ = "double brackets in plain text"
+UNKNOWN_MARKUP = "unknown markup (read as plain text)"
+_BRACKETS = re.compile(r"\[\[[^\[\]\n]++\]\]")
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://|//|(?:mailto|tel|javascript|data):")
 
 
 class JsonLines:
-    """One file of pages, an object a line: see ``json_page`` for its keys. Others are ignored."""
+    """One file of pages. Keys that we know nothing of are ignored."""
 
     def __init__(self, path: Path, config: ReadConfig = _USUAL) -> None:
         self.path, self.files, self.config = path, [path], config
-        self.packing, self.size = packed.packing_of(path), path.stat().st_size
+        self.packing = packed.packing_of(path)
         found = next((head for head in packed.heads(path, self.packing) if self.recognises(path, head)), None)
         if found is None:
             raise InputError(f"{path} has no JSON lines of `title` and `text`")
-        language = config.language or _language(found)
+        language = config.language or commonest(_languages(found))
         self.site = Site(name=path.name.split(".")[0], language=language)
         self.version = f"jsonlines {_VERSION}{config.told()}"
 
@@ -48,10 +66,7 @@ class JsonLines:
 
     def pieces(self) -> Iterator[tuple[Chunk, int]]:
         """Chunks of whole lines."""
-        reader, before = Unpacker(self.path, self.packing), 0
-        for chunk in _cut_lines(reader.blocks(), packed.scale(self.size) * packed.CHUNK_BYTES):
-            yield chunk, reader.position - before
-            before = reader.position
+        return packed.chunks(self.path, self.packing, packed.Cutter(b"\n", _first_line, _last_line))
 
     def documents(self, piece: Chunk, damage: Counter[str]) -> Iterator[Document]:
         """The pages of a chunk."""
@@ -59,52 +74,23 @@ class JsonLines:
         return parse_lines(piece.data, damage, self.site, self.config)
 
 
-def _cut_lines(blocks: Blocks, chunk_bytes: int) -> Iterator[Chunk]:
-    """Cut a stream of bytes into chunks of whole lines."""
-    buffer = bytearray()
-    damage: list[str] = []
-    skipping = False  # after damage or in a line that is too large: skip to the next one
-    for block in blocks:
-        if not block:
-            damage.append(packed.UNREADABLE)
-            del buffer[buffer.rfind(b"\n") + 1 :]
-            if buffer:
-                yield Chunk(bytes(buffer), tuple(damage))
-                damage.clear()
-            buffer.clear()
-            skipping = True
-            continue
-        buffer += block
-        if skipping:
-            first = buffer.find(b"\n") + 1
-            if not first:
-                buffer.clear()
-                continue
-            del buffer[:first]
-            skipping = False
-        if len(buffer) < chunk_bytes:
-            continue
-        if end := buffer.rfind(b"\n") + 1:
-            yield Chunk(bytes(buffer[:end]), tuple(damage))
-            damage.clear()
-            del buffer[:end]
-        if len(buffer) > packed.MAX_PAGE_BYTES:
-            damage.append(packed.TOO_LARGE)
-            buffer.clear()
-            skipping = True
-    if buffer or damage:
-        yield Chunk(bytes(buffer), tuple(damage))
+def _first_line(data: bytearray) -> int | None:
+    """Where the first line begins that is whole, as far as it is here."""
+    return data.find(b"\n") + 1 or None
 
 
-def _language(head: bytes) -> str:
-    """The language that most of the first lines state; empty where none does."""
-    languages: Counter[str] = Counter()
+def _last_line(data: bytearray) -> int:
+    """Where the last line begins, which may go on behind the data."""
+    return data.rfind(b"\n") + 1
+
+
+def _languages(head: bytes) -> Iterator[str]:
+    """The languages that the first lines state."""
     for line in head.split(b"\n")[:_ASKED]:
         with suppress(ValueError, RecursionError):
             record = json.loads(line)
-            if isinstance(record, dict) and isinstance(stated := record.get("language"), str) and stated:
-                languages[stated.lower()] += 1
-    return min(languages, key=lambda code: (-languages[code], code), default="")
+            if isinstance(record, dict) and isinstance(stated := record.get("language"), str):
+                yield stated.lower()
 
 
 def parse_lines(
@@ -146,3 +132,101 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_without_repetition)
+
+
+def document_of(record: Any, site: Site, config: ReadConfig, damage: Counter[str]) -> Document:
+    """The page of a JSON object; what is wrong with it beyond title and text is counted, and the page kept."""
+    title, text = record["title"], record.get("text", "") if record.get("redirect") else record["text"]
+    if not isinstance(title, str) or not isinstance(text, str):
+        raise TypeError
+    redirect = _optional(record, "redirect", damage)
+    markup = _optional(record, "markup", damage) or config.markup
+    if markup == "wikitext" and not redirect:
+        redirect = redirect_target(Wikitext(title, text=text)) or ""
+    target, _, fragment = redirect.partition("#")
+    if not fragment:  # ``C#`` is a title
+        target = redirect
+    if redirect:
+        found = Scan("", [], [])
+    else:
+        found = _read(text, markup, site, config, damage)
+        _add_spans(record.get("links"), found, markup, damage)
+    return Document.of(
+        found,
+        title=title,
+        address=_optional(record, "address", damage) or _optional(record, "url", damage),
+        redirect=target or None,
+        redirect_fragment=fragment,
+        parent=_optional(record, "parent", damage),
+        timestamp=date_in(str(record.get("timestamp", ""))),
+    )
+
+
+def _read(text: str, markup: str, site: Site, config: ReadConfig, damage: Counter[str]) -> Scan:
+    """A text without its markup."""
+    if markup == "wikitext":
+        return scan(text, site, keep_tables=bool(config.tables))
+    if markup == "markdown":
+        return read_markdown(text, _resolve, _resolve_name, config, damage)
+    if markup != PLAIN:
+        damage[UNKNOWN_MARKUP] += 1
+    brackets = sum(1 for _ in _BRACKETS.finditer(text))
+    return Scan(text, [], [], {NOT_READ: brackets} if brackets else {})
+
+
+def _add_spans(given: Any, page: Scan, markup: str, damage: Counter[str]) -> None:
+    """Add the links that are given as spans, which are of plain text; count those that are none, by reason."""
+    if given is None:
+        return
+    if not isinstance(given, list):
+        damage["`links` that are no list (ignored)"] += 1
+        return
+    counts = Counter(page.counts)
+    if markup != PLAIN:
+        damage["`links` beside markup (ignored)"] += 1
+        counts[BESIDE_MARKUP] += len(given)
+        given = []
+    for link in map(_link, given):
+        if link is None:
+            counts[BROKEN] += 1
+        elif not 0 <= link.start < link.end <= len(page.text):
+            counts[OUT_OF_TEXT] += 1
+        else:
+            page.links.append(link)
+    page.counts = dict(+counts)
+
+
+def _link(entry: Any) -> LinkSpan | None:
+    """A link of the right types, or none."""
+    if not isinstance(entry, dict):
+        return None
+    start, end, target = entry.get("start"), entry.get("end"), entry.get("target")
+    fragment = entry.get("fragment") or ""
+    # A truth value is an integer to Python; to no one else.
+    right = type(start) is int and type(end) is int and isinstance(target, str) and isinstance(fragment, str)
+    return LinkSpan(start, end, target, fragment) if right else None  # type: ignore[arg-type]
+
+
+def _optional(record: dict[str, Any], key: str, damage: Counter[str]) -> str:
+    """A text that need not be there; of another type it counts as not there."""
+    value = record.get(key)
+    if value is None or isinstance(value, str):
+        return value or ""
+    damage[f"`{key}` that is no text (ignored)"] += 1
+    return ""
+
+
+def _resolve(href: str) -> Found:
+    """What a link of Markdown leads to: the title or address of a page, as it is written."""
+    if _SCHEME.match(href):
+        return EXTERNAL
+    name, _, fragment = href.partition("#")
+    if kind_of(name) == PICTURE:
+        return PICTURE  # other endings say nothing: pages may be called Node.js
+    return _resolve_name(f"{unquote(name)}#{unquote(fragment)}")
+
+
+def _resolve_name(written: str) -> Found:
+    """What a name in double brackets leads to."""
+    name, _, fragment = written.partition("#")
+    return elsewhere(name.strip(), slug(fragment), "")

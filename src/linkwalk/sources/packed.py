@@ -87,6 +87,72 @@ def scale(size: int) -> int:
     return max(1, min(8, size >> 28))
 
 
+class Cutter(NamedTuple):
+    """How a stream of bytes is cut into items: pages, or lines."""
+
+    end: bytes
+    """What ends an item."""
+    first: Callable[[bytearray], int | None]
+    """Where the first item begins behind bytes that belong to none; None where it is not here yet."""
+    last: Callable[[bytearray], int]
+    """Where the last item begins, which may go on behind the data: 0 where there is but one."""
+    close: Callable[[bytearray], list[str]] = lambda _: []
+    """Takes away what the file's end cuts off, and says so."""
+    before: bytes = b""
+    """What is thought to stand before the file."""
+
+
+def chunks(path: Path, packing: str, cutter: Cutter) -> Iterator[tuple[Chunk, int]]:
+    """A file in chunks of whole items, each with how much of the file it took; larger ones of a large file."""
+    reader, before = Unpacker(path, packing), 0
+    for chunk in cut(reader.blocks(), scale(path.stat().st_size) * CHUNK_BYTES, cutter):
+        yield chunk, reader.position - before
+        before = reader.position
+
+
+def cut(blocks: Blocks, chunk_bytes: int, cutter: Cutter) -> Iterator[Chunk]:
+    """Cut a stream of bytes into chunks of whole items, in bounded memory."""
+    buffer = bytearray(cutter.before)
+    damage: list[str] = []
+    skipping = False  # after damage, inside of something too large, where a range begins: up to the next item
+    overlap = len(cutter.end) - 1  # the last bytes may be the beginning of an end
+
+    def chunk(size: int) -> Chunk:
+        found = Chunk(bytes(buffer[:size]), tuple(damage))
+        damage.clear()
+        del buffer[:size]
+        return found
+
+    for block in blocks:
+        if not block:
+            if block is not None:
+                damage.append(UNREADABLE)
+            if not skipping and (end := cutter.last(buffer)):
+                yield chunk(end)
+            buffer.clear()
+            skipping = True
+            continue
+        buffer += block
+        if skipping:
+            first = cutter.first(buffer)
+            skipping = first is None
+            del buffer[: max(0, len(buffer) - overlap) if first is None else first]
+        if skipping or len(buffer) < chunk_bytes:
+            continue
+        if end := cutter.last(buffer):
+            yield chunk(end)
+        if len(buffer) > MAX_PAGE_BYTES + overlap:
+            damage.append(TOO_LARGE)
+            del buffer[: len(buffer) - overlap]
+            skipping = True
+    if skipping:
+        buffer.clear()
+    else:
+        damage += cutter.close(buffer)
+    if buffer or damage:
+        yield chunk(len(buffer))
+
+
 class Unpacker:
     """A file's unpacked bytes, block by block."""
 

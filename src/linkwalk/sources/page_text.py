@@ -10,8 +10,10 @@ from collections.abc import Callable
 
 from linkwalk.sources.wikitext.lines import Heading, LinkSpan, Scan
 
-Resolve = Callable[[str], tuple[str, str] | str]
-"""What a link as written leads to: a target and a fragment, or the reason why it leads to no page."""
+Found = tuple[str, str] | str
+"""An address (or, where there is no such page, what it would be) and a fragment; or why it is no link to a page."""
+Resolve = Callable[[str], Found]
+"""What a link as written leads to."""
 
 PICTURE, IN_TABLE, IN_LINK, NOT_SHOWN = "image", "in table", "in a link", "not shown"
 _NOT_IN_SLUGS = re.compile(r"[^\w\s-]")
@@ -65,6 +67,12 @@ class PageText:
         self._parts.append(words)
         self._size += len(words)
 
+    def say_lines(self, text: str) -> None:
+        """Each line in a line of its own: a block of code."""
+        for line in text.split("\n"):
+            self.say(line)
+            self.end_line()
+
     def end_line(self) -> None:
         """What comes next stands in a line of its own, or else, in a row, apart from what was said."""
         self.close_link()
@@ -94,9 +102,7 @@ class PageText:
 
     def open_link(self, href: str) -> None:
         """What is said from here on is a link's."""
-        if (
-            self._link and not self._shown
-        ):  # an address in pointed brackets that is shown for a link to the same
+        if self._link and not self._shown:  # an address in pointed brackets, shown for a link to the same
             self.counts[IN_LINK] += 1
         else:
             self.close_link()
@@ -111,16 +117,17 @@ class PageText:
         found = self.resolve(href)
         if not self._shown and not isinstance(found, str):
             self.say(self._alt or name_in(href))
-        self._enter(start, found)
+        self.enter_link(start, found)
 
-    def link(self, shown: str, found: tuple[str, str] | str) -> None:
+    def link(self, shown: str, found: Found) -> None:
         """A link that is known: what it is shown by, and what it leads to."""
         self.close_link()
         start = self._size
         self.say(shown)
-        self._enter(start, found)
+        self.enter_link(start, found)
 
-    def _enter(self, start: int, found: tuple[str, str] | str) -> None:
+    def enter_link(self, start: int, found: Found) -> None:
+        """What was said since ``start`` is a link to what was found, unless there is a reason why not."""
         if self.hidden or isinstance(found, str):
             self.counts[self.hidden or str(found)] += 1
         else:

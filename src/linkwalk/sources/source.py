@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from linkwalk.errors import InputError
 from linkwalk.sources import packed
@@ -19,9 +19,8 @@ from linkwalk.sources.wikitext.site import Site
 PLAIN = "plain"
 MARKUPS = (PLAIN, "wikitext", "markdown")
 MAINS = (RULE := "rule", "trafilatura")
-
-
 _CODE = re.compile("[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*|simple")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,13 +88,24 @@ class Source(Protocol):
 
 def in_groups(files: Iterable[Path]) -> Iterator[tuple[list[Path], int]]:
     """Pieces of many small files: as many to a piece as are worth a worker's while."""
-    group: list[Path] = []
+    return grouped((file, file.stat().st_size) for file in files)
+
+
+def grouped(sized: Iterable[tuple[T, int]]) -> Iterator[tuple[list[T], int]]:
+    """Things with their sizes in bytes, as many together as are worth a worker's while."""
+    group: list[T] = []
     size = 0
-    for file in files:
-        group.append(file)
-        size += file.stat().st_size
+    for thing, its_size in sized:
+        group.append(thing)
+        size += its_size
         if size >= packed.CHUNK_BYTES:
             yield group, size
             group, size = [], 0
     if group:
         yield group, size
+
+
+def commonest(codes: Iterable[str]) -> str:
+    """What is stated most often, of several the first in the alphabet; empty where nothing is."""
+    counts = Counter(filter(None, codes))
+    return min(counts, key=lambda code: (-counts[code], code), default="")

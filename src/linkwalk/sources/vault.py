@@ -12,59 +12,52 @@ import os
 import posixpath
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
 from urllib.parse import unquote
 
 from linkwalk.graph.store import nfc
 from linkwalk.sources.markdown.front_matter import MAX_CHARS, split
-from linkwalk.sources.page_text import PICTURE, slug
+from linkwalk.sources.page_text import PICTURE, Found, slug
 
 PAGES = (".md", ".markdown", ".mdx")
 _INDEX = ("index", "_index", "readme")
 _SITE_ENDINGS = (".html", ".htm")
 #: Python's own table of endings: what the machine knows besides would change what is read.
 _TYPES = mimetypes.MimeTypes()
-_SKIPPED = ("node_modules",)
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]+:|//|\\\\")
 EXTERNAL, FILE, OUTSIDE, ITSELF = "external", "file", "outside the folder", "page itself"
-
-Found = tuple[str, str] | str
-"""An address (or, where there is no such page, what it would be) and a fragment; or why it is no link to a page."""
 
 
 class Vault:
     """The pages below a folder, by address: their path from the root, with slashes, in composed form (NFC)."""
 
-    endings: ClassVar[tuple[str, ...]] = PAGES
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.pages: list[str] = []
+    def __init__(self, root: Path, endings: tuple[str, ...] = PAGES) -> None:
+        self.root, self.endings = root, endings
         self.aliens: list[str] = []
         """Symbolic links, which are not followed."""
-        self._walk()
+        self._files = _composed(self._walk())
         self.aliens.sort()
-        self._files = _composed(self.pages)
         self.pages = sorted(self._files)
         self.known = frozenset(self.pages)
 
-    def _walk(self) -> None:
+    def _walk(self) -> Iterator[str]:
+        """The files of pages; symbolic links are put aside."""
         waiting = [""]
         while waiting:
             folder = waiting.pop()
             with os.scandir(self.root / folder) as entries:
                 for entry in entries:
-                    if entry.name.startswith(".") or entry.name in _SKIPPED:
-                        continue
                     address = folder + entry.name
+                    if entry.name.startswith(".") or entry.name == "node_modules":
+                        continue
                     if entry.is_symlink():
                         self.aliens.append(address)
                     elif entry.is_dir():
                         waiting.append(address + "/")
                     elif entry.is_file() and entry.name.lower().endswith(self.endings):
-                        self.pages.append(address)
+                        yield address
 
     def file(self, page: str) -> Path:
         """A page's file, by the name that it really has."""
@@ -162,12 +155,12 @@ class Vault:
         path = unquote(path.partition("?")[0])
         fragment = slug(unquote(fragment))
         if not path:
-            return ("", fragment) if fragment else ITSELF
+            return elsewhere(page, fragment, page)
         if path.startswith("//") or "://" in path:
             return EXTERNAL
-        here = _folder_of(page)
-        places = [_join("", path)] if path.startswith("/") else [_join(here, path)]
-        if not path.startswith("/") and not is_page(path) and _stem(page).casefold() not in _INDEX:
+        rooted = path.startswith("/")
+        places = [_join("" if rooted else _folder_of(page), path)]
+        if not rooted and not is_page(path) and _stem(page).casefold() not in _INDEX:
             # A site shows ``guide/intro.md`` at ``guide/intro/``, and its author's links may be written from there.
             places.append(_join(os.path.splitext(page)[0] + "/", path))
         for place in places:
@@ -191,11 +184,9 @@ class Vault:
         stem = next(
             (place.removesuffix(e) for e in (*_SITE_ENDINGS, *self.endings) if place.endswith(e)), place
         )
+        if found := self._by_case.get(fold(place)) or self._with_ending(stem):
+            return found
         folder = posixpath.dirname(stem) if _basename(stem) in _INDEX else stem
-        tries = [stem + ending for ending in self.endings]
-        for one in (place, *tries):
-            if found := self._by_case.get(fold(one)):
-                return found
         folder = folder + "/" if folder else ""
         if folder in self.folders:
             return self.folder_pages.get(folder) or listing(folder)
@@ -206,7 +197,7 @@ class Vault:
         name, _, fragment = written.partition("#")
         name, fragment = name.strip(), slug(fragment.rpartition("#")[2])
         if not name:
-            return ("", fragment) if fragment else ITSELF
+            return elsewhere(page, fragment, page)
         if found := self.find_name(name, page):
             return found, fragment
         if "://" in name:
@@ -221,18 +212,13 @@ class Vault:
             place = _join(here, name)
             return None if place is None else self._by_case.get(fold(place)) or self._with_ending(place)
         rooted, name = name.startswith("/"), name.strip("/")
-        if (rooted or "/" in name) and (found := self._by_case.get(fold(name)) or self._with_ending(name)):
+        found = self._by_case.get(fold(name)) or self._with_ending(name) if rooted or "/" in name else None
+        if found or rooted:
             return found
-        if rooted:
-            return None
         stem = fold(os.path.splitext(name)[0] if is_page(name) else name)
-        pages = [
-            one
-            for one in self._by_name.get(posixpath.basename(stem), ())
-            if f"/{fold(os.path.splitext(one)[0])}".endswith(f"/{stem}")
-        ]
-        if not pages:
-            pages = self._by_alias.get(fold(name), [])
+        named = self._by_name.get(posixpath.basename(stem), ())
+        pages = [one for one in named if f"/{fold(os.path.splitext(one)[0])}".endswith(f"/{stem}")]
+        pages = pages or self._by_alias.get(fold(name), [])
         first = min(pages, key=lambda one: (_folder_of(one) != here, len(one), one), default=None)
         return self.symlinks.get(first, first) if first else None
 
@@ -246,7 +232,7 @@ def fold(name: str) -> str:
     return nfc(name.casefold())
 
 
-def _composed(files: list[str]) -> dict[str, str]:
+def _composed(files: Iterable[str]) -> dict[str, str]:
     """Files by their names in composed form; of several that differ in nothing else, the others keep their own."""
     found: dict[str, str] = {}
     for file in sorted(files, key=lambda file: (nfc(file) != file, file)):
@@ -272,6 +258,12 @@ def elsewhere(address: str, fragment: str, page: str) -> Found:
     if address != page:
         return address, fragment
     return ("", fragment) if fragment else ITSELF
+
+
+def name_of(address: str) -> str:
+    """The name of a page or a folder, less its ending."""
+    name = " ".join(posixpath.basename(address.rstrip("/")).split())
+    return name if address.endswith("/") else posixpath.splitext(name)[0]
 
 
 def listing(folder: str) -> str:

@@ -22,12 +22,11 @@ from linkwalk.errors import InputError
 from linkwalk.graph.store import name_key
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document, date_in
-from linkwalk.sources.html.document import check, document, language_of, parse
-from linkwalk.sources.html.links import absolute
+from linkwalk.sources.html.document import BROKEN, absolute, check, document, language_of, parse
 from linkwalk.sources.html.text import HtmlPage
-from linkwalk.sources.page_text import PICTURE
-from linkwalk.sources.source import ReadConfig
-from linkwalk.sources.vault import Found, elsewhere, kind_of
+from linkwalk.sources.page_text import PICTURE, Found
+from linkwalk.sources.source import ReadConfig, grouped
+from linkwalk.sources.vault import elsewhere, kind_of
 from linkwalk.sources.wikitext.site import Site
 
 #: Goes up with every change of what the documents are.
@@ -125,20 +124,14 @@ class Warc:
             offsets.append(capture.offset)
             sizes.append(capture.size)
         order = np.lexsort((np.array(offsets), np.array(dates), np.array(keys)))
-        key = np.array(keys)[order]
-        newest = np.sort(order[np.append(key[1:] != key[:-1], True)] if len(key) else order)
-        damage[_OLDER] += len(key) - len(newest)
-        group: list[int] = []
-        size = 0
-        for at in newest.tolist():
-            group.append(offsets[at])
-            size += sizes[at]
-            if size >= packed.CHUNK_BYTES:
-                yield (group, dict(+damage)), size
-                group, size = [], 0
-                damage.clear()
-        if group or damage:
+        # Of each address the last in order, which is the newest.
+        newest = np.sort(order[np.append(np.diff(np.array(keys)[order]) != 0, True)[: len(order)]]).tolist()
+        damage[_OLDER] += len(order) - len(newest)
+        for group, size in grouped((offsets[at], sizes[at]) for at in newest):
             yield (group, dict(+damage)), size
+            damage.clear()
+        if +damage:
+            yield ([], dict(+damage)), 0
 
     def documents(self, piece: tuple[list[int], dict[str, int]], damage: Counter[str]) -> Iterator[Document]:
         """The pages at the offsets of a piece."""
@@ -250,7 +243,7 @@ def _resolve(href: str, url: str, address: str, base: str = "") -> Found:
         return found
     target = address_of(found[0])
     if not target:
-        return "broken address"
+        return BROKEN
     # Other endings say nothing: pages may be called Node.js.
     is_picture = kind_of(urlsplit(found[0]).path) == PICTURE
     return PICTURE if is_picture else elsewhere(target, found[1], address)

@@ -5,7 +5,7 @@ Needs ``libzim`` (an extra: its licence is the GPL), which is imported where a f
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -13,11 +13,12 @@ from urllib.parse import unquote
 from linkwalk.errors import InputError
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document
-from linkwalk.sources.html.document import check, document, language_of, parse, spread
-from linkwalk.sources.html.links import NOWHERE, within
+from linkwalk.sources.folder import reopen
+from linkwalk.sources.html.document import NOWHERE, check, document, language_of, parse, spread, within
 from linkwalk.sources.html.text import HtmlPage
+from linkwalk.sources.page_text import Found
 from linkwalk.sources.source import ReadConfig
-from linkwalk.sources.vault import Found, elsewhere, kind_of
+from linkwalk.sources.vault import elsewhere, kind_of
 from linkwalk.sources.wikitext.site import Site
 
 #: Goes up with every change of what the documents are.
@@ -46,24 +47,33 @@ class Zim:
         self.path, self.files, self.config = path, [path], config
         if not self.recognises(path, next(packed.heads(path, packed.packing_of(path)), b"")):
             raise InputError(f"{path} is no ZIM file: it does not begin like one")
-        archive = open_zim(path)
-        self.entries = archive.entry_count
-        language = config.language or language_of(self.sample(archive), _metadata(archive, "Language"))
-        name = _metadata(archive, "Title") or path.stem
+        self.archive = _open(path)
+        self.entries = self.archive.entry_count
+        language = config.language or language_of(self.sample(), self.stated("Language"))
+        name = self.stated("Title") or path.stem
         self.site = Site(name=name, language=_CODES.get(language, language), literal=True)
         self.version = f"zim {_VERSION}{config.told()}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return reopen, (type(self), self.path, self.config)
 
     @staticmethod
     def recognises(path: Path, head: bytes | None) -> bool:
         """Whether a file begins as ZIM files do."""
         return head is not None and head.startswith(_MAGIC)
 
-    def sample(self, archive: Any) -> Iterator[HtmlPage]:
+    def sample(self) -> Iterator[HtmlPage]:
         """Some pages from all over the file."""
         for number in spread(self.entries):
-            for _, _, page in self.entry(archive, number, Counter()):
+            for _, _, page in self.entry(number, Counter()):
                 if page is not None:
                     yield page
+
+    def stated(self, name: str) -> str:
+        """What the file says about itself, the first of several; empty where it does not."""
+        if name not in self.archive.metadata_keys:
+            return ""
+        return str(self.archive.get_metadata(name).decode("utf-8", "replace")).partition(",")[0].strip()
 
     def pieces(self) -> Iterator[tuple[tuple[int, int], int]]:
         """Ranges of entries."""
@@ -75,23 +85,18 @@ class Zim:
 
     def documents(self, piece: tuple[int, int], damage: Counter[str]) -> Iterator[Document]:
         """The pages and redirects of a range of entries."""
-        archive = _zim_at(self.path)
         for number in range(*piece):
-            for path, title, page in self.entry(archive, number, damage):
+            for path, title, page in self.entry(number, damage):
                 if page is None:
                     yield Document(title=path, redirect=title)
                 else:
                     title = title if title != path else page.title or title
-                    yield document(
-                        page, path, title, partial(_resolve, archive=archive, path=path, base=page.base)
-                    )
+                    yield document(page, path, title, partial(self.resolve, path=path, base=page.base))
 
-    def entry(
-        self, archive: Any, number: int, damage: Counter[str]
-    ) -> Iterator[tuple[str, str, HtmlPage | None]]:
+    def entry(self, number: int, damage: Counter[str]) -> Iterator[tuple[str, str, HtmlPage | None]]:
         """An entry's path, title and page; of a redirect its path, the path it leads to, and no page."""
         try:
-            entry = archive._get_entry_by_id(number)
+            entry = self.archive._get_entry_by_id(number)
             if entry.is_redirect:
                 yield entry.path, entry.get_redirect_entry().path, None
                 return
@@ -108,32 +113,27 @@ class Zim:
         if (page := parse(data, self.config, damage, "utf-8")) is not None:
             yield path, title, page
 
+    def resolve(self, href: str, path: str, base: str) -> Found:
+        """What a link on the page at a path leads to: a path, less its query."""
+        found = within(href, path, NOWHERE, base)
+        if isinstance(found, str):
+            return found
+        target = unquote(found[0].partition("?")[0])
+        kind = kind_of(target)
+        return kind if kind and not self.has_page(target) else elsewhere(target, found[1], path)
 
-def _resolve(href: str, archive: Any, path: str, base: str) -> Found:
-    """What a link on the page at a path leads to: a path, less its query."""
-    found = within(href, path, NOWHERE, base)
-    if isinstance(found, str):
-        return found
-    target = unquote(found[0].partition("?")[0])
-    kind = kind_of(target)
-    if kind and not _is_page(archive, target):
-        return kind
-    return elsewhere(target, found[1], path)
-
-
-def _is_page(archive: Any, path: str) -> bool:
-    """Whether a page or a redirect is there, whatever its name ends in."""
-    try:
-        if not archive.has_entry_by_path(path):
+    def has_page(self, path: str) -> bool:
+        """Whether a page or a redirect is there, whatever its name ends in."""
+        try:
+            if not self.archive.has_entry_by_path(path):
+                return False
+            entry = self.archive.get_entry_by_path(path)
+            return bool(entry.is_redirect or entry.get_item().mimetype.startswith(_HTML))
+        except (RuntimeError, KeyError, ValueError, UnicodeError):
             return False
-        entry = archive.get_entry_by_path(path)
-        return bool(entry.is_redirect or entry.get_item().mimetype.startswith(_HTML))
-    except (RuntimeError, KeyError, ValueError, UnicodeError):
-        return False
 
 
-def open_zim(path: Path) -> Any:
-    """A file opened by ``libzim``."""
+def _open(path: Path) -> Any:
     try:
         from libzim.reader import Archive
     except ImportError:
@@ -142,16 +142,3 @@ def open_zim(path: Path) -> Any:
         return Archive(path)
     except RuntimeError as error:
         raise InputError(f"{path} cannot be read as a ZIM file ({error}): download it again") from None
-
-
-@lru_cache(maxsize=2)
-def _zim_at(path: Path) -> Any:
-    """A file opened once for every process."""
-    return open_zim(path)
-
-
-def _metadata(archive: Any, name: str) -> str:
-    """What the file says about itself, the first of several; empty where it does not."""
-    if name not in archive.metadata_keys:
-        return ""
-    return str(archive.get_metadata(name).decode("utf-8", "replace")).partition(",")[0].strip()

@@ -16,12 +16,20 @@ from urllib.parse import unquote
 
 from linkwalk.sources.documents import Document
 from linkwalk.sources.folder import Folder
-from linkwalk.sources.html.document import ASKED, check, document, language_of, parse, spread
-from linkwalk.sources.html.links import NOWHERE, within
+from linkwalk.sources.html.document import (
+    ASKED,
+    NOWHERE,
+    check,
+    document,
+    language_of,
+    parse,
+    spread,
+    within,
+)
 from linkwalk.sources.html.text import HtmlPage
-from linkwalk.sources.markdown.titles import name_of
+from linkwalk.sources.page_text import Found
 from linkwalk.sources.source import ReadConfig
-from linkwalk.sources.vault import Found, Vault, elsewhere, kind_of
+from linkwalk.sources.vault import elsewhere, kind_of, name_of
 from linkwalk.sources.wikitext.site import Site
 
 #: Goes up with every change of what the documents are.
@@ -31,47 +39,17 @@ _HEAD_BYTES = 1 << 16
 _HOME = re.compile(r"https?://[\w.:-]+/", re.IGNORECASE)
 
 
-class HtmlVault(Vault):
-    """The pages of HTML below a folder."""
-
-    endings = (".html", ".htm", ".xhtml")
-
-    def resolve_link(self, href: str, page: str, base: str, home: str) -> Found:
-        """What a link on a page leads to."""
-        found = within(href, page, home, base)
-        if isinstance(found, str):
-            return found
-        written, fragment = found
-        path = written.partition("?")[0]
-        for place in (unquote(written), written, unquote(path), path):
-            if (address := self.find(place)) is not None:
-                return elsewhere(address, fragment, page)
-        return kind_of(path) or elsewhere(unquote(path), fragment, page)
-
-
-def _home(sample: list[tuple[str, HtmlPage]]) -> str:
-    """The site's own address, as more than half of the canonical links have it: those that end in their page's path."""
-    homes: Counter[str] = Counter()
-    stated = sum(bool(page.canonical) for _, page in sample)
-    for address, page in sample:
-        endings = (address, address.removesuffix(".html"), address.removesuffix("index.html"))
-        ending = next((end for end in endings if page.canonical.endswith("/" + end)), None)
-        if ending is not None and _HOME.match(home := page.canonical.removesuffix(ending)):
-            homes[home] += 1
-    return next((home for home, count in homes.items() if 2 * count > stated), NOWHERE)
-
-
-class Html(Folder[HtmlVault]):
+class Html(Folder):
     """All pages of HTML below a folder."""
 
-    kind, vaults = "HTML", HtmlVault
+    kind, endings = "HTML", (".html", ".htm", ".xhtml")
 
     def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
         check(config)
         super().__init__(path, config)
-        sample = list(islice(self.sample(), ASKED))
+        sample = dict(islice(self.sample(), ASKED))
         self.home = _home(sample)
-        language = config.language or language_of(page for _, page in sample)
+        language = config.language or language_of(sample.values())
         self.site = Site(name=self.name, language=language, literal=True)
         self.version = f"html {_VERSION}{config.told()}"
 
@@ -80,9 +58,7 @@ class Html(Folder[HtmlVault]):
         """Whether a folder holds pages of HTML."""
         if head is not None:
             return False
-        return any(
-            name.lower().endswith(HtmlVault.endings) for _, _, files in os.walk(path) for name in files
-        )
+        return any(name.lower().endswith(Html.endings) for _, _, files in os.walk(path) for name in files)
 
     def sample(self) -> Iterator[tuple[str, HtmlPage]]:
         """Some pages from all over the folder, with their addresses."""
@@ -101,12 +77,24 @@ class Html(Folder[HtmlVault]):
         page = self.parse(address, damage)
         if page is None:
             return
-        resolve = partial(self.vault.resolve_link, page=address, base=page.base, home=self.home)
+        resolve = partial(self.resolve, page=address, base=page.base)
         if page.canonical and (found := resolve(page.canonical))[0] in self.vault.known:
             yield Document(title=address, redirect=found[0])
             return
         parent = self.vault.above(address, self.config.contents)
         yield document(page, address, page.title or name_of(address), resolve, parent)
+
+    def resolve(self, href: str, page: str, base: str) -> Found:
+        """What a link on a page leads to."""
+        found = within(href, page, self.home, base)
+        if isinstance(found, str):
+            return found
+        written, fragment = found
+        path = written.partition("?")[0]
+        for place in (unquote(written), written, unquote(path), path):
+            if (address := self.vault.find(place)) is not None:
+                return elsewhere(address, fragment, page)
+        return kind_of(path) or elsewhere(unquote(path), fragment, page)
 
     def title_at(self, address: str) -> str:
         """The title of a page that is only named."""
@@ -116,3 +104,15 @@ class Html(Folder[HtmlVault]):
             head = head[: head.rfind(b"<")]  # not within a character: no encoding has this byte in one
         page = parse(head, self.config, Counter())
         return (page.title if page else "") or name_of(address)
+
+
+def _home(sample: dict[str, HtmlPage]) -> str:
+    """The site's own address, as more than half of the canonical links have it: those that end in their page's path."""
+    homes: Counter[str] = Counter()
+    stated = sum(bool(page.canonical) for page in sample.values())
+    for address, page in sample.items():
+        endings = (address, address.removesuffix(".html"), address.removesuffix("index.html"))
+        ending = next((end for end in endings if page.canonical.endswith("/" + end)), None)
+        if ending is not None and _HOME.match(home := page.canonical.removesuffix(ending)):
+            homes[home] += 1
+    return next((home for home, count in homes.items() if 2 * count > stated), NOWHERE)

@@ -168,23 +168,19 @@ class HtmlPage:
         if body is None or self.main is None:
             return Scan("", [], [])
         text = _HtmlText(resolve)
-        met = self._extract(text) if self.config.main != RULE else self._walk(text, self.main)
+        if self.config.main == RULE:
+            reader = _TreeReader(self, text, self.main)
+            reader.walk(self.main)
+            met = reader.links
+        else:
+            from linkwalk.sources.html.trafilatura import extract
+
+            met = extract(self.html, self.config, text)
         scan = text.scan()
         outside = len(body.css("a[href], area[href]")) - met
         if outside > 0:
             scan.counts[OUTSIDE_TEXT] = scan.counts.get(OUTSIDE_TEXT, 0) + outside
         return scan
-
-    def _walk(self, text: PageText, main: "LexborNode") -> int:
-        """Say what stands in an element; how many links were met."""
-        reader = _TreeReader(self, text, main)
-        reader.walk(main)
-        return reader.links
-
-    def _extract(self, text: PageText) -> int:
-        from linkwalk.sources.html.trafilatura import extract
-
-        return extract(self.html, self.config, text)
 
 
 class _HtmlText(PageText):
@@ -333,9 +329,7 @@ class _TreeReader:
         """A block of code: left out, or line by line."""
         self.pass_by(node, IN_CODE)
         if self.code:
-            for line in node.text().split("\n"):
-                self.text.say(line)
-                self.text.end_line()
+            self.text.say_lines(node.text())
         return False
 
     def pass_by(self, node: "LexborNode", reason: str) -> bool:

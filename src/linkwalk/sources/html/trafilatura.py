@@ -1,4 +1,4 @@
-"""A page's own text as ``trafilatura`` finds it, where the rule of ``html_text`` is not wanted.
+"""A page's own text as ``trafilatura`` finds it, where the rule of ``html.text`` is not wanted.
 
 It gives the text as XML, in which links are ``ref`` elements. Anchors are lost on the way. It is an extra, imported
 where it is used.
@@ -12,11 +12,22 @@ from typing import Any
 from xml.etree import ElementTree
 
 from linkwalk.errors import InputError
+from linkwalk.sources.markdown.html import HtmlInText
 from linkwalk.sources.page_text import PageText
 from linkwalk.sources.source import ReadConfig
 
-_LINES = frozenset("p item quote list row table figure div main lb".split())
-_HEADING = re.compile(r"h([1-6])")
+#: Its elements as the tags of HTML that mean the same.
+_TAGS = {
+    "row": "tr",
+    "cell": "td",
+    "ref": "a",
+    "item": "li",
+    "quote": "blockquote",
+    "list": "ul",
+    "lb": "hr",
+    **{name: name for name in ("p", "table", "figure", "div", "main")},
+}
+_HEADING = re.compile(r"h[1-6]")
 
 
 def trafilatura() -> Any:
@@ -61,30 +72,26 @@ class _XmlReader:
     """Takes the elements as they come."""
 
     def __init__(self, text: PageText, config: ReadConfig) -> None:
-        self.text, self.config = text, config
+        self.text, self.keep_code = text, config.code
+        self.html = HtmlInText(text, tables=True, code=config.code)
         self.links = 0
         self.code: list[str] | None = None
         self.linked = False  # the last thing was a link: the blank behind it is lost
 
     def start(self, tag: str, given: dict[str, str]) -> None:
         """An element begins."""
-        text = self.text
         if tag == "head":
             level = _HEADING.search(given.get("rend", ""))
-            text.begin_heading(int(level[1]) if level else 2)
-        elif tag == "row":
-            text.begin_row()
-        elif tag == "cell":
-            text.begin_cell()
+            self.html.open(level[0] if level else "h2", {})
         elif tag == "code":
             self.code = []
-        elif tag in _LINES:
-            text.end_line()
         elif tag == "ref" and "target" in given:
             if self.linked:
-                text.say(" ")
+                self.text.say(" ")
             self.links += 1
-            text.open_link(given["target"])
+            self.text.open_link(given["target"])
+        elif tag in _TAGS:
+            self.html.open(_TAGS[tag], {})
         self.linked = False
 
     def data(self, words: str) -> None:
@@ -96,28 +103,17 @@ class _XmlReader:
             self.linked = False
 
     def end(self, tag: str) -> None:
-        """An element ends."""
-        text = self.text
+        """An element ends; code within a line is said, a block of it only where code is kept."""
         if tag == "head":
-            text.end_heading()
-        elif tag == "row":
-            text.end_row()
-        elif tag == "ref":
-            text.close_link()
-            self.linked = True
+            self.text.end_heading()
         elif tag == "code":
-            self.end_code("".join(self.code or ()))
-        elif tag in _LINES:
-            text.end_line()
-
-    def end_code(self, code: str) -> None:
-        """Code within a line is said; a block of it only where code is kept."""
-        self.code = None
-        lines = code.split("\n")
-        if len(lines) == 1:
-            self.text.say(code)
-        elif self.config.code:
-            for line in lines:
+            code = "".join(self.code or ())
+            self.code = None
+            if "\n" not in code:
+                self.text.say(code)
+            elif self.keep_code:
                 self.text.end_line()
-                self.text.say(line)
-            self.text.end_line()
+                self.text.say_lines(code)
+        elif tag in _TAGS:
+            self.html.close(_TAGS[tag])
+            self.linked = tag == "ref"

@@ -66,9 +66,8 @@ class HtmlInText:
 
     def end_block(self) -> None:
         """A block of Markdown ends, and with it what was never closed: a script, say."""
-        if self.until:
-            self.until = ""
-            self.hide()
+        self.until = ""
+        self.hide()
 
     def reset(self) -> None:
         """A section begins: a table that was never closed does not swallow it."""

@@ -1,6 +1,10 @@
-"""A folder of Markdown: a documentation site, a handbook, a vault of notes."""
+"""A folder of Markdown: a documentation site, a handbook, a vault of notes.
+
+A page is called what its front matter says, else its first main heading, else its file's name.
+"""
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -9,20 +13,27 @@ from pathlib import Path
 from linkwalk.sources.documents import MENDED_UTF8, Document
 from linkwalk.sources.folder import Folder
 from linkwalk.sources.markdown.front_matter import IN_FRONT_MATTER, FrontMatter, split
-from linkwalk.sources.markdown.text import TOO_DEEP, read_markdown
-from linkwalk.sources.markdown.titles import HEAD_CHARS, heading_in, name_of
+from linkwalk.sources.markdown.text import plain, read_markdown
 from linkwalk.sources.source import ReadConfig
-from linkwalk.sources.vault import Vault, is_page, site_path
+from linkwalk.sources.vault import PAGES, is_page, name_of, site_path
 from linkwalk.sources.wikitext.site import Site
 
 #: Goes up with every change of what the documents are.
 _VERSION = 2
+#: How far into a page its title is looked for, in characters.
+_HEAD_CHARS = 1 << 16
+_FENCE_OR_HEADING = re.compile(
+    r"^ {0,3}(?:(`{3,}|~{3,})|\#[ \t]+(\S.*)$|([^\s#>-].*)\n {0,3}=+[ \t]*$"
+    r"|<h1\b[^<>]*>((?s:.){0,500}?)</h1>)",
+    re.MULTILINE | re.IGNORECASE,
+)
+_CLOSING = re.compile(r"(?<=\s)#++$")
 
 
-class Markdown(Folder[Vault]):
+class Markdown(Folder):
     """All pages of Markdown below a folder."""
 
-    kind, vaults = "Markdown", Vault
+    kind, endings = "Markdown", PAGES
 
     def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
         super().__init__(path, config)
@@ -48,7 +59,8 @@ class Markdown(Folder[Vault]):
             return
         front, text = split(text, damage)
         title = self.title(address, front, text)
-        found = self.vault.resolve(front.redirect, address) if front.redirect else ""
+        resolve = partial(self.vault.resolve, page=address)
+        found = resolve(front.redirect) if front.redirect else ""
         if not isinstance(found, str) and found[0]:
             yield Document(title=title, address=address, redirect=found[0], redirect_fragment=found[1])
             return
@@ -56,21 +68,13 @@ class Markdown(Folder[Vault]):
             name = site_path(alias) if alias.startswith("/") else alias
             if name not in (title, address):
                 yield Document(title=name, redirect=address)
-        resolve, resolve_name = self.vault.resolve, self.vault.resolve_name
-        scan, deep = read_markdown(
-            text, partial(resolve, page=address), partial(resolve_name, page=address), self.config
+        scan = read_markdown(
+            text, resolve, partial(self.vault.resolve_name, page=address), self.config, damage
         )
-        if deep:
-            damage[TOO_DEEP] += 1
-        yield Document(
-            title=title,
-            text=scan.text,
-            links=scan.links,
-            headings=scan.headings,
-            address=address,
-            parent=self.vault.above(address, self.config.contents),
-            counts=dict(Counter(scan.counts) + Counter({IN_FRONT_MATTER: front.links})),
-        )
+        if front.links:
+            scan.counts[IN_FRONT_MATTER] = front.links
+        parent = self.vault.above(address, self.config.contents)
+        yield Document.of(scan, title=title, address=address, parent=parent)
 
     def read(self, address: str, damage: Counter[str]) -> str | None:
         """A page's text, mended where it is not UTF-8; None for one that is too large."""
@@ -87,14 +91,28 @@ class Markdown(Folder[Vault]):
     def title_at(self, address: str) -> str:
         """The title of a page that is only named."""
         with self.vault.file(address).open(encoding="utf-8-sig", errors="replace") as file:
-            front, text = split(file.read(2 * HEAD_CHARS), Counter())
+            front, text = split(file.read(2 * _HEAD_CHARS), Counter())
         return self.title(address, front, text)
 
     def title(self, address: str, front: FrontMatter, text: str) -> str:
         """What a page is called."""
-        if title := front.title or heading_in(text):
+        if title := front.title or _heading_in(text):
             return title
         folder = address[: address.rfind("/") + 1]
         if self.vault.folder_pages.get(folder) == address:
             return name_of(folder) or self.site.name
         return name_of(address)
+
+
+def _heading_in(text: str) -> str:
+    """The first main heading of a page, without its markup; empty where there is none."""
+    at, text = 0, text[:_HEAD_CHARS]
+    while found := _FENCE_OR_HEADING.search(text, at):
+        fence, *titles = found.groups()
+        if fence is None:
+            return plain(_CLOSING.sub("", next(filter(None, titles), "").strip()))
+        end = re.compile(rf"^ {{0,3}}{fence}[`~]*[ \t]*$", re.MULTILINE).search(text, found.end())
+        if end is None:
+            break
+        at = end.end()
+    return ""

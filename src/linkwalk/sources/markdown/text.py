@@ -5,7 +5,8 @@ block of HTML are links, too: people write them there, and many sites show them 
 """
 
 import re
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -34,12 +35,15 @@ _DEFINITION = re.compile(r":\s")
 _FOOTNOTE = re.compile(r"\[\^[^\[\]\s]++\]:?")
 _BLOCK_NAME = re.compile(r"(?:^|\s)\^([A-Za-z0-9-]+)$")
 
+#: Blocks that mean what their tags mean in HTML.
+_OPENS = frozenset("heading_open table_open tr_open td_open th_open".split())
+_CLOSES = frozenset("heading_close table_close paragraph_close".split())
+
 
 def wikilink(state: "StateInline", silent: bool) -> bool:
     """``[[Note|shown]]`` and ``![[Note]]``, a rule for the parser."""
-    if not (match := _DOUBLE_BRACKETS.match(state.src, state.pos, state.posMax)):
-        return False
-    if not match[2].strip():
+    match = _DOUBLE_BRACKETS.match(state.src, state.pos, state.posMax)
+    if not match or not match[2].strip():
         return False
     if not silent:
         token = state.push(WIKILINK, "", 0)
@@ -64,18 +68,19 @@ def parser() -> "MarkdownIt":
 
 
 def read_markdown(
-    text: str, resolve: Resolve, resolve_wikilink: Resolve, config: ReadConfig
-) -> tuple[Scan, bool]:
-    """A page of Markdown as plain text, and whether some of it was nested too deep to be read."""
+    text: str, resolve: Resolve, resolve_wikilink: Resolve, config: ReadConfig, damage: Counter[str]
+) -> Scan:
+    """A page of Markdown as plain text; that some of it was nested too deep to be read is damage."""
     reader = _TokenReader(resolve, resolve_wikilink, config)
-    deep = reader.blocks(parser().parse(text))
-    return reader.page.scan(), deep
+    if reader.blocks(parser().parse(text)):
+        damage[TOO_DEEP] += 1
+    return reader.page.scan()
 
 
 def plain(text: str) -> str:
     """A line of Markdown without its markup: a title."""
     reader = _TokenReader(lambda href: "", lambda name: "", ReadConfig())
-    reader.inline(parser().parseInline(text)[0].children or [])
+    reader.inline(parser().parseInline(text)[0])
     return " ".join(reader.page.scan().text.split())
 
 
@@ -94,25 +99,32 @@ class _TokenReader:
         for token in tokens:
             deepest = max(deepest, token.level)
             if token.type == "inline":
-                self.inline(token.children or [], self.block_name(token))
-            elif act := _ACTS.get(token.type):
-                act(self, token)
+                self.take_block_name(token)
+                self.inline(token)
+            elif token.type == "html_block":
+                self.html_block(token)
+            elif token.type in ("fence", "code_block") and self.code:
+                self.page.say_lines(token.content)
+            elif token.type in _OPENS:
+                if token.type == "heading_open":
+                    self.html.reset()
+                self.html.open(token.tag, {})
+            elif token.type in _CLOSES:
+                self.html.close(token.tag)
         return deepest >= MAX_NESTING - 1
 
-    def block_name(self, token: "Token") -> str:
-        """The name that a paragraph has for links to it, ``^name`` behind its last word, taken away from it."""
+    def take_block_name(self, token: "Token") -> None:
+        """The name that a paragraph has for links to it, ``^name`` behind its last word, is taken away from it."""
         found = _BLOCK_NAME.search(token.content)
-        if not found or not token.children or token.children[-1].type != "text":
-            return ""
-        self.page.place(found[1])
-        last = token.children[-1]
-        last.content = last.content[: -len(found[0])]
-        return found[1]
+        if found and token.children and token.children[-1].type == "text":
+            self.page.place(found[1])
+            last = token.children[-1]
+            last.content = last.content[: -len(found[0])]
 
-    def inline(self, tokens: "Iterable[Token]", name: str = "") -> None:
+    def inline(self, line: "Token") -> None:
         """Read what stands in a line."""
         page, kind = self.page, ""
-        for number, token in enumerate(tokens):
+        for number, token in enumerate(line.children or []):
             begins = kind in ("", "softbreak")
             kind = token.type
             if kind == "text":
@@ -122,9 +134,7 @@ class _TokenReader:
                     words = words[1:]
                 elif not number:
                     words = _OPENING.sub("", words)
-                if "[^" in words:
-                    words = _FOOTNOTE.sub("", words)
-                page.say(words)
+                page.say(_FOOTNOTE.sub("", words))
             elif kind in ("softbreak", "hardbreak"):
                 page.say(" ")
             elif kind == "code_inline":
@@ -155,50 +165,7 @@ class _TokenReader:
     def html_block(self, token: "Token") -> None:
         """A block of HTML; where Markdown's links stand in it, it is read as a line of Markdown is."""
         if _MARKDOWN_LINK.search(token.content) and not _UNSEEN_BLOCK.match(token.content):
-            self.inline(parser().parseInline(token.content)[0].children or [])
+            self.inline(parser().parseInline(token.content)[0])
         else:
             self.html.feed(token.content)
             self.html.end_block()
-
-    def heading(self, token: "Token") -> None:
-        self.html.reset()
-        self.page.begin_heading(int(token.tag[1]))
-
-    def end_heading(self, token: "Token") -> None:
-        self.page.end_heading()
-
-    def end_line(self, token: "Token") -> None:
-        self.page.end_line()
-
-    def table(self, token: "Token") -> None:
-        self.html.open("table", {})
-
-    def end_table(self, token: "Token") -> None:
-        self.html.close("table")
-
-    def row(self, token: "Token") -> None:
-        self.page.begin_row()
-
-    def cell(self, token: "Token") -> None:
-        self.page.begin_cell()
-
-    def code_block(self, token: "Token") -> None:
-        if self.code:
-            for line in token.content.splitlines():
-                self.page.say(line)
-                self.page.end_line()
-
-
-_ACTS: "dict[str, Callable[[_TokenReader, Token], None]]" = {
-    "heading_open": _TokenReader.heading,
-    "heading_close": _TokenReader.end_heading,
-    "paragraph_close": _TokenReader.end_line,
-    "html_block": _TokenReader.html_block,
-    "fence": _TokenReader.code_block,
-    "code_block": _TokenReader.code_block,
-    "table_open": _TokenReader.table,
-    "table_close": _TokenReader.end_table,
-    "tr_open": _TokenReader.row,
-    "td_open": _TokenReader.cell,
-    "th_open": _TokenReader.cell,
-}

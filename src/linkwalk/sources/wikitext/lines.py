@@ -1,8 +1,10 @@
-"""From pieces of plain text to lines: the last step of a scan, and the types it yields.
+"""What a scan puts out, pieces of plain text, and how these become lines, its last step; the types it yields.
 
 A scan puts out a list of *pieces*, strings that joined are the page without its inline markup. A link's
-anchor is a piece of its own, so a span is a piece's number until the end. What is left to do is what depends
-on lines: paragraphs, list items, headings, and captions and tables, which follow the paragraph they stand in.
+anchor is a piece of its own, so a span is a piece's number until the end. A construct is dropped by cutting the list.
+A bracket that may nest leaves a *frame* on a stack, and its closer goes back to that frame; a bracket that is never
+closed has already been put out as text. So nothing is scanned over and over. What is left to do at the end is what
+depends on lines: paragraphs, list items, headings, and captions and tables, which follow the paragraph they stand in.
 """
 
 import re
@@ -129,15 +131,73 @@ def table_lines(raw: str, links: Sequence[LinkSpan]) -> list[tuple[str, list[Lin
     return lines
 
 
-def assemble(
-    pieces: list[str], anchors: list[Anchor], asides: list[Aside], counts: dict[str, int], prose_only: bool
-) -> Scan:
+class Frame(NamedTuple):
+    """An open bracket, and how much had been put out before it."""
+
+    kind: str
+    pieces: int
+    anchors: int
+    asides: int
+    target: str
+    """Of a link."""
+    width: int
+    """Of braces."""
+
+
+class Output:
+    """Pieces of text, the links among them, what stands beside them, and the open brackets."""
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.anchors: list[Anchor] = []
+        self.asides: list[Aside] = []
+        self.counts: dict[str, int] = {}
+        self.frames: list[Frame] = []
+        self.open = {"[[": 0, "{{": 0, "{|": 0}
+
+    def push(self, kind: str, target: str = "", width: int = 0) -> None:
+        """Remember an open bracket."""
+        self.frames.append(Frame(kind, len(self.pieces), len(self.anchors), len(self.asides), target, width))
+        self.open[kind] += 1
+
+    def pop(self, kind: str) -> Frame:
+        """Go back to the last open bracket of a kind; those opened since are never closed."""
+        while True:
+            frame = self.frames.pop()
+            self.open[frame.kind] -= 1
+            if frame.kind == kind:
+                return frame
+
+    def take(self, frame: Frame, skip: int = 0) -> tuple[str, list[LinkSpan]]:
+        """Take back the text put out since a bracket was opened, less some pieces, with its links."""
+        pieces, anchors = self.pieces, self.anchors
+        taken = flatten(pieces, anchors[frame.anchors :], frame.pieces + skip)
+        del pieces[frame.pieces :], anchors[frame.anchors :]
+        if len(self.asides) > frame.asides:  # what was set aside in between now stands here
+            self.asides.append(Aside(frame.pieces, []))
+        return taken
+
+    def drop(self, frame: Frame, reason: str) -> None:
+        """Take back all that was put out since a bracket was opened."""
+        lost = len(self.anchors) - frame.anchors
+        for aside in self.asides[frame.asides :]:
+            lost += sum(len(links) for _, links in aside.lines)
+        self.count(reason, lost)
+        del self.pieces[frame.pieces :], self.anchors[frame.anchors :], self.asides[frame.asides :]
+
+    def count(self, reason: str, n: int = 1) -> None:
+        """Count links that are not among the links."""
+        self.counts[reason] = self.counts.get(reason, 0) + n
+
+
+def assemble(output: Output, prose_only: bool) -> Scan:
     """Find the lines in the pieces, as MediaWiki does: when all other markup is gone."""
+    pieces, anchors, counts = output.pieces, output.anchors, output.counts
     new = tuple.__new__  # builds a named tuple from a tuple at half the price
     starts = list(accumulate(map(len, pieces), initial=0))
     flat = "".join(pieces)
     marked = any(mark in flat for mark in (GUARD, ROW, CELL, CAPTION))
-    pending = _placed(asides, starts)
+    pending = _placed(output.asides, starts)
     parts: list[str] = []
     links: list[LinkSpan] = []
     headings: list[Heading] = []
@@ -184,9 +244,9 @@ def assemble(
             here = shift(here, size)
         if level:
             headings.append(Heading(size, level, body))
-            counts["in heading"] = counts.get("in heading", 0) + len(here)
+            output.count("in heading", len(here))
         elif item and prose_only:
-            counts["in list"] = counts.get("in list", 0) + len(here)
+            output.count("in list", len(here))
         elif body:
             parts += ("\n" if fresh else " ", body)
             links += here

@@ -9,7 +9,8 @@ on with the next one.
 import mmap
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 from xml.parsers import expat
@@ -17,14 +18,24 @@ from xml.parsers import expat
 from linkwalk.errors import InputError
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Wikitext
-from linkwalk.sources.packed import Blocks, Chunk, Unpacker
+from linkwalk.sources.packed import Blocks, Chunk, Cutter, Unpacker
 from linkwalk.sources.source import ReadConfig
-from linkwalk.sources.wikitext.export import BEFORE_FILE, BEGIN, BEHIND_FILE, END, TAG, border, last_border
-from linkwalk.sources.wikitext.pages import parse_pages
+from linkwalk.sources.wikitext.export import (
+    BEFORE_FILE,
+    BEGIN,
+    BEHIND_FILE,
+    END,
+    TAG,
+    border,
+    elements,
+    last_border,
+    parse_pages,
+)
 from linkwalk.sources.wikitext.site import Site
 
 RANGE_BYTES = 512 << 10
 _HEADER_END = re.compile(rb"</siteinfo>|</?page>")
+_SITE_TEXTS = ("sitename", "dbname", "case", "namespace")
 _CUT_IN_PAGE, _CUT_BETWEEN_PAGES = "cut off in mid-page", "cut off between pages"
 
 
@@ -40,7 +51,7 @@ class MediaWiki:
 
     def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
         self.path, self.files = path, [path]
-        self.packing, self.size = packed.packing_of(path), path.stat().st_size
+        self.packing = packed.packing_of(path)
         self.site = config.stated(_read_site(path, _read_header(path, self.packing)))
         self.version = config.language and f"language {config.language}"
 
@@ -53,17 +64,11 @@ class MediaWiki:
 
     def pieces(self) -> Iterator[tuple[StreamRange | Chunk, int]]:
         """Ranges of streams that workers unpack, or chunks that are unpacked here."""
-        scale = packed.scale(self.size)
-        ranges = []
-        if self.packing == "bzip2":
-            ranges = _stream_ranges(self.path, self.size, scale * RANGE_BYTES)
+        ranges = _stream_ranges(self.path) if self.packing == "bzip2" else []
         for piece in ranges:
             yield piece, piece.stop - piece.start
         if not ranges:
-            reader, before = Unpacker(self.path, self.packing), 0
-            for chunk in _cut_pages(reader.blocks(), scale * packed.CHUNK_BYTES):
-                yield chunk, reader.position - before
-                before = reader.position
+            yield from packed.chunks(self.path, self.packing, _PAGES)
 
     def documents(self, piece: StreamRange | Chunk, damage: Counter[str]) -> Iterator[Wikitext]:
         """The pages of a piece, in any namespace."""
@@ -71,13 +76,12 @@ class MediaWiki:
             damage.update(chunk.damage)
             yield from parse_pages(chunk.data, damage)
 
-    def _chunks(self, piece: StreamRange | Chunk) -> Iterator[Chunk]:
+    def _chunks(self, piece: StreamRange | Chunk) -> Iterable[Chunk]:
         """A piece in chunks; the last page of a range may reach into the streams that follow."""
         if isinstance(piece, Chunk):
-            yield piece
-        else:
-            reader = Unpacker(self.path, "bzip2", piece.start)
-            yield from _cut_pages(_range_blocks(reader, piece.stop), packed.CHUNK_BYTES)
+            return [piece]
+        reader = Unpacker(self.path, "bzip2", piece.start)
+        return packed.cut(_range_blocks(reader, piece.stop), packed.CHUNK_BYTES, _PAGES)
 
 
 def _read_header(path: Path, packing: str) -> bytes:
@@ -106,56 +110,38 @@ def _header(start: bytes) -> bytes:
 
 def _read_site(path: Path, header: bytes) -> Site:
     """Parse ``<siteinfo>``; a dump without one is read with MediaWiki's defaults."""
-    fields = {"sitename": "", "dbname": "", "case": "first-letter"}
-    namespaces: dict[str, int] = {}
-    language, element, key = "", "", 0
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal language, element, key
-        element = name
-        if name == "mediawiki":
-            language = attributes.get("xml:lang", "")
-        elif name == "namespace":
-            key = int(attributes.get("key", "0"))
-
-    def end(name: str) -> None:
-        nonlocal element
-        element = ""
-
-    def characters(text: str) -> None:
-        if element in fields:
-            fields[element] = text
-        elif element == "namespace":
-            namespaces[text] = key
-
-    parser = expat.ParserCreate()
-    parser.buffer_text = True
-    parser.StartElementHandler, parser.EndElementHandler = start, end
-    parser.CharacterDataHandler = characters
+    fields, namespaces, language = dict[str, str](), dict[str, int](), ""
     try:
-        parser.Parse(header, False)
+        for name, attributes, text in elements(header, _SITE_TEXTS, ("mediawiki",), whole=False):
+            if name == "mediawiki":
+                language = attributes.get("xml:lang", "")
+            elif name == "namespace":
+                namespaces[text] = int(attributes.get("key", "0"))
+            else:
+                fields[name] = text
     except (expat.ExpatError, ValueError) as error:
         raise InputError(f"{path} is broken XML before its first page ({error}): download it again") from None
     return Site(
-        name=fields["sitename"],
-        dbname=fields["dbname"],
+        name=fields.get("sitename", ""),
+        dbname=fields.get("dbname", ""),
         language=language,
-        first_letter=fields["case"] != "case-sensitive",
+        first_letter=fields.get("case") != "case-sensitive",
         namespaces=namespaces,
     )
 
 
-def _stream_ranges(path: Path, size: int, range_bytes: int) -> list[StreamRange]:
+def _stream_ranges(path: Path) -> list[StreamRange]:
     """Where the streams of a multistream file begin, grouped; empty where reading in one go is as good."""
+    size = path.stat().st_size
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
         starts = [match.start() for match in packed.STREAM["bzip2"].finditer(view)]
     if len(starts) < 4 or starts[0] != 0 or size / len(starts) > 4 * packed.CHUNK_BYTES:
         return []
     bounds = [0]
     for start in starts:
-        if start - bounds[-1] >= range_bytes:
+        if start - bounds[-1] >= packed.scale(size) * RANGE_BYTES:
             bounds.append(start)
-    return [StreamRange(*bounds) for bounds in zip(bounds, [*bounds[1:], size], strict=True)]
+    return [StreamRange(*bounds) for bounds in pairwise((*bounds, size))]
 
 
 def _range_blocks(reader: Unpacker, stop: int) -> Blocks:
@@ -184,47 +170,10 @@ def _range_blocks(reader: Unpacker, stop: int) -> Blocks:
     yield None
 
 
-def _cut_pages(blocks: Blocks, chunk_bytes: int) -> Iterator[Chunk]:
-    """Cut a stream of bytes at page tags into chunks, in bounded memory."""
-    buffer = bytearray(BEFORE_FILE)
-    damage: list[str] = []
-    skipping = (
-        False  # after damage, inside of something too large, where a range begins: skip to the next tag
-    )
-    for block in blocks:
-        if not block:
-            if block is not None:
-                damage.append(packed.UNREADABLE)
-            if not skipping and (end := last_border(buffer)):
-                yield Chunk(bytes(buffer[:end]), tuple(damage))
-                damage.clear()
-            buffer.clear()
-            skipping = True
-            continue
-        buffer += block
-        if skipping:
-            tag = TAG.search(buffer)
-            if tag is None:
-                del buffer[: 1 - len(END)]  # the rest may be the beginning of a tag
-                continue
-            del buffer[: border(tag)]
-            skipping = False
-        if len(buffer) < chunk_bytes:
-            continue
-        if end := last_border(buffer):
-            yield Chunk(bytes(buffer[:end]), tuple(damage))
-            damage.clear()
-            del buffer[:end]
-        if len(buffer) > packed.MAX_PAGE_BYTES + len(END):
-            damage.append(packed.TOO_LARGE)
-            del buffer[: 1 - len(END)]
-            skipping = True
-    if skipping:
-        buffer.clear()
-    else:
-        damage += _close(buffer)
-    if buffer or damage:
-        yield Chunk(bytes(buffer), tuple(damage))
+def _first_page(buffer: bytearray) -> int | None:
+    """Where the first item behind a tag begins."""
+    tag = TAG.search(buffer)
+    return None if tag is None else border(tag)
 
 
 def _close(buffer: bytearray) -> list[str]:
@@ -237,3 +186,6 @@ def _close(buffer: bytearray) -> list[str]:
         return [_CUT_BETWEEN_PAGES]
     buffer += BEHIND_FILE
     return []
+
+
+_PAGES = Cutter(END, _first_page, last_border, _close, BEFORE_FILE)

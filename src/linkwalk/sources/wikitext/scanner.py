@@ -1,16 +1,14 @@
 """The wikitext scanner: one pass over a page's markup gives plain text, link spans and headings.
 
 The page is cut at a few special tokens; what lies between them is copied as it is. What was put out since a bracket
-was opened can be taken back when it closes (see ``frames``): so nothing is scanned over and over, and no markup,
+was opened can be taken back when it closes (see ``lines``): so nothing is scanned over and over, and no markup,
 however broken, takes more than linear time.
 """
 
 import html
 import re
-from dataclasses import dataclass
 
 from linkwalk.sources.wikitext import lines
-from linkwalk.sources.wikitext.frames import Output
 from linkwalk.sources.wikitext.inline import (
     count_links,
     decode,
@@ -20,23 +18,12 @@ from linkwalk.sources.wikitext.inline import (
     surplus,
     tidy,
 )
-from linkwalk.sources.wikitext.lines import Aside, Heading, LinkSpan, Scan
+from linkwalk.sources.wikitext.lines import Aside, Heading, LinkSpan, Output, Scan
 from linkwalk.sources.wikitext.site import ARTICLE, CATEGORY, FILE, INTERLANGUAGE, INTERWIKI, Site
 from linkwalk.sources.wikitext.tags import CLOSERS, DROPPED, TRACES, match_tag
 
-__all__ = ["Heading", "LinkSpan", "Scan", "ScanOptions", "scan"]
+__all__ = ["Heading", "LinkSpan", "Scan", "scan"]
 
-
-@dataclass(frozen=True, kw_only=True)
-class ScanOptions:
-    """Which parts of a page are text."""
-
-    keep_tables: bool = False
-    prose_only: bool = False
-    """Running paragraphs alone: no lists, captions or tables."""
-
-
-_DEFAULTS = ScanOptions()
 
 # Letters after "]]" that belong to the anchor: not A-Z, and only of scripts that put blanks between words.
 _TRAIL = r"[^\W\d_A-Z\u0900-\U0010ffff]*+"
@@ -92,24 +79,22 @@ _is_option = re.compile(
 _TABLE_MARKS = {"tr": lines.ROW, "td": lines.CELL, "th": lines.CELL, "caption": lines.CAPTION}
 
 
-def scan(wikitext: str, site: Site, options: ScanOptions = _DEFAULTS) -> Scan:
-    """Turn a page's wikitext into plain text with link spans; never fails, in time linear in its length."""
-    scanner = _Scanner(tidy(wikitext), site, options)
+def scan(wikitext: str, site: Site, *, keep_tables: bool = False, prose_only: bool = False) -> Scan:
+    """Turn a page's wikitext into plain text with link spans; never fails, in time linear in its length.
+
+    ``prose_only`` leaves running paragraphs alone: no lists, captions or tables.
+    """
+    scanner = _Scanner(tidy(wikitext), site, keep_tables and not prose_only, not prose_only)
     scanner.run()
-    return lines.assemble(
-        scanner.pieces, scanner.anchors, scanner.asides, scanner.counts, prose_only=options.prose_only
-    )
+    return lines.assemble(scanner, prose_only=prose_only)
 
 
 class _Scanner(Output):
     """The state of one scan; a method that deals with a token returns where to go on."""
 
-    def __init__(self, text: str, site: Site, options: ScanOptions) -> None:
+    def __init__(self, text: str, site: Site, keep_tables: bool, captions: bool) -> None:
         super().__init__()
-        self.text = text
-        self.site = site
-        self.captions = not options.prose_only
-        self.keep_tables = options.keep_tables and not options.prose_only
+        self.text, self.site, self.keep_tables, self.captions = text, site, keep_tables, captions
         self.unclosed: set[str] = set()  # tags whose closing tag does not come again
         self.external_end = -1  # where the bracket stands that closes the last external link
         self.in_header = False  # whether the cell of a table is a heading, in which "!!" begins another

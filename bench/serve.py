@@ -157,7 +157,7 @@ def floor(workers: int) -> None:
     from uvicorn import Server
     from uvicorn.supervisors import Multiprocess
 
-    from linkwalk.serve.limits import Limits
+    from linkwalk.serve.boundary import Limits
     from linkwalk.serve.listening import listen, url_of
     from linkwalk.serve.server import configure
 
@@ -180,7 +180,7 @@ def bare() -> Any:
 
     from fastapi import FastAPI
 
-    from linkwalk.serve.limits import Limits
+    from linkwalk.serve.boundary import Limits
 
     app = FastAPI()
     app.state.api = SimpleNamespace(limits=Limits())

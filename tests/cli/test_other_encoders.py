@@ -13,9 +13,9 @@ from linkwalk.embed import EmbedConfig, Embeddings, embed, own
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.retrieve import index
 from linkwalk.serve.app import create_app
-from linkwalk.serve.limits import Limits
+from linkwalk.serve.boundary import Limits
 from linkwalk.serve.tools import Tools
-from linkwalk.serve.worker import Settings
+from linkwalk.serve.workers import Settings
 from linkwalk.wiki import Wiki
 from tests.cli.conftest import Ran
 from tests.embed.conftest import tiny_bert

@@ -23,7 +23,7 @@ from linkwalk.embed import embed
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import index
 from linkwalk.serve.app import create_app
-from linkwalk.serve.limits import Limits
+from linkwalk.serve.boundary import Limits
 from linkwalk.serve.listening import listen, url_of
 from linkwalk.serve.server import configure
 from linkwalk.wiki import Wiki

@@ -20,11 +20,11 @@ from linkwalk.games.checked import check_section
 from linkwalk.games.runs import read_runs
 from linkwalk.serve import schema
 from linkwalk.serve.app import create_app
+from linkwalk.serve.boundary import Limits
 from linkwalk.serve.errors import ApiError
-from linkwalk.serve.limits import Limits
 from linkwalk.serve.pages import FOLDER
 from linkwalk.serve.runs import append, check_steps
-from linkwalk.serve.written import SHAPES
+from linkwalk.serve.schema import SHAPES
 from linkwalk.wiki import Answer, Click, Page, Walk, Ways, Wiki
 from linkwalk.wiki.answers import plain
 from tests.serve.conftest import HOSTILE, RIGHT_TO_LEFT, SCRIPT, serving

@@ -11,7 +11,7 @@ import pytest
 from mcp_types import CallToolResult
 
 from linkwalk.serve.app import create_app
-from linkwalk.serve.limits import Limits
+from linkwalk.serve.boundary import Limits
 from linkwalk.serve.mcp import WikiServer
 from linkwalk.serve.work import Lane
 from linkwalk.wiki import Wiki

@@ -15,8 +15,8 @@ from starlette.types import Message
 
 from linkwalk.serve import schema
 from linkwalk.serve.app import create_app
+from linkwalk.serve.boundary import Limits
 from linkwalk.serve.events import stream_waves
-from linkwalk.serve.limits import Limits
 from linkwalk.serve.work import Lane
 from linkwalk.wiki import Answer, Wiki
 from tests.conftest import Once

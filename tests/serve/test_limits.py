@@ -15,10 +15,11 @@ from starlette.types import Message
 
 from linkwalk.cli.serve import own_names
 from linkwalk.serve.app import create_app
+from linkwalk.serve.boundary import Boundary, Limits
 from linkwalk.serve.errors import ApiError
 from linkwalk.serve.events import stream
-from linkwalk.serve.limits import BodyLimit, Limits
 from linkwalk.serve.listening import url_of
+from linkwalk.serve.metrics import Counters
 from linkwalk.serve.work import Lane
 from linkwalk.wiki import Wiki
 from tests.serve.conftest import serving
@@ -165,7 +166,7 @@ def test_a_client_that_leaves_ends_its_events() -> None:
     assert 10 < made < 1000
 
 
-def ask(limit: BodyLimit, *parts: bytes, headers: dict[bytes, bytes] | None = None) -> tuple[int, int]:
+def ask(limit: Boundary, *parts: bytes, headers: dict[bytes, bytes] | None = None) -> tuple[int, int]:
     """Send a body in parts: the status of the answer, and how many parts were taken."""
     left = list(parts)
     status = 0
@@ -198,7 +199,7 @@ async def _swallow(scope: Any, receive: Any, send: Any) -> None:
 
 
 def test_a_body_is_counted_while_it_arrives() -> None:
-    limit = BodyLimit(_swallow, Limits(body=100))
+    limit = Boundary(_swallow, Limits(body=100), Counters())
     assert ask(limit, b"x" * 100) == (200, 1)
     assert ask(limit, b"x" * 50, b"x" * 50) == (200, 2)
     assert ask(limit, *[b"x" * 40] * 10) == (413, 3), "whatever comes after is not read"
@@ -209,7 +210,7 @@ def test_a_body_is_counted_while_it_arrives() -> None:
 
 
 def test_a_body_has_to_come_in_time() -> None:
-    limit = BodyLimit(_swallow, Limits(reading=0.05))
+    limit = Boundary(_swallow, Limits(reading=0.05), Counters())
 
     async def dripping() -> AsyncIterator[Message]:
         while True:

@@ -110,11 +110,11 @@ def serve(
     Example: linkwalk serve encyclopedia --open
     """
     need_server()
-    from linkwalk.serve.abilities import health_of
-    from linkwalk.serve.limits import Limits
+    from linkwalk.serve.api import health_of
+    from linkwalk.serve.boundary import Limits
     from linkwalk.serve.listening import listen, url_of
     from linkwalk.serve.server import serve as run
-    from linkwalk.serve.worker import Settings
+    from linkwalk.serve.workers import Settings
     from linkwalk.wiki import Wiki
 
     limits = Limits(

@@ -1,13 +1,12 @@
 """The wiki over HTTP: a JSON API, the page that stands on it, and the limits that keep both answering.
 
-schema    what is asked, what is answered     limits     how much of it
-written   the wiki's dataclasses as JSON      tools      what a language model may do
-errors    one shape for everything wrong      work       threads beside the event loop
-reading   endpoints: what is there            walking    endpoints: walks, games, evidence
-api       what the endpoints share            described  what else they may answer
+boundary  limits, headers, what goes wrong    errors     one shape for everything wrong
+schema    what is asked, what is answered     openapi    what else is said of both
+reading   endpoints: what is there            walking    endpoints: walks, games
+finding   endpoints: evidence                 api        what the endpoints share
 events    a walk, click by click              runs       finished games
-metrics   what happened, in numbers           examples   of the wiki that is served
+work      threads beside the event loop       metrics    what happened, in numbers
 pages     the page, the API's page            app        all of it as one application
-patient   HTTP with limits of its own         server     the process that listens
-mcp       the same for language models
+listening the socket                          server     the process that listens
+workers   several of them                     mcp, tools the same for language models
 """

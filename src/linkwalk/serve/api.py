@@ -1,4 +1,4 @@
-"""What the endpoints share: the wiki, the threads, the numbers, and what is checked before anything is done."""
+"""What the endpoints share: the wiki, what it can do, the threads, the numbers; and what is checked beforehand."""
 
 import time
 from collections.abc import Callable
@@ -7,15 +7,32 @@ from typing import Any
 
 from fastapi.responses import Response
 
+from linkwalk import __version__
 from linkwalk.errors import InputError
 from linkwalk.serve import runs, schema
-from linkwalk.serve.abilities import health_of
+from linkwalk.serve.boundary import Limits
 from linkwalk.serve.errors import ApiError, not_found
-from linkwalk.serve.limits import Limits
 from linkwalk.serve.metrics import Counters
 from linkwalk.serve.work import Lane, Lanes
-from linkwalk.serve.written import written
+from linkwalk.shipped import POLICY
 from linkwalk.wiki import Walk, Ways, Wiki
+
+_ABOUT = {
+    POLICY: "The policy that ships: goes where a learned map of the goal points, and remembers the links it has seen.",
+    "random": "Any link, drawn evenly.",
+    "greedy": "The link whose page is most like the goal, even if it has been there.",
+    "greedy-unvisited": "The page most like the goal that it has not seen: the paper's baseline.",
+    "random-dfs": "Depth-first search, links in random order.",
+    "greedy-dfs": "Depth-first search, the most promising link first.",
+    "greedy-map": "As compass, with nothing learned.",
+    "learned-map": "As greedy-map, with a learned sense of which link to go for, on any wiki.",
+}
+_WITHOUT = {
+    "navigate": "agents walk by chance only",
+    "find": "Ask is off",
+    "policy": "greedy-map walks where nobody is named",
+    "read": "agents find no sentences, nor does Ask read on from what it finds",
+}
 
 
 class Api:
@@ -72,13 +89,9 @@ class Api:
             )
         except InputError as error:  # all else was checked: no path leads there
             raise not_found(str(error)) from None
-        self.count(walk)
-        return walk
-
-    def count(self, walk: Walk) -> None:
-        """For the metrics."""
         self.metrics.walks.labels(walk.agent, str(walk.success).lower()).inc()
         self.metrics.clicks.labels(walk.agent).inc(len(walk.steps))
+        return walk
 
     def check_walk(self, asked: schema.WalkRequest) -> None:
         """What can be said before anything is looked up."""
@@ -93,9 +106,8 @@ class Api:
 
 def as_json(value: Any, headers: dict[str, str] | None = None) -> Response:
     """An answer, sent as what it is."""
-    return Response(
-        written(value), media_type="application/json", headers={"cache-control": "no-store"} | (headers or {})
-    )
+    headers = {"cache-control": "no-store"} | (headers or {})
+    return Response(schema.to_bytes(value), media_type="application/json", headers=headers)
 
 
 def timed(work: Callable[[], Any]) -> Callable[[], Response]:
@@ -107,3 +119,28 @@ def timed(work: Callable[[], Any]) -> Callable[[], Response]:
         return as_json(value, {"server-timing": f"app;dur={(time.perf_counter() - began) * 1e3:.1f}"})
 
     return done
+
+
+def health_of(wiki: Wiki, budget: int) -> schema.Health:
+    """What ``/api/v1/health`` says of a wiki; nothing large is opened for it."""
+    graph, missing = wiki.graph, wiki.missing()
+    return schema.Health(
+        version=__version__,
+        wiki=schema.WikiInfo(
+            name=wiki.folder.resolve().name,
+            snapshot=graph.snapshot,
+            blocks=graph.nodes,
+            articles=graph.articles,
+            links=graph.edges,
+        ),
+        agents=tuple(
+            schema.AgentInfo(name=name, about=_ABOUT.get(name, "A policy of this workspace."))
+            for name in wiki.agents
+        ),
+        find="find" not in missing,
+        navigate="navigate" not in missing,
+        embeddings=None if "navigate" in missing else wiki.table().name,
+        rerank=Path(wiki.ranks).name,
+        missing={what: f"{_WITHOUT[what]}: {line}" for what, line in missing.items()},  # type: ignore[misc]
+        budget=budget,
+    )

@@ -1,6 +1,7 @@
 """All of it as one application."""
 
-from collections.abc import AsyncIterator, Collection
+import gc
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from threading import Lock
@@ -10,16 +11,13 @@ from fastapi import APIRouter, Depends, FastAPI
 
 from linkwalk import __version__
 from linkwalk.serve.api import Api
-from linkwalk.serve.errors import Caught, add_handlers, only_known
-from linkwalk.serve.examples import add_examples
+from linkwalk.serve.boundary import Boundary, Limits
+from linkwalk.serve.errors import add_handlers, only_known
 from linkwalk.serve.finding import add_finding
-from linkwalk.serve.limits import BodyLimit, Limits, OwnNames, Utf8Only
-from linkwalk.serve.metrics import Counted
-from linkwalk.serve.pages import Headers, add_pages
+from linkwalk.serve.openapi import add_examples, add_limits
+from linkwalk.serve.pages import add_pages
 from linkwalk.serve.reading import add_metrics, add_reading
-from linkwalk.serve.stopping import Stopped
 from linkwalk.serve.walking import add_walking
-from linkwalk.serve.warm import warm_up
 from linkwalk.wiki import Wiki
 
 _ABOUT = """A wiki as a graph of blocks, agents that click their way through it, evidence with the path that led to it.
@@ -45,7 +43,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if warm:
-            warm_up(api, app.openapi)
+            _warm_up(api, app.openapi)
         yield
         api.lanes.close()
         api.metrics.close()
@@ -68,21 +66,13 @@ def create_app(
     add_metrics(app.router, api)
     add_pages(app)
     add_handlers(app)
-    # The last added is the outermost.
-    app.add_middleware(Utf8Only)
-    app.add_middleware(BodyLimit, limits=limits)
-    if names:
-        app.add_middleware(OwnNames, names=names)
-    app.add_middleware(Caught)
-    app.add_middleware(Headers)
-    app.add_middleware(Counted, metrics=api.metrics)
-    app.add_middleware(Stopped)
+    app.add_middleware(Boundary, limits=limits, metrics=api.metrics, names=names)
     describe, lock = app.openapi, Lock()
 
     def openapi() -> dict[str, Any]:
         with lock:
             if app.openapi_schema is None:
-                _bound(describe(), limits)
+                add_limits(describe(), limits)
                 with suppress(Exception):  # a wiki that is damaged says so where it is read
                     add_examples(describe(), wiki, api.health)
             return describe()
@@ -91,22 +81,30 @@ def create_app(
     return app
 
 
-def _bound(description: dict[str, Any], limits: Limits) -> None:
-    """Write the limits that are this server's own into its description."""
-    schemas = description["components"]["schemas"]
-    for name in ("WalkRequest", "CompareRequest"):
-        _set(schemas[name]["properties"]["budget"], "integer", "maximum", limits.budget)
-    _set(schemas["WalkRequest"]["properties"]["sentence"], "string", "maxLength", limits.query)
-    _set(schemas["FindRequest"]["properties"]["query"], "string", "maxLength", limits.query)
-    for path in ("walk", "find"):
-        for parameter in description["paths"][f"/api/v1/{path}/events"]["get"]["parameters"]:
-            if parameter["name"] == "budget":
-                _set(parameter["schema"], "integer", "maximum", limits.budget)
-            if parameter["name"] in ("sentence", "query"):
-                _set(parameter["schema"], "string", "maxLength", limits.query)
+def _warm_up(api: Api, describe: Callable[[], object]) -> None:
+    """Let the first request not be the slow one: kernels are compiled and models read while nobody waits.
+
+    In the threads that will do so for requests; what fails will be told when asked for.
+    """
+    wiki, walks = api.wiki, api.lanes.walks
+
+    def walk() -> None:
+        wiki.titles("a", 1)
+        start, goal, _ = wiki.pair(0, 2, 6)
+        wiki.walk(start.node, goal.node, agent=wiki.agents[0], budget=5)
+
+    walks.start(lambda: _settled(walk))
+    walks.start(lambda: _settled(describe))
+    if api.health.find:
+        api.lanes.torch.start(lambda: _settled(lambda: wiki.find(wiki.graph.title(0), 1)))
 
 
-def _set(schema: dict[str, Any], kind: str, name: str, value: int) -> None:
-    for part in schema.get("anyOf", [schema]):
-        if part.get("type") == kind:
-            part[name] = value
+def _settled(work: Callable[[], object]) -> None:
+    """Do it, and let the garbage collector leave alone what is there to stay.
+
+    Half a million objects, most of them torch's: looking through them all takes 0.2 s, in which nobody is answered.
+    """
+    with suppress(BaseException):  # a panic of a Rust library is no Exception
+        work()
+    gc.collect()
+    gc.freeze()

@@ -1,6 +1,5 @@
 """One shape for everything that goes wrong: ``{"error": {"type": ..., "message": one line}}``."""
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +7,6 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from linkwalk.errors import DamagedError, InputError, LinkwalkError
 
@@ -23,10 +21,8 @@ STATUS = {
     "internal": 500,
 }
 _TYPE = {status: kind for kind, status in STATUS.items()}
-_LOG = logging.getLogger(__name__)
 _BRANCHES = {"str", "int", "constrained-str", "constrained-int"}  # what pydantic calls the parts of a union
-_LONGEST = 500
-_ECHO = 80
+_LONGEST, _ECHO = 500, 80  # characters of a message, and of what somebody sent
 
 
 class ApiError(Exception):
@@ -40,19 +36,13 @@ class ApiError(Exception):
         self.status = status or STATUS[kind]
 
     def to_json(self) -> dict[str, Any]:
-        """The answer's body."""
-        return error_json(self.kind, str(self))
+        """The answer's body: always one line, never longer than a few."""
+        return {"error": {"type": self.kind, "message": _one_line(str(self), _LONGEST)}}
 
     def response(self) -> JSONResponse:
         """The whole answer."""
         headers = {"cache-control": "no-store"} | self.headers
         return JSONResponse(self.to_json(), self.status, headers=headers)
-
-
-def error_json(kind: str, message: str) -> dict[str, Any]:
-    """An error as JSON: always one line, never longer than a few."""
-    line = " ".join(message.split())
-    return {"error": {"type": kind, "message": line if len(line) <= _LONGEST else line[:_LONGEST] + "…"}}
 
 
 def not_found(message: str) -> ApiError:
@@ -69,12 +59,9 @@ def as_api_error(error: Exception) -> ApiError:
     """Any error that work may raise, as the API says it; what is nobody's fault but ours stays untold."""
     if isinstance(error, ApiError):
         return error
-    if isinstance(error, InputError):
-        return ApiError("bad_input", str(error))
-    if isinstance(error, DamagedError):
-        return ApiError("damaged", str(error))
-    if isinstance(error, LinkwalkError):
-        return not_found(str(error))
+    for cause, kind in ((InputError, "bad_input"), (DamagedError, "damaged"), (LinkwalkError, "not_found")):
+        if isinstance(error, cause):
+            return ApiError(kind, str(error))
     return ApiError("internal", "something went wrong here: the server's log says what")
 
 
@@ -84,58 +71,25 @@ async def only_known(request: Request) -> None:
     for name in request.query_params:
         if name not in known:
             there = f"there are {', '.join(known)}" if known else "there are none"
-            raise ApiError("bad_input", f"{_shown(name)}: no such parameter, {there}")
+            raise ApiError("bad_input", f"{_one_line(name)}: no such parameter, {there}")
 
 
 def add_handlers(app: FastAPI) -> None:
     """Let every error an application can raise leave it in our shape."""
 
-    async def known(request: Request, error: Exception) -> JSONResponse:
+    async def answer(request: Request, error: Exception) -> JSONResponse:
+        if isinstance(error, HTTPException):
+            error = _from_framework(request, error)
+        if isinstance(error, RequestValidationError):
+            error = ApiError("bad_input", _first(error))
         return as_api_error(error).response()
 
-    async def http(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, HTTPException)
-        return _http(request, error).response()
-
-    async def invalid(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, RequestValidationError)
-        return ApiError("bad_input", _first(error)).response()
-
-    app.add_exception_handler(ApiError, known)
-    app.add_exception_handler(LinkwalkError, known)
-    app.add_exception_handler(HTTPException, http)
-    app.add_exception_handler(RequestValidationError, invalid)
+    for kind in (ApiError, LinkwalkError, HTTPException, RequestValidationError):
+        app.add_exception_handler(kind, answer)
 
 
-class Caught:
-    """Turns what nobody expected into an answer; the log has the rest.
-
-    In place of the framework's own, which stands outside of everything, so that its answers lack our headers.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Stand around the application."""
-        started = False
-
-        async def noted(message: Message) -> None:
-            nonlocal started
-            started = started or message["type"] == "http.response.start"
-            await send(message)
-
-        try:
-            await self.app(scope, receive, noted)
-        except Exception as error:
-            _LOG.exception("%s %s", scope.get("method"), scope.get("path"))
-            if started or scope["type"] != "http":
-                raise
-            await as_api_error(error).response()(scope, receive, send)
-
-
-def _http(request: Request, error: HTTPException) -> ApiError:
-    path = _shown(request.url.path)
+def _from_framework(request: Request, error: HTTPException) -> ApiError:
+    path = _one_line(request.url.path)
     if error.status_code == 404:
         return not_found(f"nothing is at {path}: /docs lists what there is")
     if error.status_code == 405:
@@ -156,16 +110,15 @@ def _first(error: RequestValidationError) -> str:
         if found["type"] == "missing":
             return "the body is missing: send a JSON object"
         return "the body is not a JSON object, or not sent as content-type application/json"
-    field = ".".join(part for part in where[1:] if part not in _BRANCHES)
+    field = _one_line(".".join(part for part in where[1:] if part not in _BRANCHES))
     if where[-1] in _BRANCHES and not found["type"].startswith("string_too"):
-        return f"{_shown(field)}: should be a title or a block's number"
+        return f"{field}: should be a title or a block's number"
     said = str(found["msg"]).removeprefix("Value error, ")
     for subject in ("Input", "String", "List"):
         said = said.removeprefix(f"{subject} ")
-    return f"{_shown(field) or where[0]}: {said[:1].lower()}{said[1:]}"
+    return f"{field or where[0]}: {said[:1].lower()}{said[1:]}"
 
 
-def _shown(text: str) -> str:
-    """What somebody sent, short and on one line."""
+def _one_line(text: str, most: int = _ECHO) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _ECHO else line[:_ECHO] + "…"
+    return line if len(line) <= most else line[:most] + "…"

@@ -10,8 +10,8 @@ from typing import Any
 from starlette.responses import StreamingResponse
 
 from linkwalk.serve.errors import as_api_error
+from linkwalk.serve.schema import to_bytes
 from linkwalk.serve.work import Lane, in_loop
-from linkwalk.serve.written import written
 
 Events = Iterator[tuple[str, Any]]
 _LOG = logging.getLogger(__name__)
@@ -20,7 +20,7 @@ _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 def event(name: str, data: Any) -> bytes:
     """One event: JSON has no line breaks of its own, so the data is a single line."""
-    return b"event: " + name.encode() + b"\ndata: " + written(data) + b"\n\n"
+    return b"event: " + name.encode() + b"\ndata: " + to_bytes(data) + b"\n\n"
 
 
 def stream(lane: Lane, begin: Callable[[], Events]) -> StreamingResponse:
@@ -34,10 +34,10 @@ def stream(lane: Lane, begin: Callable[[], Events]) -> StreamingResponse:
     async def events() -> AsyncIterator[bytes]:
         try:
             began = time.perf_counter()
-            told = await lane.run(begin)
+            ahead = await lane.run(begin)
             # The headers are gone by now: what other answers have in Server-Timing is a comment here.
             yield f": app;dur={(time.perf_counter() - began) * 1e3:.1f}\n\n".encode()
-            for name, data in told:
+            for name, data in ahead:
                 yield event(name, data)
                 await asyncio.sleep(0)  # where a client that has left is noticed
         except Exception as error:
@@ -66,19 +66,19 @@ def stream_waves(first: Lane, others: Lane, begin: Callable[[], Events]) -> Stre
             made.put_nowait(None)
 
         def start() -> tuple[bytes, Events]:
-            told = begin()
-            return event(*next(told)), told
+            ahead = begin()
+            return event(*next(ahead)), ahead
 
-        def go_on(told: Events) -> None:
-            while not left.is_set() and (one := next(told, None)) is not None:
+        def go_on(ahead: Events) -> None:
+            while not left.is_set() and (one := next(ahead, None)) is not None:
                 in_loop(loop, made.put_nowait, event(*one))
 
         try:
-            head, told = await first.run(start)
+            head, ahead = await first.run(start)
             spent = time.perf_counter() - began
             yield f": app;dur={spent * 1e3:.1f}\n\n".encode() + head
             seconds = max(0.0, others.limits.seconds - spent)
-            working = asyncio.create_task(others.run(lambda: go_on(told), seconds))
+            working = asyncio.create_task(others.run(lambda: go_on(ahead), seconds))
             working.add_done_callback(ended)
             while (one := await made.get()) is not None:
                 yield one

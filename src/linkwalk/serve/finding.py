@@ -7,9 +7,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from linkwalk.serve import described, events, schema
+from linkwalk.serve import events, openapi, schema
 from linkwalk.serve.api import Api, timed
-from linkwalk.serve.described import POST
 from linkwalk.serve.errors import not_found
 from linkwalk.serve.work import Lane
 from linkwalk.wiki import Answer
@@ -22,20 +21,20 @@ _OF = schema.FindRequest.model_fields
 def add_finding(router: APIRouter, api: Api) -> None:
     """Questions."""
 
-    @router.post("/find", summary="Evidence", response_model=Answer, responses=POST, tags=["find"])
+    @router.post("/find", summary="Evidence", response_model=Answer, responses=openapi.POST, tags=["find"])
     async def find(asked: schema.FindRequest) -> Response:
         """Find the sentences that answer a question or bear on a claim, each with the clicks that led to it."""
         api.words("query", asked.query)
-        _check(api, asked)
+        _need_index(api)
         return await _lane(api, asked).run(
-            timed(lambda: _told(api, asked, api.wiki.find(asked.query, **_options(asked))))
+            timed(lambda: _shown(api, asked, api.wiki.find(asked.query, **_options(asked))))
         )
 
     @router.get(
         "/find/events",
         summary="Evidence, as soon as anything is found",
         response_class=Response,
-        responses=described.events(
+        responses=openapi.events(
             "Events, each with the answer so far: `hits`, search results that nobody has read yet; `reading`, after "
             "every wave of reading, where there are several; `answer`, as `/api/v1/find` gives it. Or `failure`, with "
             "what every error has.",
@@ -72,29 +71,24 @@ def add_finding(router: APIRouter, api: Api) -> None:
         )
 
         def begin() -> Iterator[tuple[str, Any]]:
-            _check(api, asked)
+            _need_index(api)
             for answer in api.wiki.find_waves(asked.query, **_options(asked)):
-                yield _EVENTS[answer.stage], _told(api, asked, answer)
+                yield _EVENTS[answer.stage], _shown(api, asked, answer)
 
         return events.stream_waves(api.lanes.search, _lane(api, asked), begin)
 
 
-def _check(api: Api, asked: schema.FindRequest) -> None:
-    """What is not here."""
+def _need_index(api: Api) -> None:
     if not api.health.find:
         raise not_found(api.health.missing["find"])
 
 
 def _options(asked: schema.FindRequest) -> dict[str, Any]:
-    return {
-        "count": asked.offset + asked.limit,
-        "candidates": asked.candidates,
-        "rerank": asked.rerank,
-        "navigation": asked.navigation,
-    }
+    options = asked.model_dump(include={"candidates", "rerank", "navigation"})
+    return options | {"count": asked.offset + asked.limit}
 
 
-def _told(api: Api, asked: schema.FindRequest, answer: Answer) -> Answer:
+def _shown(api: Api, asked: schema.FindRequest, answer: Answer) -> Answer:
     """An answer as it is sent: the same question has the same, so time is no part of it."""
     if answer.stage == "final":
         api.metrics.evidence.inc(len(answer.evidence))

@@ -17,8 +17,8 @@ from pydantic import ValidationError
 
 from linkwalk import __version__
 from linkwalk.errors import InputError, LinkwalkError
-from linkwalk.serve.damage import Inspector
 from linkwalk.serve.tools import Tools
+from linkwalk.serve.work import Inspector
 from linkwalk.wiki import Wiki
 
 _BODY = 65536  # bytes of a request over HTTP

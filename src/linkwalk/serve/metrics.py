@@ -5,12 +5,12 @@ PROMETHEUS_MULTIPROC_DIR, which ``linkwalk serve --workers`` sets), and whoever 
 """
 
 import os
-import time
+from functools import partial
 from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -24,11 +24,9 @@ class Counters:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._series: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self.requests = Counter(
-            "linkwalk_requests",
-            "Answers, by endpoint and status.",
-            ["method", "route", "status"],
-            registry=self.registry,
+        counter = partial(Counter, registry=self.registry)
+        self.requests = counter(
+            "linkwalk_requests", "Answers, by endpoint and status.", ["method", "route", "status"]
         )
         self.seconds = Histogram(
             "linkwalk_request_seconds",
@@ -43,17 +41,14 @@ class Counters:
             registry=self.registry,
             multiprocess_mode="livesum",
         )
-        self.walks = Counter(
-            "linkwalk_walks", "Walks, by agent.", ["agent", "success"], registry=self.registry
-        )
-        self.clicks = Counter(
-            "linkwalk_clicks", "Clicks that agents made.", ["agent"], registry=self.registry
-        )
-        self.evidence = Counter("linkwalk_evidence", "Sentences found.", registry=self.registry)
-        self.games = Counter("linkwalk_games", "Games that people finished.", ["won"], registry=self.registry)
+        self.walks = counter("linkwalk_walks", "Walks, by agent.", ["agent", "success"])
+        self.clicks = counter("linkwalk_clicks", "Clicks that agents made.", ["agent"])
+        self.evidence = counter("linkwalk_evidence", "Sentences found.")
+        self.games = counter("linkwalk_games", "Games that people finished.", ["won"])
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+    def count(self, scope: Scope, status: int, seconds: float) -> None:
         """Count an answer; looking a series up by its labels takes longer than counting, so it is done once."""
+        method, route = scope["method"] if scope["method"] in _METHODS else "other", _route(scope)
         key = method, route, status
         if (known := self._series.get(key)) is None:
             known = self.requests.labels(method, route, str(status)), self.seconds.labels(route)
@@ -87,34 +82,6 @@ def _forget_the_dead(folder: Path) -> None:
             mark_process_dead(pid, str(folder))  # type: ignore[no-untyped-call]
         except PermissionError:
             pass
-
-
-class Counted:
-    """Counts and times every answer."""
-
-    def __init__(self, app: ASGIApp, metrics: Counters) -> None:
-        self.app, self.metrics = app, metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Stand outside of everything else."""
-        if scope["type"] != "http":
-            return await self.app(scope, receive, send)
-        began, status = time.perf_counter(), 500
-
-        async def noted(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
-        self.metrics.open.inc()
-        try:
-            await self.app(scope, receive, noted)
-        finally:
-            self.metrics.open.dec()
-            route = _route(scope)
-            method = scope["method"] if scope["method"] in _METHODS else "other"
-            self.metrics.answered(method, route, status, time.perf_counter() - began)
 
 
 def _route(scope: Scope) -> str:

@@ -14,7 +14,7 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import Field
 
 from linkwalk.errors import InputError
-from linkwalk.serve.schema import Links, Said
+from linkwalk.serve.schema import Links, ServerAnswer
 from linkwalk.wiki import Answer, Click, Link, Page, Place, Segment, Walk, Wiki
 
 TEXT, EXCERPT, PARAGRAPH, AROUND = 2000, 240, 1200, 120
@@ -29,7 +29,7 @@ Words = Annotated[str, Field(max_length=1000, description="A title or its beginn
 Offset = Annotated[int, Field(ge=0, le=1000, description="How many to leave out, to list the next ones.")]
 
 
-class Match(Said):
+class Match(ServerAnswer):
     """A block that a search found."""
 
     place: Place
@@ -39,7 +39,7 @@ class Match(Said):
     """How it begins."""
 
 
-class Matches(Said):
+class Matches(ServerAnswer):
     """What a search found."""
 
     words: str
@@ -47,7 +47,7 @@ class Matches(Said):
     results: tuple[Match, ...]
 
 
-class Excerpt(Said):
+class Excerpt(ServerAnswer):
     """A block, or as much of it as one reads at once."""
 
     page: Page
@@ -60,7 +60,7 @@ class Excerpt(Said):
     """How many more links there are: list them with `links`."""
 
 
-class Walked(Said):
+class Walked(ServerAnswer):
     """A walk."""
 
     walk: Walk
@@ -73,7 +73,7 @@ class Walked(Said):
     """How that block begins."""
 
 
-class Proof(Said):
+class Proof(ServerAnswer):
     """Evidence."""
 
     answer: Answer
@@ -114,7 +114,7 @@ class Tools:
             for place, by in list(found.values())[offset:many]
         )
         lines = [f"{_where(hit.place)}: {hit.excerpt}" for hit in hits]
-        return _told("\n".join(lines) or _NOTHING, Matches(words=words, offset=offset, results=hits))
+        return _result("\n".join(lines) or _NOTHING, Matches(words=words, offset=offset, results=hits))
 
     def open(
         self,
@@ -149,7 +149,7 @@ class Tools:
         if page.place.address:
             head += f", {page.place.address}"
         lines = [head, shown, _list("Links", read.page.links, read.links_left), _beside(page)]
-        return _told("\n".join(filter(None, lines)), read)
+        return _result("\n".join(filter(None, lines)), read)
 
     def links(
         self,
@@ -164,7 +164,7 @@ class Tools:
             raise InputError(f"{name} has {total} links: choose a smaller offset")
         some = page.links[offset : offset + limit]
         said = _list(f"Links of {name}", some, total - offset - len(some))
-        return _told(
+        return _result(
             f"{said or f'{name} has no links in its text.'}\n{_beside(page)}",
             Links(place=page.place, links=some, offset=offset, total=total),
         )
@@ -217,7 +217,7 @@ class Tools:
         moves = _tell(walked.walk.steps)
         if clicks > CLICKS:
             moves.insert(half, f"… {clicks - CLICKS} more clicks …")
-        return _told("\n".join([_verdict(walked), *moves, f"{end.name}: {walked.excerpt}"]), walked)
+        return _result("\n".join([_verdict(walked), *moves, f"{end.name}: {walked.excerpt}"]), walked)
 
     def find_evidence(
         self,
@@ -251,7 +251,7 @@ class Tools:
                 f"   {way}",
                 *_tell(one.path),
             ]
-        return _told("\n".join(lines) or _NOTHING, proof)
+        return _result("\n".join(lines) or _NOTHING, proof)
 
     def _excerpt(self, place: Place) -> str:
         return _cut(" ".join(self.wiki.graph.texts[place.node].split()), EXCERPT)
@@ -331,7 +331,7 @@ def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[:most].rstrip() + "…"
 
 
-def _told(text: str, answer: Said) -> CallToolResult:
+def _result(text: str, answer: ServerAnswer) -> CallToolResult:
     """As text to read, and as structured content that says the same."""
     content = TextContent(type="text", text=text)
     return CallToolResult(content=[content], structured_content=answer.model_dump(mode="json"))

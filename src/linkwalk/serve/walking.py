@@ -2,21 +2,24 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from linkwalk.serve import described, events, runs, schema
+from linkwalk.serve import events, openapi, runs, schema
 from linkwalk.serve.api import Api, as_json, timed
-from linkwalk.serve.described import POST
+from linkwalk.serve.reading import BlockName
 from linkwalk.wiki import Walk
 
 
 def add_walking(router: APIRouter, api: Api) -> None:
     """Agents and people who walk."""
+    walks = api.lanes.walks
+    post = partial(router.post, responses=openapi.POST, tags=["walk"])
 
-    @router.post("/walk", summary="A walk", response_model=Walk, responses=POST, tags=["walk"])
+    @post("/walk", summary="A walk", response_model=Walk)
     async def walk(asked: schema.WalkRequest) -> Response:
         """Let an agent click its way from a block to another, or towards what a sentence says."""
         api.check_walk(asked)
@@ -26,7 +29,7 @@ def add_walking(router: APIRouter, api: Api) -> None:
         "/walk/events",
         summary="A walk, click by click",
         response_class=Response,
-        responses=described.events(
+        responses=openapi.events(
             "Events: `start`, `click` by `click`, `end`; or `failure`, with what every error has.",
             ["start", "click", "end", "failure"],
             'event: start\ndata: {"agent":"compass"}\n\nevent: click\ndata: {"number":1}\n\n',
@@ -34,10 +37,7 @@ def add_walking(router: APIRouter, api: Api) -> None:
         tags=["walk"],
     )
     async def walk_events(
-        start: Annotated[
-            str,
-            Query(min_length=1, max_length=300, description='"Title", or "Title (3)".', examples=["Star"]),
-        ],
+        start: BlockName,
         goal: Annotated[
             str | None,
             Query(
@@ -64,58 +64,39 @@ def add_walking(router: APIRouter, api: Api) -> None:
 
         def begin() -> Iterator[tuple[str, Any]]:
             api.check_walk(asked)
-            return _told(api.walk(asked))
+            return _as_events(api.walk(asked))
 
         return events.stream(api.lane(sentence), begin)
 
-    @router.post(
-        "/compare",
-        summary="Agents side by side",
-        response_model=schema.Comparison,
-        responses=POST,
-        tags=["walk"],
-    )
+    @post("/compare", summary="Agents side by side", response_model=schema.Comparison)
     async def compare(asked: schema.CompareRequest) -> Response:
         """Let several agents walk between the same blocks, each with its own steps."""
         api.check(asked.agents, asked.budget)
 
-        def walked() -> schema.Comparison:
-            start, goal = api.node(asked.start), api.node(asked.goal)
-            walks = [
-                api.walk(
-                    schema.WalkRequest(
-                        start=start, goal=goal, agent=agent, budget=asked.budget, seed=asked.seed
-                    )
-                )
+        def compared() -> schema.Comparison:
+            ends: dict[str, Any] = {"start": api.node(asked.start), "goal": api.node(asked.goal)}
+            found = (
+                api.walk(schema.WalkRequest(**ends, agent=agent, budget=asked.budget, seed=asked.seed))
                 for agent in dict.fromkeys(asked.agents)
-            ]
-            return schema.Comparison(walks=tuple(walks))
+            )
+            return schema.Comparison(walks=tuple(found))
 
-        return await api.lanes.walks.run(timed(walked))
+        return await walks.run(timed(compared))
 
-    @router.post(
-        "/runs",
-        summary="A finished game",
-        response_model=schema.StoredRun,
-        responses=POST,
-        tags=["play"],
-    )
-    async def run(asked: schema.RunRequest) -> Response:
+    @post("/runs", summary="A finished game", response_model=schema.StoredRun, tags=["play"])
+    @walks.does
+    def run(asked: schema.RunRequest) -> Response:
         """A finished game: every step is checked, the shortest path added, and kept where the server keeps games."""
-
-        def keep() -> Response:
-            game = api.referee.checked(asked, api.node(asked.start), api.node(asked.goal))
-            if api.runs_file is not None:
-                runs.append(api.runs_file, game.run, api.limits.run_file)
-                game = game.model_copy(update={"stored": True})
-            api.metrics.games.labels(str(game.won).lower()).inc()
-            return as_json(game)
-
-        return await api.lanes.walks.run(keep)
+        game = api.referee.checked(asked, api.node(asked.start), api.node(asked.goal))
+        if api.runs_file is not None:
+            runs.append(api.runs_file, game.run, api.limits.run_file)
+            game = game.model_copy(update={"stored": True})
+        api.metrics.games.labels(str(game.won).lower()).inc()
+        return as_json(game)
 
 
-def _told(walk: Walk) -> Iterator[tuple[str, Any]]:
-    """A walk as events: what is known at the start, every click, and all but these at the end."""
+def _as_events(walk: Walk) -> Iterator[tuple[str, Any]]:
+    """What is known at the start, every click, and all but these at the end."""
     yield (
         "start",
         replace(walk, steps=(), success=None, distance=None, optimum=None, closest=None, trapped=False),

@@ -8,15 +8,23 @@ the limits on steps and candidates.
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+import functools
+import logging
+import time
+from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from threading import Lock
+from typing import Any, ParamSpec, TypeVar
 
-from linkwalk.serve.damage import Inspector
+from linkwalk.artifact import explain
+from linkwalk.errors import LinkwalkError, SuspectError
+from linkwalk.serve.boundary import Limits
 from linkwalk.serve.errors import ApiError, busy
-from linkwalk.serve.limits import Limits
 
+P = ParamSpec("P")
 T = TypeVar("T")
+_LOG = logging.getLogger(__name__)
+_EVERY = 60.0  # seconds: all files are read for it, and whoever knows how to fail would keep a server busy
 
 
 class Lane:
@@ -28,7 +36,7 @@ class Lane:
         threads: int,
         limits: Limits,
         waiting: int | None = None,
-        damage: Inspector | None = None,
+        damage: "Inspector | None" = None,
     ) -> None:
         self.name, self.limits = name, limits
         self._damage = damage or Inspector()
@@ -58,6 +66,15 @@ class Lane:
         finally:
             late.cancel()
             done.cancel()  # what still waits is never begun; what is at work ends by itself
+
+    def does(self, work: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+        """The same function for the event loop, done here."""
+
+        @functools.wraps(work)
+        async def done(*arguments: P.args, **named: P.kwargs) -> T:
+            return await self.run(lambda: work(*arguments, **named))
+
+        return done
 
     def _explained(self, work: Callable[[], T]) -> T:
         with self._damage.explained():
@@ -102,11 +119,10 @@ class Lanes:
 
     def __init__(self, limits: Limits) -> None:
         damage = Inspector()
+        few = limits.waiting // 4
+        # A question takes half a second: who would be last in a long queue hears so at once.
         self.reads = Lane("reads", 2, limits, damage=damage)
         self.walks = Lane("walks", limits.at_once, limits, damage=damage)
-        few = (
-            limits.waiting // 4
-        )  # a question takes half a second: who would be last in a long queue hears so at once
         self.torch = Lane("torch", 1, limits, few, damage)
         self.search = Lane("search", 1, limits, few, damage)
         """For what a question has at once, while others are being read."""
@@ -115,8 +131,46 @@ class Lanes:
 
     def close(self) -> None:
         """Start nothing more."""
-        self.reads.close()
-        self.walks.close()
-        self.torch.close()
-        self.search.close()
-        self.whole.close()
+        for lane in (self.reads, self.walks, self.torch, self.search, self.whole):
+            lane.close()
+
+
+class Inspector:
+    """Finds the damaged file behind an error that nobody expected, so that the answer says which, and what mends it.
+
+    The files that are open are looked at when something fails, and once a minute at most.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._until = 0.0
+        self._found: LinkwalkError | None = None
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Raise the damage behind an error in its place; work that may take long, not for an event loop."""
+        try:
+            yield
+        except SuspectError as error:
+            if (found := self._behind(error)) is not None:
+                raise found from None
+            raise
+        except (LinkwalkError, ApiError):
+            raise
+        except BaseException as error:
+            if (found := self._behind(error)) is not None:
+                raise found.with_traceback(None) from error
+            if isinstance(error, Exception):
+                raise
+            # A panic of a Rust library: as it is, it would pass by all who turn errors into answers.
+            raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+    def _behind(self, error: BaseException) -> LinkwalkError | None:
+        with self._lock:
+            if time.monotonic() >= self._until:
+                found = explain(error)
+                self._found = None if found is error else found
+                self._until = time.monotonic() + _EVERY
+                if self._found is not None:
+                    _LOG.error("%s", self._found)
+            return self._found

@@ -6,21 +6,122 @@ old. It does not serve then, but leaves a note, and all are replaced: the old on
 begin. Meanwhile requests wait at the socket, which stays open.
 """
 
+import json
+import os
 import signal
 import sys
 import time
-from dataclasses import replace
+import traceback
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import NamedTuple
 
+from fastapi import FastAPI
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 from uvicorn.supervisors.multiprocess import Process
 
+from linkwalk.embed import use_encoder
 from linkwalk.errors import LinkwalkError
-from linkwalk.serve.worker import Note, Settings
+from linkwalk.serve.app import create_app
+from linkwalk.serve.boundary import Limits
+from linkwalk.serve.work import Inspector
+from linkwalk.wiki import Wiki
 
+_VARIABLE = "LINKWALK_SERVE"
 _PAUSE = 5.0  # seconds until a worker that could not start is followed by the next
 _NO_GRAPH = ""  # the fingerprint of none: whatever a worker finds is another
 _ENDING = {getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGBREAK") if hasattr(signal, name)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a worker has to know; it goes through the environment."""
+
+    wiki: str
+    limits: Limits = field(default_factory=Limits)
+    runs: str | None = None
+    embeddings: str | None = None
+    encoder: str | None = None
+    """One's own, as package.module:Name, that made them."""
+    rerank: str | None = None
+    warm: bool = True
+    names: tuple[str, ...] = ()
+    graph: str | None = None
+    """The fingerprint of the graph that all of several workers answer from."""
+    notes: str | None = None
+    """The folder in which one of several workers says why it does not serve."""
+
+    def write(self) -> None:
+        """Put them where processes that are started from now on find them."""
+        os.environ[_VARIABLE] = json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls) -> "Settings":
+        """What this process was started with."""
+        found = json.loads(os.environ[_VARIABLE])
+        return cls(**found | {"limits": Limits(**found["limits"])})
+
+    def app(self) -> FastAPI:
+        """The application that they describe."""
+        if self.encoder is not None:
+            use_encoder(self.encoder)
+        wiki = Wiki.open(self.wiki, embeddings=self.embeddings, rerank=self.rerank)
+        runs = None if self.runs is None else Path(self.runs)
+        return create_app(wiki, self.limits, runs, warm=self.warm, names=self.names)
+
+
+def app() -> FastAPI:
+    """What each worker starts with."""
+    settings = Settings.read()
+    try:
+        with Inspector().explained():
+            made = settings.app()
+    except Exception as error:
+        if settings.notes is None:
+            raise
+        Note(error=_in_words(error)).leave(settings.notes)
+        sys.exit(1)
+    found: str = made.state.api.wiki.graph.fingerprint
+    if settings.notes is not None and found != settings.graph:
+        Note(graph=found).leave(settings.notes)
+        sys.exit(1)
+    return made
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, LinkwalkError | OSError):
+        return str(error)
+    traceback.print_exc()  # our own mistake
+    return f"a worker cannot start ({type(error).__name__}, see above)"
+
+
+class Note(NamedTuple):
+    """Why a worker does not serve."""
+
+    graph: str | None = None
+    """The fingerprint of the graph it could serve, which is not the one that all workers answer from."""
+    error: str | None = None
+    """What keeps it from starting, in a line."""
+
+    def leave(self, folder: str) -> None:
+        """Write it down as this process's own."""
+        _path(folder, os.getpid()).write_text(json.dumps(self), encoding="utf-8")
+
+    @classmethod
+    def take(cls, folder: str, pid: int | None) -> "Note | None":
+        """The note of a process that has ended, which is gone then; None if it has left none."""
+        path = _path(folder, pid)
+        try:
+            return cls(*json.loads(path.read_bytes()))
+        except (OSError, ValueError):  # or half of one
+            return None
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _path(folder: str, pid: int | None) -> Path:
+    return Path(folder, f"note-{pid}.json")
 
 
 class Supervisor(Multiprocess):
@@ -34,8 +135,8 @@ class Supervisor(Multiprocess):
     """Why nobody is left."""
     _trouble: str | None = None
     """Why somebody is missing."""
-    _told: str | None = None
-    """The last trouble that was told."""
+    _said: str | None = None
+    """The last trouble that was said."""
     _next = 0.0
     """When to start those that are missing."""
 
@@ -59,7 +160,7 @@ class Supervisor(Multiprocess):
             self._replace_all(graphs[-1])
         elif errors := [note.error for note in notes if note.error is not None]:
             self._put_off(errors[-1])
-        self._tell()
+        self._say()
         self._fill()
 
     def restart_all(self) -> None:
@@ -118,18 +219,18 @@ class Supervisor(Multiprocess):
             self.should_exit.set()
         self._trouble, self._next = line, time.monotonic() + _PAUSE
 
-    def _tell(self) -> None:
+    def _say(self) -> None:
         """Say once why somebody is missing, as soon as it is clear that others go on."""
         if self._trouble is None:
             return
         ready = [worker.is_ready() for worker in self.processes]
-        if any(ready) and self._trouble != self._told:
-            self._told = self._trouble
+        if any(ready) and self._trouble != self._said:
+            self._said = self._trouble
             print(
-                f"a new worker cannot start, those at work go on: {self._told}", file=sys.stderr, flush=True
+                f"a new worker cannot start, those at work go on: {self._said}", file=sys.stderr, flush=True
             )
         if sum(ready) >= self.processes_num:
-            self._trouble = self._told = None  # nobody is missing any more
+            self._trouble = self._said = None  # nobody is missing any more
 
     def _replace_all(self, graph: str) -> None:
         """End all, so that new ones can start with another graph."""
@@ -145,5 +246,5 @@ class Supervisor(Multiprocess):
         for worker in list(self.processes):
             self._forget(worker)
         self.settings = replace(self.settings, graph=graph)
-        self._trouble = self._told = None
+        self._trouble = self._said = None
         self._next = 0.0

@@ -8,19 +8,15 @@ import lzma
 import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from linkwalk.errors import InputError
 
-_OPENERS: dict[str, Callable[[Path], BinaryIO]] = {
-    ".xz": lzma.open,  # type: ignore[dict-item]
-    ".gz": gzip.open,  # type: ignore[dict-item]
-    ".bz2": bz2.open,  # type: ignore[dict-item]
-}
+_OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 _BOM = b"\xef\xbb\xbf"
 _HEAD, _CHUNK = 1 << 12, 1 << 20
-_UNREADABLE = OSError, EOFError, lzma.LZMAError, zlib.error
 _TAIL = 32
 """No unfinished JSON but a string is noticed more than this many characters before its end."""
 NAMES = {
@@ -57,8 +53,18 @@ class Records(NamedTuple):
 
 def open_packed(path: Path) -> BinaryIO:
     """A file's bytes, unpacked by the ending of its name."""
-    opener: Callable[[Path], BinaryIO] = _OPENERS.get(path.suffix, lambda p: p.open("rb"))
-    return opener(path)
+    file: BinaryIO = _OPENERS.get(path.suffix, open)(path, "rb")
+    return file
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """The same; what cannot be read, or not to its end, is an error in one line."""
+    try:
+        with open_packed(path) as file:
+            yield file
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
 def read_records(path: Path) -> Records:
@@ -74,14 +80,15 @@ def stream_records(path: Path, damage: list[BadLine]) -> Iterator[tuple[int, dic
     since nothing behind the place can be told apart.
     """
     usable = False
-    for number, value in _values(path):
-        if isinstance(value, dict):
-            usable = True
-            yield number, value
-        elif isinstance(value, BadLine):
-            damage.append(value)
-        else:
-            damage.append(BadLine(number, f"no object but {type(value).__name__}"))
+    with _opened(path) as file:
+        for number, value in _array(path, file) if _is_array(file) else _json_lines(file):
+            if isinstance(value, dict):
+                usable = True
+                yield number, value
+            elif isinstance(value, BadLine):
+                damage.append(value)
+            else:
+                damage.append(BadLine(number, f"no object but {type(value).__name__}"))
     if not usable and damage:
         raise InputError(f"{path} has no usable line: line {damage[0].line} is {damage[0].reason}")
     if not usable:
@@ -90,14 +97,12 @@ def stream_records(path: Path, damage: list[BadLine]) -> Iterator[tuple[int, dic
 
 def own_records(path: Path, damage: list[BadLine], kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """The same, of one data set: a file that begins as another one's is refused."""
-    first = True
-    for number, record in stream_records(path, damage):
+    for at, (number, record) in enumerate(stream_records(path, damage)):
         other = kind_of(record)
-        if first and other not in (None, kind):
+        if not at and other not in (None, kind):
             raise InputError(
                 f"{path} holds {NAMES[other]}, not {NAMES[kind]}: `linkwalk score {other}` reads it"
             )
-        first = False
         yield number, record
 
 
@@ -129,11 +134,8 @@ def kind_of(record: dict[str, Any]) -> str | None:
 
 def text_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines of a file that are not blank, with their numbers from 1."""
-    try:
-        with open_packed(path) as file:
-            yield from _lines(file)
-    except _UNREADABLE as error:
-        raise _unreadable(path, error) from None
+    with _opened(path) as file:
+        yield from _lines(file)
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
@@ -143,17 +145,13 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:
             yield number, line
 
 
-def _values(path: Path) -> Iterator[tuple[int, Any]]:
-    """What each line holds, or each place of an array; the file is opened once."""
-    try:
-        with open_packed(path) as file:
-            if _is_array(file):
-                yield from _decoded(path, file)
-            else:
-                for number, line in _lines(file):
-                    yield number, _parsed(number, line)
-    except _UNREADABLE as error:
-        raise _unreadable(path, error) from None
+def _json_lines(file: BinaryIO) -> Iterator[tuple[int, Any]]:
+    """What each line holds, or what is wrong with it."""
+    for number, line in _lines(file):
+        try:
+            yield number, json.loads(line)
+        except (ValueError, RecursionError) as error:
+            yield number, BadLine(number, f"no JSON ({str(error).partition(':')[0]})")
 
 
 def _is_array(file: BinaryIO) -> bool:
@@ -165,11 +163,10 @@ def _is_array(file: BinaryIO) -> bool:
     return head.startswith(b"[") and head[1:].lstrip()[:1] in (b"", b"{", b"]")
 
 
-def _decoded(path: Path, file: BinaryIO) -> Iterator[tuple[int, Any]]:
+def _array(path: Path, file: BinaryIO) -> Iterator[tuple[int, Any]]:
     """The values of an array as they come; in memory is one of them, and what was read on beyond it."""
-    decode = json.JSONDecoder().raw_decode
+    decode, utf8 = json.JSONDecoder().raw_decode, codecs.getincrementaldecoder("utf-8-sig")()
     text, at, whole, number = "", 0, False, 0
-    utf8 = codecs.getincrementaldecoder("utf-8-sig")()
 
     def more() -> None:
         """Read on; as much again as is there, so that even one huge object is tried a few times only."""
@@ -193,46 +190,31 @@ def _decoded(path: Path, file: BinaryIO) -> Iterator[tuple[int, Any]]:
 
     sign()
     at += 1  # the opening bracket
-    if sign() == "]":
-        at += 1
-    else:
+    mark = "]" if sign() == "]" else ","
+    while mark != "]":
+        sign()
+        number += 1
         while True:
-            sign()
-            number += 1
-            while True:
-                try:
-                    value, end = decode(text, at)
-                    if end < len(text) or whole:  # a number at the end may go on
-                        break
-                except json.JSONDecodeError as error:
-                    open_string = error.msg.startswith("Unterminated string")
-                    if whole or (not open_string and error.pos + _TAIL < len(text)):
-                        raise InputError(f"{path} is no JSON from object {number} on: {error.msg}") from None
-                except RecursionError:
-                    raise InputError(f"{path} is nested too deeply in object {number}") from None
-                more()
-            at = end
-            yield number, value
-            if (mark := sign()) not in (",", "]") or not mark:
-                what = "it breaks off" if not mark else "a comma is missing"
-                raise InputError(f"{path} is no JSON behind object {number}: {what}")
-            at += 1
-            if mark == "]":
-                break
+            try:
+                value, end = decode(text, at)
+                if end < len(text) or whole:  # a number at the end may go on
+                    break
+            except json.JSONDecodeError as error:
+                open_string = error.msg.startswith("Unterminated string")
+                if whole or (not open_string and error.pos + _TAIL < len(text)):
+                    raise InputError(f"{path} is no JSON from object {number} on: {error.msg}") from None
+            except RecursionError:
+                raise InputError(f"{path} is nested too deeply in object {number}") from None
+            more()
+        at = end
+        yield number, value
+        mark = sign()
+        if mark not in (",", "]"):
+            what = "a comma is missing" if mark else "it breaks off"
+            raise InputError(f"{path} is no JSON behind object {number}: {what}")
+        at += mark == ","
+    at += 1  # the closing bracket
     if sign():
         raise InputError(
             f"{path} goes on behind the end of its array of {number} objects: give one or the other"
         )
-
-
-def _parsed(number: int, line: bytes) -> Any:
-    """What a line holds, or what is wrong with it."""
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        return BadLine(number, f"no JSON ({str(error).partition(':')[0]})")
-
-
-def _unreadable(path: Path, error: Exception) -> InputError:
-    reason = getattr(error, "strerror", None) or str(error)
-    return InputError(f"cannot read {path}: {reason}")

@@ -1,7 +1,7 @@
 """Several agents on the same episodes of one task, each beside the reference (sec. 5.2)."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ class Result:
             "task": self.task.task,
             "steps": self.task.steps,
             "sampling": self.task.sampling,
-            **self.scores.to_json(),
+            **asdict(self.scores),
         }
 
 

@@ -1,18 +1,19 @@
-"""How well an agent did: success, SPL, steps, loops, failures beside the reference's (sec. 5.2).
+"""How well an agent did: success, SPL, steps, loops, failures beside the reference's, with intervals (sec. 5.2).
 
-All rates lie between 0 and 1. SPL is success weighted by the shortest path's length over the path's taken.
+All rates lie between 0 and 1, all intervals are at 95 %. SPL is success weighted by the shortest path's length over the
+path's taken.
 """
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from linkwalk.arrays import Bools, Int32s, Int64s, Integers
-from linkwalk.evaluate.intervals import failure_ratio, failure_ratio_interval, wilson
 from linkwalk.navigate import Journeys
 
 _QUANTILES = 4
+_Z = 1.959963984540054
+_RESAMPLES = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,10 +47,6 @@ class Scores:
     by_in_degree: tuple[Share, ...]
     """By quarters of the goals' in-degrees; goals of one in-degree stay together."""
 
-    def to_json(self) -> dict[str, Any]:
-        """As ``linkwalk eval --json`` prints it."""
-        return asdict(self)
-
 
 def score(
     journeys: Journeys,
@@ -59,26 +56,31 @@ def score(
     rng: np.random.Generator,
 ) -> Scores:
     """Score a batch, given its true distances, its goals' in-degrees and the reference's journeys, if any."""
-    success, steps = journeys.success, journeys.steps
-    count = len(success)
-    wins = int(success.sum())
-    # A goal that no path leads to (distance -1) is never reached; then the weight does not matter.
-    weights = distances / np.maximum(np.maximum(steps, distances), 1)
+    success, count = journeys.success, len(journeys.success)
+    wins, ratio, interval = int(success.sum()), None, None
+    if reference is not None:
+        ratio = failure_ratio(success, reference.success)
+        interval = failure_ratio_interval(success, reference.success, rng)
     return Scores(
         episodes=count,
         success=wins / max(count, 1),
         success_ci95=wilson(wins, count),
-        spl=float(np.where(distances == 0, success, success * weights).mean()) if count else 0.0,
-        mean_steps=float(steps[success].mean()) if wins else None,
+        spl=spl(success, journeys.steps, distances),
+        mean_steps=float(journeys.steps[success].mean()) if wins else None,
         mean_distance=float(distances.mean()) if count else 0.0,
         loop_rate=float(journeys.looped.mean()) if count else 0.0,
-        failure_ratio=None if reference is None else failure_ratio(success, reference.success),
-        failure_ratio_ci95=(
-            None if reference is None else failure_ratio_interval(success, reference.success, rng)
-        ),
+        failure_ratio=ratio,
+        failure_ratio_ci95=interval,
         by_distance=_shares(success, distances, distances),
         by_in_degree=_shares(success, in_degrees, quarters(in_degrees)),
     )
+
+
+def spl(success: Bools, steps: Integers, distances: Int32s) -> float:
+    """Success weighted by path length; 0 of nothing."""
+    # A goal that no path leads to (distance -1) is never reached; then the weight does not matter.
+    weights = distances / np.maximum(np.maximum(steps, distances), 1)
+    return float(np.where(distances == 0, success, success * weights).mean()) if len(success) else 0.0
 
 
 def quarters(values: Integers) -> Int64s:
@@ -105,3 +107,44 @@ def _shares(success: Bools, values: Integers, groups: Integers) -> tuple[Share, 
             )
         )
     return tuple(shares)
+
+
+def wilson(successes: int, count: int) -> tuple[float, float]:
+    """Wilson's score interval of a success rate; of nothing at all it is everything."""
+    if count == 0:
+        return 0.0, 1.0
+    rate, z2 = successes / count, _Z * _Z
+    middle = (rate + z2 / (2 * count)) / (1 + z2 / count)
+    half = _Z * (rate * (1 - rate) / count + z2 / (4 * count * count)) ** 0.5 / (1 + z2 / count)
+    # Where all or none succeed, the bound is exact, and rounding must not put it beside.
+    low = 0.0 if successes == 0 else middle - half
+    high = 1.0 if successes == count else middle + half
+    return low, high
+
+
+def failure_ratio(success: Bools, reference: Bools) -> float | None:
+    """Failures of an agent divided by the reference's on the same episodes; None if that one never failed."""
+    failed = int((~reference).sum())
+    return int((~success).sum()) / failed if failed else None
+
+
+def failure_ratio_interval(
+    success: Bools, reference: Bools, rng: np.random.Generator
+) -> tuple[float, float] | None:
+    """Paired bootstrap interval of the failure ratio; None where it has no upper end.
+
+    An episode matters only by which of the two agents failed in it, so resampling episodes is drawing the counts of the
+    four outcomes from a multinomial: exact, and no episode is touched.
+    """
+    count = len(success)
+    if count == 0 or reference.all():
+        return None
+    outcomes = np.bincount(2 * ~success + 1 * ~reference, minlength=4)
+    _, theirs, ours, both = rng.multinomial(count, outcomes / count, size=_RESAMPLES).T
+    above, below = ours + both, theirs + both
+    ratios = np.full(_RESAMPLES, np.inf)
+    ratios[above == 0] = 0.0
+    ratios[(above == 0) & (below == 0)] = 1.0  # no failure on either side: equals
+    np.divide(above, below, out=ratios, where=below > 0)
+    low, high = np.quantile(ratios, [0.025, 0.975], method="inverted_cdf").tolist()
+    return (low, high) if np.isfinite(high) else None

@@ -1,27 +1,33 @@
 """What agents are tested on: T-step and multistep navigation, and sentence search (sec. 4.1)."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from linkwalk.arrays import Bools
+from linkwalk.embed.encoder import TellingEncoder
+from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
-from linkwalk.navigate import Episodes
+from linkwalk.graph.store import Graph
+from linkwalk.navigate import Agent, Episodes, unit_rows
 from linkwalk.walks import ForwardWalks, ReverseWalks
 
 TASKS = ("navigation", "multistep", "sentence")
 SAMPLINGS = ("forward", "reverse")
 _CHUNK = 1024
 _FRUITLESS = 32
+_SENTENCES = 1
+"""What sets the draw of sentences apart from that of episodes."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskConfig:
     """A task: walks of T steps, or of Uniform(1, T) steps, whose last node is the goal.
 
-    Sentence search is navigation in which agents are shown one sentence of the goal (``sentences.py``).
+    Sentence search is navigation in which agents are shown one sentence of the goal (``SentenceQueries``).
     """
 
     task: Literal["navigation", "multistep", "sentence"] = "navigation"
@@ -65,3 +71,48 @@ def draw_episodes(
             where = "elsewhere than it began" if goals_among is None else "at such a goal"
             raise InputError(f"no walk of {config.steps} steps ends {where}: the graph has too few links")
     return Episodes.of(np.concatenate(starts)[: config.episodes], np.concatenate(goals)[: config.episodes])
+
+
+def draw_sentences(graph: Graph, episodes: Episodes, config: TaskConfig) -> list[str]:
+    """One sentence of each episode's goal: the same for the same task, whoever looks for it, the first n the same.
+
+    Sentences come without the title and have four words or more; a block without such a one is stood for by its whole
+    text.
+    """
+    rng = np.random.default_rng((config.seed, SAMPLINGS.index(config.sampling), config.steps, _SENTENCES))
+    found = []
+    for goal, chance in zip(episodes.goals.tolist(), rng.random(episodes.size).tolist(), strict=True):
+        sentences = goal_sentences(graph, goal)
+        found.append(sentences[int(chance * len(sentences))])
+    return found
+
+
+class SentenceQueries:
+    """What agents are shown in one task of sentence search: to each the sentences as its own encoder reads them.
+
+    ``encoders`` are the agents', by name: a policy's target encoder, or the one that made the nodes' embeddings. An
+    agent that has none is shown the goals themselves (or nothing, as one that looks at nothing needs none). Each
+    encoder reads each sentence once; ``advance`` hears how many are done.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        config: TaskConfig,
+        encoders: Mapping[str, TellingEncoder],
+        advance: Callable[[float], None] = lambda _: None,
+    ) -> None:
+        episodes = draw_episodes(graph.forward, graph.reverse, config)
+        self.sentences = draw_sentences(graph, episodes, config)
+        distinct = list(dict.fromkeys(self.sentences))
+        rows = dict(zip(distinct, range(len(distinct)), strict=True))
+        which = [rows[sentence] for sentence in self.sentences]
+        read = {
+            encoder: unit_rows(encoder.encode(distinct, advance))[which]
+            for encoder in dict.fromkeys(encoders.values())
+        }
+        self.queries = {name: read[encoder] for name, encoder in encoders.items()}
+
+    def __call__(self, agent: Agent, episodes: Episodes) -> Episodes:
+        """The agent's episodes, with its queries, of unit length."""
+        return episodes._replace(queries=self.queries.get(agent.name))

@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwalk.arrays import Bools, Int64s
 from linkwalk.errors import InputError
-from linkwalk.evaluate.intervals import wilson
+from linkwalk.evaluate.metrics import wilson
 from linkwalk.games.runs import BACK_CLICK, Header, Run, Section, Wikis
 from linkwalk.games.tasks import LEVELS, GameTask
 from linkwalk.graph.paths import ShortestPaths

@@ -31,9 +31,9 @@ from linkwalk.embed.text import goal_sentences
 from linkwalk.graph.store import Graph
 from linkwalk.graph.writer import GraphWriter
 from linkwalk.navigate.cosine import unit_rows
-from linkwalk.retrieve.bm25 import Bm25, update
+from linkwalk.retrieve.bm25 import Bm25, index
 from linkwalk.retrieve.dense import Dense, index_dense
-from linkwalk.retrieve.starts import nearest, nearest_many
+from linkwalk.retrieve.starts import nearest_many
 from report import report
 
 BLOCKS, SLICE, TOP, QUERY_WORDS = 8, 8192, 10, 8
@@ -72,7 +72,7 @@ def _watched(work: Callable[..., dict[str, Any]], arguments: tuple[Any, ...]) ->
 
 def make(workspace: Path, threads: int, force: bool) -> dict[str, Any]:
     """Index a workspace."""
-    made = update(workspace, Graph.open(workspace), threads=threads, force=force)
+    made = index(workspace, Graph.open(workspace), threads=threads, force=force)
     size = sum(file.stat().st_size for file in made.folder.rglob("*") if file.is_file())
     return {"added": made.added, "removed": made.removed, "whole": made.whole, "bytes": size}
 
@@ -289,8 +289,8 @@ def embedded(workspaces: list[Path], folder: Path, count: int) -> dict[str, Any]
     results["dense_rows"] = len(vectors)
     results["dense_bytes_per_block"] = (folder / "index/dense/vectors.usearch").stat().st_size / len(vectors)
     dense, units = Dense.open(folder, table), unit_rows(vectors)
-    results |= latency("exact", lambda meaning: nearest(units, meaning, TOP), meanings[:100])
-    results |= latency("dense", lambda meaning: dense.nearest(meaning, TOP), meanings)
+    results |= latency("exact", lambda meaning: nearest_many(units, meaning[None], TOP), meanings[:100])
+    results |= latency("dense", lambda meaning: dense.nearest_many(meaning[None], TOP, threads=1), meanings)
     begun = time.perf_counter()
     exact = nearest_many(units, meanings, 100)
     results["exact_queries_per_s_together"] = count / (time.perf_counter() - begun)

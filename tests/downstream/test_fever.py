@@ -498,7 +498,7 @@ def test_what_is_found_does_not_depend_on_the_gold(wiki: Path, graph: Graph) -> 
 def told(source: str) -> list[str]:
     """Calls of something that searches, with gold, labels, answers, evidence or ready hits among the arguments."""
     searching = set(
-        "find find_many find_waves hits readings search search_many find_starts find_words find_near nearest "
+        "find find_many find_waves hits readings search search_many find_words find_near "
         "nearest_many rerank tfidf run read_on".split()
     )
     found = []

@@ -15,7 +15,7 @@ from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress, Stage
 from linkwalk.retrieve import Bm25, index
-from linkwalk.retrieve.bm25 import K1, MOST_TIED, TITLE_WEIGHT, B, update
+from linkwalk.retrieve.bm25 import K1, MOST_TIED, TITLE_WEIGHT, B
 from linkwalk.retrieve.keys import Keys, block_keys
 from linkwalk.retrieve.words import stem_for, stem_of
 from tests.graph.conftest import Page, write_graph
@@ -126,17 +126,17 @@ def test_many_queries_at_once(tmp_path: Path) -> None:
 def test_only_what_changed_is_indexed(tmp_path: Path) -> None:
     old, new = pages(2), pages(2)
     first = write(tmp_path / "a", old)
-    assert update(tmp_path / "a", first).whole
+    assert index(tmp_path / "a", first).whole
     texts = len({(t, text) for t, blocks in old.items() for text in blocks})
     new["Number 5"] = ["a text of words never seen, zeppelin", *new["Number 5"]]  # all later blocks move
     gone = new.pop("Number 9")
     moved = new.pop("Number 11")
     new["Number 11"] = moved
     graph = write(tmp_path / "a", new, name="newer")
-    made = update(tmp_path / "a", graph)
+    made = index(tmp_path / "a", graph)
     assert (made.whole, made.added, made.removed) == (False, 1, len(set(gone)))
     again = write(tmp_path / "b", new)
-    assert update(tmp_path / "b", again).added == texts + 1 - len(set(gone))
+    assert index(tmp_path / "b", again).added == texts + 1 - len(set(gone))
     updated, whole = Bm25.open(tmp_path / "a", graph), Bm25.open(tmp_path / "b", again)
     for have, want in zip(answers(updated, graph, 999), answers(whole, again, 999), strict=True):
         assert sorted(have) == sorted(want)
@@ -156,7 +156,7 @@ def test_many_updates_come_to_the_same_as_one_index(tmp_path: Path) -> None:
         title = str(rng.choice(list(wiki)))
         wiki[title] = [*wiki[title][1:], f"{WORDS[number]} zeppelin"]
         graph, again = write(tmp_path / "a", wiki, name=f"{number}"), write(tmp_path / f"{number}", wiki)
-        assert not update(tmp_path / "a", graph, threads=1 + number % 3).whole
+        assert not index(tmp_path / "a", graph, threads=1 + number % 3).whole
         index(tmp_path / f"{number}", again)
         updated, whole = Bm25.open(tmp_path / "a", graph), Bm25.open(tmp_path / f"{number}", again)
         for query in [*QUERIES, "zeppelin"]:
@@ -169,7 +169,7 @@ def test_the_same_blocks_in_another_order(tmp_path: Path) -> None:
     index(tmp_path, graph)
     before = answers(Bm25.open(tmp_path, graph), graph, 999)
     graph = write(tmp_path, dict(reversed(wiki.items())), name="turned")
-    made = update(tmp_path, graph)
+    made = index(tmp_path, graph)
     assert (made.added, made.removed, made.whole, made.changed) == (0, 0, False, False)
     for have, want in zip(answers(Bm25.open(tmp_path, graph), graph, 999), before, strict=True):
         assert sorted(have) == sorted(want)
@@ -183,9 +183,9 @@ def test_nothing_to_do_does_nothing(tmp_path: Path) -> None:
     graph = write(tmp_path, pages(4))
     index(tmp_path, graph)
     before = [(p, p.stat().st_mtime_ns) for p in sorted((tmp_path / "index").rglob("*"))]
-    assert not update(tmp_path, graph).changed
+    assert not index(tmp_path, graph).changed
     assert [(p, p.stat().st_mtime_ns) for p in sorted((tmp_path / "index").rglob("*"))] == before
-    assert update(tmp_path, graph, force=True).whole
+    assert index(tmp_path, graph, force=True).whole
 
 
 class Stop(Exception):
@@ -213,10 +213,10 @@ def test_an_interrupted_update_leaves_the_old_index(tmp_path: Path) -> None:
     wiki["Number 1"] = ["zeppelin"]
     newer = write(tmp_path, wiki, name="newer")
     with pytest.raises(Stop):
-        update(tmp_path, newer, progress=Stopping())
+        index(tmp_path, newer, progress=Stopping())
     assert contents(tmp_path / "index") == before
     assert answers(Bm25.open(tmp_path, graph), graph, 5) == answered
-    made = update(tmp_path, newer)
+    made = index(tmp_path, newer)
     assert (made.added, made.whole) == (1, False)
     assert not (tmp_path / "index.partial").exists()
     assert len(Bm25.open(tmp_path, newer).search("zeppelin", 5)[0]) == 1
@@ -228,7 +228,7 @@ def test_an_index_of_another_kind_is_made_whole(tmp_path: Path, change: dict[str
     index(tmp_path, write(tmp_path, wiki))
     unseal(tmp_path / "index", **change)
     wiki["Number 1"] = ["zeppelin"]
-    assert update(tmp_path, write(tmp_path, wiki, name="newer")).whole
+    assert index(tmp_path, write(tmp_path, wiki, name="newer")).whole
 
 
 def test_too_much_change_makes_it_whole(tmp_path: Path) -> None:
@@ -237,7 +237,7 @@ def test_too_much_change_makes_it_whole(tmp_path: Path) -> None:
     whole = []
     for number in range(6):  # each a tenth of the articles: changes add up over updates
         wiki |= {f"Number {number * 6 + i}": [f"zeppelin {i} {number}"] for i in range(6)}
-        made = update(tmp_path, write(tmp_path, wiki, name=f"newer {number}"))
+        made = index(tmp_path, write(tmp_path, wiki, name=f"newer {number}"))
         whole.append(made.whole)
     assert not whole[0]
     assert any(whole[1:])
@@ -315,9 +315,9 @@ def test_an_index_keeps_its_language(tmp_path: Path) -> None:
     index(tmp_path, write(tmp_path, wiki), stem="russian")
     wiki["Тула"] = ["город оружейников"]
     graph = write(tmp_path, wiki, name="newer")
-    assert not update(tmp_path, graph).whole
+    assert not index(tmp_path, graph).whole
     assert len(Bm25.open(tmp_path, graph).search("города", 5)[0]) == 2
-    assert update(tmp_path, graph, stem="english").whole
+    assert index(tmp_path, graph, stem="english").whole
     with pytest.raises(InputError, match="no stems of 'klingon': choose one of arabic, "):
         index(tmp_path, graph, stem="klingon")
 

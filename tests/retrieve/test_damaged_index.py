@@ -16,7 +16,6 @@ from linkwalk.artifact.notes import note, states
 from linkwalk.errors import DamagedError, LinkwalkError
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve import Bm25, index
-from linkwalk.retrieve.bm25 import update
 from tests.conftest import shown
 from tests.retrieve.test_bm25 import answers, contents, pages, unseal, write
 
@@ -59,10 +58,10 @@ def test_a_flipped_bit_is_refused_and_mended(tmp_path: Path) -> None:
         path = files(tmp_path)[number]
         flip(path)
         assert refused(tmp_path, graph).path == path
-        assert update(tmp_path, graph).whole, "what is damaged is made anew"
+        assert index(tmp_path, graph).whole, "what is damaged is made anew"
         assert not list(faults(tmp_path / "index", "index"))
         assert answers(Bm25.open(tmp_path, graph), graph, 9) == before
-        assert not update(tmp_path, graph).changed
+        assert not index(tmp_path, graph).changed
 
 
 @pytest.mark.parametrize("file", ["bm25/meta.json", "keys.npy", "nodes.npy", "*.idx", "*.fast", "*.term"])
@@ -82,7 +81,7 @@ def test_a_damaged_index_is_one_line(tmp_path: Path, file: str, how: str, sealed
         path.write_bytes(data[: len(data) // 2] if how == "cut" else b"\xa5" * len(data))
     error = refused(tmp_path, graph)
     assert error.path == path or not sealed
-    assert update(tmp_path, graph, force=not sealed).whole
+    assert index(tmp_path, graph, force=not sealed).whole
     assert len(Bm25.open(tmp_path, graph).search("stone river", 5)[0]) == 5
 
 
@@ -123,7 +122,7 @@ def test_keys_that_cannot_be_right(
         unseal(folder)
     error = refused(tmp_path, graph)
     assert (error.path, what in error.what) == (folder / file, True), str(error)
-    assert update(tmp_path, graph).whole
+    assert index(tmp_path, graph).whole
 
 
 def test_damage_that_no_time_tells_of_is_not_taken_over(tmp_path: Path) -> None:
@@ -133,10 +132,10 @@ def test_damage_that_no_time_tells_of_is_not_taken_over(tmp_path: Path) -> None:
     flip(the_file(tmp_path, "*.idx"))
     time.sleep(0.2)  # a note of files that have just changed is not taken
     note(tmp_path, "index", states(files(tmp_path)), "sound")
-    assert not update(tmp_path, graph).changed, "nothing tells of the damage"
+    assert not index(tmp_path, graph).changed, "nothing tells of the damage"
     wiki["Number 1"] = ["zeppelin"]
     newer = write(tmp_path, wiki, name="newer")
-    assert update(tmp_path, newer).whole, "every byte is read before it is taken over"
+    assert index(tmp_path, newer).whole, "every byte is read before it is taken over"
     index(tmp_path / "whole", write(tmp_path / "whole", wiki, name="newer"))
     whole = Bm25.open(tmp_path / "whole", newer)
     assert answers(Bm25.open(tmp_path, newer), newer, 9) == answers(whole, newer, 9)
@@ -146,7 +145,7 @@ def test_a_damaged_index_keeps_its_language(tmp_path: Path) -> None:
     graph = write(tmp_path, {"Москва": ["Москва окружена городами"], "A": ["iron"]})
     index(tmp_path, graph, stem="russian")
     flip(the_file(tmp_path, "nodes.npy"))
-    assert update(tmp_path, graph).whole
+    assert index(tmp_path, graph).whole
     assert len(Bm25.open(tmp_path, graph).search("город", 5)[0]) == 1
 
 
@@ -157,11 +156,11 @@ def test_an_index_of_the_version_before(tmp_path: Path) -> None:
     before = answers(Bm25.open(tmp_path, graph), graph, 9)
     unseal(folder)
     assert answers(Bm25.open(tmp_path, graph), graph, 9) == before
-    assert not update(tmp_path, graph).changed
+    assert not index(tmp_path, graph).changed
     assert "files" not in read_manifest(folder, "index", "")
     wiki["Number 1"] = ["zeppelin"]
     newer = write(tmp_path, wiki, name="newer")
-    made = update(tmp_path, newer)
+    made = index(tmp_path, newer)
     assert (made.whole, made.added) == (False, 1)
     assert set(read_manifest(folder, "index", "")["files"]) > {"keys.npy", "bm25/meta.json"}
     assert not list(faults(folder, "index"))
@@ -176,7 +175,7 @@ def test_damage_in_an_index_of_the_version_before_is_not_taken_over(tmp_path: Pa
     flip(the_file(tmp_path, pattern))
     wiki["Number 1"] = ["zeppelin"]
     newer = write(tmp_path, wiki, name="newer")
-    assert update(tmp_path, newer).whole
+    assert index(tmp_path, newer).whole
     assert len(Bm25.open(tmp_path, newer).search("zeppelin", 5)[0]) == 1
 
 
@@ -189,7 +188,7 @@ def test_keys_of_another_index_are_not_taken_over(tmp_path: Path) -> None:
         (tmp_path / "index" / name).write_bytes((tmp_path / "other" / "index" / name).read_bytes())
     unseal(tmp_path / "index", nodes=1)
     wiki["Number 1"] = ["zeppelin"]
-    assert update(tmp_path, write(tmp_path, wiki, name="newer")).whole
+    assert index(tmp_path, write(tmp_path, wiki, name="newer")).whole
 
 
 def test_one_at_a_time(tmp_path: Path) -> None:
@@ -198,11 +197,11 @@ def test_one_at_a_time(tmp_path: Path) -> None:
         locked(tmp_path / "index"),
         pytest.raises(LinkwalkError, match=f"another process is writing {tmp_path / 'index'} at this moment"),
     ):
-        update(tmp_path, graph)
+        index(tmp_path, graph)
     assert shown(tmp_path) == ["graph"]
-    assert update(tmp_path, graph).whole
+    assert index(tmp_path, graph).whole
     with locked(tmp_path / "index"):
-        assert not update(tmp_path, graph).changed, "who has nothing to do is in nobody's way"
+        assert not index(tmp_path, graph).changed, "who has nothing to do is in nobody's way"
 
 
 def test_what_a_killed_indexer_left_is_removed(tmp_path: Path) -> None:
@@ -210,9 +209,9 @@ def test_what_a_killed_indexer_left_is_removed(tmp_path: Path) -> None:
     index(tmp_path, graph)
     (tmp_path / "index.partial" / "bm25").mkdir(parents=True)  # as it does when the new one is in its place
     with locked(tmp_path / "index"):
-        assert not update(tmp_path, graph).changed
+        assert not index(tmp_path, graph).changed
         assert (tmp_path / "index.partial").exists(), "not from under one that is at work"
-    assert not update(tmp_path, graph).changed
+    assert not index(tmp_path, graph).changed
     assert shown(tmp_path) == ["graph", "index"]
 
 
@@ -222,7 +221,7 @@ def test_what_lies_in_the_way_is_cleared(tmp_path: Path) -> None:
     before = contents(tmp_path / "elsewhere" / "index")
     (tmp_path / "index").symlink_to(tmp_path / "elsewhere" / "index")
     for _ in range(3):
-        assert update(tmp_path, graph, force=True).whole
+        assert index(tmp_path, graph, force=True).whole
     assert not (tmp_path / "index").is_symlink()
     assert contents(tmp_path / "elsewhere" / "index") == before, "what is another's stays as it was"
 
@@ -235,7 +234,7 @@ def test_opened_while_another_takes_its_place(tmp_path: Path) -> None:
 
     def replace() -> None:
         for _ in range(20):
-            update(tmp_path, graph, force=True)
+            index(tmp_path, graph, force=True)
         done.set()
 
     replacing = threading.Thread(target=replace)
@@ -260,15 +259,15 @@ KILLED = """
 import sys
 from pathlib import Path
 from linkwalk.graph.store import Graph
-from linkwalk.retrieve.bm25 import update
+from linkwalk.retrieve.bm25 import index
 
 here, other = Path(sys.argv[1]), Path(sys.argv[2])
 graphs = Graph.open(here), Graph.open(other)
 print("ready", flush=True)
 while True:
     for graph in graphs:
-        update(here, graph)
-    update(here, graphs[1], force=True)
+        index(here, graph)
+    index(here, graphs[1], force=True)
 """
 
 
@@ -286,7 +285,7 @@ def test_killed_at_any_time_an_index_is_the_old_or_the_new(tmp_path: Path) -> No
         (graph,) = [graph for graph in graphs if graph.fingerprint == manifest["graph"]]
         found = len(Bm25.open(tmp_path / "a", graph).search("zeppelin", 5)[0])
         assert found == (graph is graphs[1])
-        assert not update(tmp_path / "a", graph).changed
+        assert not index(tmp_path / "a", graph).changed
 
 
 FULL = """
@@ -295,11 +294,11 @@ from pathlib import Path
 from linkwalk.embed.store import Embeddings
 from linkwalk.errors import LinkwalkError
 from linkwalk.graph.store import Graph
-from linkwalk.retrieve.bm25 import update
+from linkwalk.retrieve.bm25 import index
 from linkwalk.retrieve.dense import index_dense
 
 here, bytes, what = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-work, of = (update, Graph.open(here)) if what == "bm25" else (index_dense, Embeddings.open(here))
+work, of = (index, Graph.open(here)) if what == "bm25" else (index_dense, Embeddings.open(here))
 work(here, of)  # whatever else is written is written now
 resource.setrlimit(resource.RLIMIT_FSIZE, (bytes, bytes))
 try:
@@ -324,4 +323,4 @@ def test_a_disk_that_takes_no_more(tmp_path: Path) -> None:
     said = said_when_full(tmp_path, "bm25", 500)
     assert f"{tmp_path}/index.partial/bm25 cannot be written (" in said
     assert contents(tmp_path / "index" / "bm25") == before
-    assert not update(tmp_path, graph).changed
+    assert not index(tmp_path, graph).changed

@@ -16,7 +16,7 @@ from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkErr
 from linkwalk.graph.store import Graph
 from linkwalk.navigate.cosine import unit_rows
 from linkwalk.progress import Progress, Stage
-from linkwalk.retrieve.bm25 import update
+from linkwalk.retrieve.bm25 import index
 from linkwalk.retrieve.dense import Dense, _job, index_dense
 from linkwalk.retrieve.starts import Near, nearest_many
 from tests.graph.conftest import Page, write_graph
@@ -65,7 +65,7 @@ def recall(workspace: Path) -> float:
     found = dense.nearest_many(meanings, 10)
     assert isinstance(dense, Near)
     for meaning, rows in zip(meanings[:9], found[:9], strict=True):
-        assert dense.nearest(meaning, 10).tolist() == rows.tolist()
+        assert dense.nearest_many(meaning[None], 10, threads=1)[0].tolist() == rows.tolist()
         scores = unit_rows(table.vectors[rows]) @ meaning
         assert (np.diff(scores) <= 1e-6).all(), "the closest come first"
     return float(
@@ -76,8 +76,8 @@ def recall(workspace: Path) -> float:
 def test_nearly_all_of_the_nearest_are_found(made: Path) -> None:
     assert recall(made) > 0.97
     dense = Dense.open(made, Embeddings.open(made))
-    assert dense.nearest(topics(1, 2)[0], 0).tolist() == []
-    assert len(set(dense.nearest(unit_rows(topics(1, 2))[0], 500).tolist())) == 500
+    assert dense.nearest_many(topics(1, 2), 0)[0].tolist() == []
+    assert len(set(dense.nearest_many(unit_rows(topics(1, 2)), 500)[0].tolist())) == 500
     assert index_dense(made, Embeddings.open(made)) == (made / "index" / "dense", 0), "made already"
 
 
@@ -158,8 +158,8 @@ def test_what_was_saved_and_cannot_be_read_is_made_again(
 
 def test_an_interrupted_index_outlives_a_new_index_of_words(begun: Path) -> None:
     graph = Graph.open(begun)
-    update(begun, graph)
-    update(begun, graph, force=True)
+    index(begun, graph)
+    index(begun, graph, force=True)
     assert 0 < index_dense(begun, Embeddings.open(begun))[1] < ROWS
     assert recall(begun) > 0.97
 
@@ -179,12 +179,12 @@ def test_bm25_and_embeddings_share_the_folder(made: Path, tmp_path: Path) -> Non
     workspace = tmp_path / "wiki"
     shutil.copytree(made, workspace)
     graph = Graph.open(workspace)
-    assert update(workspace, graph).whole
+    assert index(workspace, graph).whole
     assert recall(workspace) > 0.97, "an index of this graph is taken along"
     assert not list(faults(workspace / "index" / "dense", "dense"))
     assert not any("dense" in name for name in read_manifest(workspace / "index", "index", "")["files"])
     newer = write_graph(workspace, {"A": [Page("x"), Page("y")]}, name="newer")
-    update(workspace, newer)
+    index(workspace, newer)
     assert not (workspace / "index" / "dense").exists(), "one of another graph is not"
 
 
@@ -203,7 +203,7 @@ def test_a_flipped_bit_is_refused_mended_and_not_taken_along(
         assert index_dense(workspace, table)[1] == ROWS, "what is damaged is made anew"
         assert recall(workspace) > 0.97
     flip(folder / "vectors.usearch")
-    update(workspace, Graph.open(workspace), force=True)
+    index(workspace, Graph.open(workspace), force=True)
     assert not folder.exists()
     said = capsys.readouterr().err
     assert "vectors.usearch is damaged (its checksum is not the one it was written with)" in said
@@ -216,7 +216,7 @@ def test_an_index_of_the_version_before(made: Path, tmp_path: Path) -> None:
     unseal(workspace / "index" / "dense")
     assert recall(workspace) > 0.97
     assert index_dense(workspace, table)[1] == 0
-    update(workspace, Graph.open(workspace))
+    index(workspace, Graph.open(workspace))
     assert recall(workspace) > 0.97, "taken along as it is"
     fewer = Embeddings(table.folder, table.manifest, table.vectors[:-1])
     unseal(workspace / "index" / "dense", job=digest(_job(fewer)))
@@ -242,12 +242,12 @@ while True:
 def test_killed_at_any_time_an_index_is_the_old_or_the_new(made: Path, tmp_path: Path) -> None:
     workspace = Path(shutil.copytree(made, tmp_path / "wiki"))
     table, rng = Embeddings.open(workspace), np.random.default_rng()
-    update(workspace, Graph.open(workspace))
+    index(workspace, Graph.open(workspace))
     for _ in range(KILLS):
         run_until("ready", 1.2 * rng.random(), KILLED, workspace)
         assert not list(faults(workspace / "index" / "dense", "dense"))
         assert not list(faults(workspace / "index", "index"))
-        assert len(Dense.open(workspace, table).nearest(unit_rows(topics(1, 2))[0], 9)) == 9
+        assert len(Dense.open(workspace, table).nearest_many(unit_rows(topics(1, 2)), 9)[0]) == 9
         index_dense(workspace, table)
         assert not (workspace / "dense.partial").exists()
     assert recall(workspace) > 0.97

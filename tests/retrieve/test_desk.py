@@ -13,7 +13,8 @@ from linkwalk.retrieve import Bm25
 from linkwalk.retrieve.block_reader import ReadBlock
 from linkwalk.retrieve.desk import ASKED, GROUPS, HEARD, HIT, MEANT, READ, Desk, Library, Meanings
 from linkwalk.retrieve.judge import BlockSentences, sentences_of
-from linkwalk.retrieve.starts import SearchHits, nearest
+from linkwalk.retrieve.starts import SearchHits
+from tests.retrieve.searching import nearest
 
 QUERY = "Which metal carries oxygen in the blood of an octopus?"
 COMMON = {"which", "in", "the", "of", "an"}

@@ -18,7 +18,8 @@ from linkwalk.navigate import open_baseline, unit_rows
 from linkwalk.navigate.tabs import TabsConfig
 from linkwalk.retrieve import Bm25, Cascade, FindConfig, Finder, Found, Reranker, finder, tfidf
 from linkwalk.retrieve.config import NAVIGATION
-from linkwalk.retrieve.starts import fuse, nearest
+from linkwalk.retrieve.starts import fuse
+from tests.retrieve.searching import nearest
 
 QUERY = "Which metal carries oxygen in the blood of an octopus?"
 QUERIES = [QUERY, "iron and copper", "zzzzqqq", "Who was born in Vienna?", "zzzz qqqq", QUERY]

@@ -15,7 +15,8 @@ from linkwalk.retrieve.block_reader import Passage, ReadBlock
 from linkwalk.retrieve.desk import Desk, Library, Meanings
 from linkwalk.retrieve.judge import RANK, SURE, WAVES, WORTH, Judge, JudgeWeights, sentences_of, sure_of
 from linkwalk.retrieve.scorer import Scorer
-from linkwalk.retrieve.starts import SearchHits, fuse, nearest
+from linkwalk.retrieve.starts import SearchHits, fuse
+from tests.retrieve.searching import nearest
 from tests.retrieve.stand_in import by_hand, scorer
 
 QUERIES = ["Which metal carries oxygen in the blood of an octopus?", "iron and copper", "Born in Vienna."]

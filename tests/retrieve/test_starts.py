@@ -9,7 +9,8 @@ import pytest
 from linkwalk.arrays import Float32s, Int32s
 from linkwalk.errors import InputError
 from linkwalk.navigate.cosine import HalfUnits, unit_rows
-from linkwalk.retrieve.starts import DEPTH, find_starts, fuse, nearest, nearest_many
+from linkwalk.retrieve.starts import DEPTH, fuse, nearest_many
+from tests.retrieve.searching import find_starts, nearest
 
 
 def units(rows: int, width: int = 6, seed: int = 0) -> Float32s:

@@ -16,7 +16,8 @@ from linkwalk.retrieve.config import NAVIGATION
 from linkwalk.retrieve.finder import Meant
 from linkwalk.retrieve.judge import Judge, JudgeWeights
 from linkwalk.retrieve.pagerank import HITS, rest_of, spread
-from linkwalk.retrieve.starts import fuse, nearest
+from linkwalk.retrieve.starts import fuse
+from tests.retrieve.searching import nearest
 from tests.retrieve.test_find import check
 from tests.retrieve.test_judge import Reader, weights
 

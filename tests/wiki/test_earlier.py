@@ -47,7 +47,7 @@ def test_it_opens_as_it_is(wiki: Path) -> None:
     assert (graph.addresses, graph.parents) == (None, None)
     table = Embeddings.open(wiki, "random", graph)
     assert len(Bm25.open(wiki, graph).search(graph.title(0), 3)[0])
-    assert len(Dense.open(wiki, table).nearest(table.vectors[0].astype("float32"), 3)) == 3
+    assert len(Dense.open(wiki, table).nearest_many(table.vectors[:1].astype("float32"), 3)[0]) == 3
     opened = Wiki.open(wiki, embeddings="random")
     assert {"ours", "paper"} <= set(opened.agents)
     page = opened.block(0)

@@ -41,7 +41,7 @@ def index(
     Example: linkwalk index encyclopedia
     """
     from linkwalk.graph.store import Graph
-    from linkwalk.retrieve.bm25 import update
+    from linkwalk.retrieve.bm25 import index as make_index
 
     if embeddings and not dense:
         raise InputError("--embeddings says which embeddings --dense indexes: give both or neither")
@@ -56,7 +56,7 @@ def index(
         table = Embeddings.open(wiki, embeddings, graph)
         if graph.nodes < WORTH_IT:
             progress.warn(f"below {WORTH_IT:,} blocks it is as quick, and exact, to look at all embeddings")
-    made = update(wiki, graph, threads=threads, progress=progress, stem=stem, force=force)
+    made = make_index(wiki, graph, threads=threads, progress=progress, stem=stem, force=force)
     facts: dict[str, Any] = {
         "index": str(made.folder),
         "blocks": made.blocks,

@@ -17,7 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -45,6 +45,7 @@ from linkwalk.retrieve.bm25_files import (
     KIND,
     LAYOUT,
     check,
+    check_segments,
     link_files,
     look,
     remedy,
@@ -52,7 +53,6 @@ from linkwalk.retrieve.bm25_files import (
     write_texts,
 )
 from linkwalk.retrieve.keys import NO_KEYS, Keys, block_keys
-from linkwalk.retrieve.segments import check_segments
 from linkwalk.retrieve.words import analyser, check_stem, engine, stem_for
 
 K1, B = 1.2, 0.75
@@ -61,6 +61,7 @@ MOST_STALE = 0.25
 """Share of blocks that came or went since the index was whole; more, and it is made whole again."""
 MOST_TIED = 4096
 """Blocks that are looked at beyond those asked for, to rank what ties by number."""
+_UNFINISHED = f"{KIND}.partial"
 _WORD = re.compile(r"\w")
 _EXTRA = 8
 _DIGITS = 4
@@ -68,18 +69,18 @@ _DIGITS = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Indexed:
+class IndexReport:
     """What making an index came to."""
 
     folder: Path
     blocks: int
-    added: int
-    """Texts that were read into the index."""
-    removed: int
-    whole: bool
-    """Made from nothing, not brought up to date."""
     stem: str
     """What its words were cut to: the stems of a language, ``cjk`` or ``none``."""
+    added: int = 0
+    """Texts that were read into the index."""
+    removed: int = 0
+    whole: bool = False
+    """Made from nothing, not brought up to date."""
 
     @property
     def changed(self) -> bool:
@@ -95,20 +96,7 @@ def index(
     progress: Progress | None = None,
     stem: str | None = None,
     force: bool = False,
-) -> Path:
-    """Make the index of a workspace, or bring it up to date; its folder."""
-    return update(workspace, graph, threads=threads, progress=progress, stem=stem, force=force).folder
-
-
-def update(
-    workspace: Path,
-    graph: Graph,
-    *,
-    threads: int = 2,
-    progress: Progress | None = None,
-    stem: str | None = None,
-    force: bool = False,
-) -> Indexed:
+) -> IndexReport:
     """Index what is not indexed yet, and only that; memory is 8 bytes a block and the writer's 128 MB.
 
     ``stem`` is a language, ``cjk`` or ``none`` (see ``words``); None: the index's own, and for a new one that of the
@@ -117,30 +105,29 @@ def update(
     """
     progress, final = progress or Progress(quiet=True), workspace / KIND
     recipe = _recipe(final, stem, graph)
-    stems = str(recipe["bm25"]["stem"])
-    done = Indexed(folder=final, blocks=graph.nodes, added=0, removed=0, whole=False, stem=stems)
+    there = IndexReport(folder=final, blocks=graph.nodes, stem=recipe["bm25"]["stem"])
     if not force and _is_of(graph, _updatable(final, recipe)):
-        tidy_up(final, _unfinished(final))
-        return done
+        tidy_up(final, final.with_name(_UNFINISHED))
+        return there
     with locked(final):
         was = None if force else _updatable(final, recipe)
         if _is_of(graph, was):  # another process has made it by now
-            return done
+            return there
         if was and not _is_sound(final):
             was = None
-        return _make(final, graph, recipe, was, threads, progress)
+        return _make(there, graph, recipe, was, threads, progress)
 
 
 def _make(
-    final: Path,
+    report: IndexReport,
     graph: Graph,
     recipe: dict[str, Any],
     was: dict[str, Any] | None,
     threads: int,
     progress: Progress,
-) -> Indexed:
+) -> IndexReport:
     """Make the index beside its place and put it there; what ``was`` there is taken over as far as it holds."""
-    new = _unfinished(final)
+    final, new = report.folder, report.folder.with_name(_UNFINISHED)
     clear(new)
     (new / "bm25").mkdir(parents=True)
     of_node = block_keys(graph, progress)
@@ -156,8 +143,9 @@ def _make(
     if added or len(gone) or not was:
         words = analyser(recipe["bm25"]["stem"])
         write_texts(new / "bm25", graph, words, of_node, came, gone, threads, progress)
-    if was and searcher(new)[1].num_docs != _count(keys):  # its keys were not those of its texts
-        return _make(final, graph, recipe, None, threads, progress)
+    texts = np.count_nonzero(_changes(keys, NO_KEYS)[0])
+    if was and searcher(new)[1].num_docs != texts:  # its keys were not those of its texts
+        return _make(report, graph, recipe, None, threads, progress)
     _keep_dense(final, new, graph, progress)
     manifest = {
         "artifact": KIND,
@@ -169,13 +157,7 @@ def _make(
     }
     seal(new, manifest)
     publish(new, final)
-    counts = {"blocks": graph.nodes, "added": int(added), "removed": len(gone)}
-    return Indexed(folder=final, **counts, whole=not was, stem=recipe["bm25"]["stem"])
-
-
-def _unfinished(final: Path) -> Path:
-    """Where an index is made."""
-    return final.with_name(f"{KIND}.partial")
+    return replace(report, added=int(added), removed=len(gone), whole=not was)
 
 
 def _changes(keys: Keys, old: Keys) -> tuple[Bools, UInt64s]:
@@ -185,11 +167,6 @@ def _changes(keys: Keys, old: Keys) -> tuple[Bools, UInt64s]:
         came[nodes] = True
     gone = [found for found, _ in old.missing_from(keys)]
     return came, np.concatenate([np.zeros(0, np.uint64), *gone])
-
-
-def _count(keys: Keys) -> int:
-    """How many different ones there are."""
-    return sum(len(found) for found, _ in keys.missing_from(NO_KEYS))
 
 
 def _recipe(folder: Path, stem: str | None, graph: Graph) -> dict[str, Any]:

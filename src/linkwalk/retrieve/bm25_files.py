@@ -1,7 +1,11 @@
 """The folder of the BM25 index: looked at before the engine, which trusts its files, opens them; and written by it."""
 
+import json
+import mmap
 import os
 import shutil
+import struct
+import zlib
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +26,9 @@ FIELDS = {"graph": str, "nodes": int, "stale": int, "engine": str, "bm25": dict}
 """What its manifest must have."""
 _HEAP = 128 << 20
 _BLOCKS = 4096
+_ENDING = struct.Struct("<II")  # bytes of the note before, and a number that is the same in all files
+_SAME = 1337
+_PIECE = 1 << 20
 _WORDS = "words"  # the analyser's name in the schema
 
 
@@ -103,3 +110,27 @@ def link_files(old: Path, new: Path) -> None:
             shutil.copy2(file, new / file.name)
             sync(new / file.name)
     sync(new)
+
+
+def check_segments(folder: Path, remedy: str) -> None:
+    """A file of the engine's that is not as it was written is an error: it ends in a checksum, and all are read.
+
+    They tell of damage in an index that has no checksums of ours.
+    """
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in (".json", ".lock"):
+            with parsing(path, remedy):
+                _compare(path)
+
+
+def _compare(path: Path) -> None:
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        size, same = _ENDING.unpack(data[-_ENDING.size :])
+        end = len(data) - _ENDING.size - size
+        if same != _SAME or end < 0:
+            raise ValueError("it does not end as the engine's files do")
+        found = 0
+        for at in range(0, end, _PIECE):
+            found = zlib.crc32(data[at : min(at + _PIECE, end)], found)
+        if found != json.loads(data[end : -_ENDING.size])["crc"]:
+            raise ValueError("its checksum is not the one it was written with")

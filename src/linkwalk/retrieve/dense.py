@@ -215,11 +215,6 @@ class Dense:
         usearch()
         return steady(workspace / "index" / KIND, lambda: cls(workspace, embeddings))
 
-    def nearest(self, meaning: Float32s, count: int) -> Int32s:
-        """The blocks [count] closest to a vector, as far as they are found, the closest first."""
-        found: Int32s = self.nearest_many(meaning[None], count, threads=1)[0]
-        return found
-
     def nearest_many(self, meanings: Float32s, count: int, *, threads: int = 2) -> list[Int32s]:
         """The blocks closest to each of many vectors [Q, D]."""
         wanted = min(2 * count + 16, len(self._index))

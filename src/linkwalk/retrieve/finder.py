@@ -5,9 +5,10 @@ that was read is a candidate, and the reranker picks. What is read, and from whe
 function for each way of reading below, and all are held to the same number of blocks.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import starmap
 from typing import NamedTuple
 
 import numpy as np
@@ -71,6 +72,10 @@ class Desks(NamedTuple):
     readings: list[Reading] | None
     """None where the judge decides what is read."""
 
+    def read(self) -> list[Reading]:
+        """What was read at each."""
+        return self.readings or [at_desk(desk) for desk in self.desks]
+
 
 class Finder:
     """Answers queries on one wiki."""
@@ -125,14 +130,11 @@ class Finder:
         """
         clock = clock or Clock()
         found: list[Found] = []
-        size = _QUERIES if self.judge is None else _DESKS
-        for at in range(0, len(queries), size):
-            part = slice(at, at + size)
-            some = [
-                None if x is None else np.ascontiguousarray(x[part], np.float32) for x in (meanings, sought)
-            ]
-            known = None if hits is None else list(hits[part])
-            found += self._find(queries[part], count, Meant(*some), known, clock)
+        for part, meant in self._parts(queries, Meant(meanings, sought)):
+            with clock("search"):
+                own = self._hits(queries[part], meant) if hits is None else hits[part]
+            *_, last = self._answers(queries[part], count, own, meant, clock)
+            found += last
         spent = clock.milliseconds(len(queries))
         return [replace(one, milliseconds=spent) for one in found]
 
@@ -151,41 +153,41 @@ class Finder:
             meant = meaning()
         with clock("search"):
             hits = self._near(words, meant)
-        if self.judge is None:
-            found = self._rank([query], count, self._starts(hits), meant.goals, clock)[0]
-        else:
-            desks = self._sit_down([query], hits, meant, clock)
-            for _ in self._read_on(desks, clock):
-                yield replace(
-                    self._judged(desks, count, clock, READING)[0], milliseconds=clock.milliseconds(1)
-                )
-            found = self._judged(desks, count, clock)[0]
-        yield replace(found, milliseconds=clock.milliseconds(1))
+        for (found,) in self._answers([query], count, hits, meant, clock, waves=True):
+            yield replace(found, milliseconds=clock.milliseconds(1))
 
     def hits(
         self, queries: Sequence[str], meanings: Float32s | None = None, sought: Float32s | None = None
     ) -> list[SearchHits]:
         """What search says of each query: blocks with its words, and those nearest to it, as the starts want them."""
-        return self._near(self._words(queries), Meant(meanings, sought))
+        return self._hits(queries, Meant(meanings, sought))
 
     def readings(
         self, queries: Sequence[str], meanings: Float32s | None = None, sought: Float32s | None = None
     ) -> tuple[list[Starts], list[Reading]]:
         """Where reading begins for each query, and what is read."""
-        hits = self.hits(queries, meanings, sought)
-        if self.judge is None:
-            starts = self._starts(hits)
-            return starts, self.read(starts, meanings)
-        starts, found = [], []
-        for at in range(0, len(queries), _DESKS):
-            part = slice(at, at + _DESKS)
-            some = (None if x is None else x[part] for x in (meanings, sought))
-            desks = self._sit_down(queries[part], hits[part], Meant(*some), Clock())
-            for _ in self._read_on(desks, Clock()):
-                pass
-            starts += desks.starts
-            found += self._read_at(desks)
+        starts: list[Starts] = []
+        found: list[Reading] = []
+        for part, meant in self._parts(queries, Meant(meanings, sought)):
+            hits = self._hits(queries[part], meant)
+            if self.judge is None:
+                own = self._starts(hits)
+                read = self.read(own, meant.goals)
+            else:
+                desks = self._sit_down(queries[part], hits, meant, Clock())
+                list(self._read_on(desks, Clock()))
+                own, read = desks.starts, desks.read()
+            starts += own
+            found += read
         return starts, found
+
+    def _parts(self, queries: Sequence[str], meant: Meant) -> Iterator[tuple[slice, Meant]]:
+        """As many queries as are answered at once, and what they mean."""
+        size = _QUERIES if self.judge is None else _DESKS
+        for at in range(0, len(queries), size):
+            part = slice(at, at + size)
+            some = (None if x is None else np.ascontiguousarray(x[part], np.float32) for x in meant)
+            yield part, Meant(*some)
 
     @property
     def _depth(self) -> int:
@@ -200,47 +202,54 @@ class Finder:
         vectors = meant.goals if meant.sought is None else meant.sought
         return find_near(self.config.begin, self._depth, hits, self.near or self.vectors, vectors)
 
+    def _hits(self, queries: Sequence[str], meant: Meant) -> list[SearchHits]:
+        return self._near(self._words(queries), meant)
+
     def _starts(self, hits: Sequence[SearchHits]) -> list[Starts]:
         return [begin_at(self.config.begin, self.config.hits, own) for own in hits]
 
-    def _find(
+    def _answers(
         self,
         queries: Sequence[str],
         count: int,
+        hits: Sequence[SearchHits],
         meant: Meant,
-        hits: list[SearchHits] | None,
         clock: Clock,
-    ) -> list[Found]:
-        with clock("search"):
-            hits = self._near(self._words(queries), meant) if hits is None else hits
+        *,
+        waves: bool = False,
+    ) -> Iterator[list[Found]]:
+        """What is found in the end; with ``waves``, where a judge reads, also after every wave."""
         if self.judge is None:
-            return self._rank(queries, count, self._starts(hits), meant.goals, clock)
+            starts = self._starts(hits)
+            with clock("reading"):
+                readings = self.read(starts, meant.goals)
+            with clock("ranking"):
+                yield self._ranked(queries, count, starts, readings)
+            return
         desks = self._sit_down(queries, hits, meant, clock)
         for _ in self._read_on(desks, clock):
-            pass
-        return self._judged(desks, count, clock)
+            if waves:
+                yield self._judged(desks, count, clock, READING)
+        yield self._judged(desks, count, clock)
 
-    def _rank(
-        self,
-        queries: Sequence[str],
-        count: int,
-        starts: list[Starts],
-        meanings: Float32s | None,
-        clock: Clock,
+    def _ranked(
+        self, queries: Sequence[str], count: int, starts: list[Starts], readings: list[Reading]
     ) -> list[Found]:
-        """Read, and let the reranker rank what was read."""
-        with clock("reading"):
-            readings = self.read(starts, meanings)
-        with clock("ranking"):
-            nodes = [[n for n in r.nodes for _ in self.sentences(n)] for r in readings]
-            sentences = [[s for n in r.nodes for s in self.sentences(n)] for r in readings]
+        """What was read, ranked by the reranker."""
+        nodes = [[n for n in r.nodes for _ in self.sentences(n)] for r in readings]
+        sentences = [[s for n in r.nodes for s in self.sentences(n)] for r in readings]
+        if self.rerank is None:
+            scores = [-np.arange(len(own), dtype=np.float32) for own in sentences]
+        else:
             named = {n: self.graph.title(n) for r in readings for n in r.nodes}
             titles = [[named[n] for n in own] for own in nodes]
-            scores = self._scores(queries, titles, sentences, nodes)
-            each = zip(starts, readings, nodes, sentences, scores, strict=True)
-            return [ranked(*own, count) for own in each]
+            scores = score_many(self.rerank, queries, titles, sentences, nodes)
+        each = zip(starts, readings, nodes, sentences, scores, strict=True)
+        return [ranked(*own, count) for own in each]
 
-    def _sit_down(self, queries: Sequence[str], hits: list[SearchHits], meant: Meant, clock: Clock) -> Desks:
+    def _sit_down(
+        self, queries: Sequence[str], hits: Sequence[SearchHits], meant: Meant, clock: Clock
+    ) -> Desks:
         """A desk for each query, with all on it that is heard of before anything is read."""
         goals, way = meant.goals, self.config.navigation
         with clock("links"):
@@ -286,11 +295,8 @@ class Finder:
     def _judged(self, desks: Desks, count: int, clock: Clock, stage: str = FINAL) -> list[Found]:
         assert self.judge is not None
         with clock("ranking"):
-            each = zip(desks.desks, self._read_at(desks), desks.starts, strict=True)
+            each = zip(desks.desks, desks.read(), desks.starts, strict=True)
             return [judged(self.judge, desk, reading, own.how, count, stage) for desk, reading, own in each]
-
-    def _read_at(self, desks: Desks) -> list[Reading]:
-        return desks.readings or [at_desk(desk) for desk in desks.desks]
 
     @property
     def library(self) -> Library:
@@ -315,16 +321,18 @@ class Finder:
         if way == "expand":
             return [self._expand(own.nodes.tolist()) for own in starts]
         if way == "pagerank":
-            return self._pagerank(starts)
+            hits = [(own.nodes, own.scores) for own in starts]
+            most = self.config.candidates
+            ranks = spread(self.graph.forward, hits, most, workers=self.workers)
+            return [
+                Reading.of(dict(zip(own.nodes.tolist(), starmap(Trail, own.paths), strict=True)), most)
+                for own in ranks
+            ]
+        nodes = [own.nodes.tolist() for own in starts]
         if way == "lead":
-            articles = [dict.fromkeys(self.graph.node_article[own.nodes].tolist()) for own in starts]
-            return [self._alone(int(self.graph.article_blocks(a)[0]) for a in own) for own in articles]
-        return [self._alone(own.nodes.tolist()) for own in starts]
-
-    def _alone(self, nodes: Iterable[int]) -> Reading:
-        """Blocks that are read as they are."""
-        own = list(nodes)[: self.config.candidates]
-        return Reading(own, lambda place: Trail((own[place],), ()))
+            articles = [dict.fromkeys(self.graph.node_article[own].tolist()) for own in nodes]
+            nodes = [[int(self.graph.article_blocks(a)[0]) for a in own] for own in articles]
+        return [Reading.of({n: Trail((n,), ()) for n in own}, self.config.candidates) for own in nodes]
 
     def _tabs(self, starts: list[Starts], meanings: Float32s) -> list[Reading]:
         """The best link of all pages read, or the next hit."""
@@ -381,35 +389,8 @@ class Finder:
 
     def _expand(self, starts: list[int]) -> Reading:
         """The starts, then every block that one of them links to."""
-        seen: dict[int, tuple[int, int | None]] = {node: (node, None) for node in starts}
+        seen: dict[int, Trail] = {node: Trail((node,), ()) for node in starts}
         for start in starts:
             for link, node in enumerate(self.graph.forward.row(start).tolist()):
-                seen.setdefault(node, (start, link))
-        nodes = list(seen)[: self.config.candidates or None]
-
-        def trail(place: int) -> Trail:
-            start, link = seen[nodes[place]]
-            return Trail((start,), ()) if link is None else Trail((start, nodes[place]), (link,))
-
-        return Reading(nodes, trail)
-
-    def _pagerank(self, starts: list[Starts]) -> list[Reading]:
-        """The blocks where most of the hits' weight comes to rest."""
-        hits = [(own.nodes, own.scores) for own in starts]
-        found = spread(self.graph.forward, hits, self.config.candidates, workers=self.workers)
-
-        def reading(nodes: list[int], paths: Sequence[tuple[tuple[int, ...], tuple[int, ...]]]) -> Reading:
-            return Reading(nodes, lambda place: Trail(*paths[place]))
-
-        return [reading(own.nodes.tolist(), own.paths) for own in found]
-
-    def _scores(
-        self,
-        queries: Sequence[str],
-        titles: list[list[str]],
-        sentences: list[list[str]],
-        nodes: list[list[int]],
-    ) -> list[Float32s]:
-        if self.rerank is None:
-            return [-np.arange(len(own), dtype=np.float32) for own in sentences]
-        return score_many(self.rerank, queries, titles, sentences, nodes)
+                seen.setdefault(node, Trail((start, node), (link,)))
+        return Reading.of(seen, self.config.candidates)

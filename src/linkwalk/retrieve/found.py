@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -60,6 +60,12 @@ class Reading(NamedTuple):
     """In the order they were seen."""
     trail: Callable[[int], Trail]
     """To the block at a place in that order."""
+
+    @classmethod
+    def of(cls, trails: Mapping[int, Trail], most: int) -> "Reading":
+        """The first of some blocks, or all (0), each with its trail."""
+        nodes = list(trails)[: most or None]
+        return cls(nodes, lambda place: trails[nodes[place]])
 
 
 class Clock:

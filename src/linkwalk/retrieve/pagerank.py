@@ -12,12 +12,12 @@ pushed.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwalk.arrays import Bools, Float32s, Float64s, Int32s, Int64s
-from linkwalk.compiled import kernel, row_of, within
+from linkwalk.compiled import inlined, kernel, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.hashes import EMPTY, slot_of
@@ -53,7 +53,7 @@ class PageRankConfig:
         return min(nodes, int(1 / ((1 - self.damping) * self.least)) + hits + 1)
 
 
-class Rested(NamedTuple):
+class PageRank(NamedTuple):
     """Where the weight of one query has come to rest."""
 
     nodes: Int32s
@@ -63,13 +63,8 @@ class Rested(NamedTuple):
     paths: list[tuple[tuple[int, ...], tuple[int, ...]]]
     """From a search result to each of them: the pages, and the links clicked between them."""
 
-    def of(self, nodes: Sequence[int]) -> Float32s:
-        """The weights of some blocks, 0 for those not among ``nodes``."""
-        known = dict(zip(self.nodes.tolist(), self.weights.tolist(), strict=True))
-        return np.array([known.get(node, 0.0) for node in nodes], np.float32)
 
-
-class _Pushed(NamedTuple):
+class _Space(NamedTuple):
     """What one query fills; M blocks at most, in the order heard of."""
 
     keys: Int32s
@@ -90,21 +85,11 @@ class _Pushed(NamedTuple):
     queued: Bools
 
     @classmethod
-    def of(cls, most: int) -> "_Pushed":
+    def of(cls, most: int) -> "_Space":
         size = 1 << (2 * most).bit_length()
-        return cls(
-            keys=np.empty(size, np.int32),
-            numbers=np.empty(size, np.int32),
-            pages=np.empty(most, np.int32),
-            rest=np.empty(most, np.float64),
-            moving=np.empty(most, np.float64),
-            best=np.empty(most, np.float64),
-            parent=np.empty(most, np.int32),
-            link=np.empty(most, np.int32),
-            degree=np.empty(most, np.int64),
-            queue=np.empty(most, np.int32),
-            queued=np.zeros(most, np.bool_),
-        )
+        kinds = ("i4", "f8", "f8", "f8", "i4", "i4", "i8", "i4", "?")
+        arrays: list[Any] = [np.empty(size, np.int32), np.empty(size, np.int32)]
+        return cls(*arrays, *(np.empty(most, kind) for kind in kinds))
 
 
 def spread(
@@ -114,16 +99,16 @@ def spread(
     config: PageRankConfig = PageRankConfig(),  # noqa: B008 (frozen)
     *,
     workers: int = 1,
-) -> list[Rested]:
+) -> list[PageRank]:
     """For each query the ``count`` blocks with most weight, that of its hits given by their scores (not negative).
 
     Of equal blocks the one with the lower number comes first.
     """
-    found: list[Rested | None] = [None] * len(hits)
+    found: list[PageRank | None] = [None] * len(hits)
     longest = max((len(nodes) for nodes, _ in hits), default=0)
 
     def work(start: int, stop: int) -> None:
-        space = _Pushed.of(config.most(graph.nodes, longest))
+        space = _Space.of(config.most(graph.nodes, longest))
         for query in range(start, stop):
             nodes, scores = hits[query]
             known = _push(
@@ -155,7 +140,7 @@ def _shares(scores: Float32s) -> Float64s:
     return weights / total if total > 0 else np.full(len(weights), 1 / max(1, len(weights)))
 
 
-def _most(space: _Pushed, known: int, count: int) -> Rested:
+def _most(space: _Space, known: int, count: int) -> PageRank:
     """The blocks with most weight, and the way to each."""
     weights = space.rest[:known]
     places = np.arange(known)
@@ -163,14 +148,14 @@ def _most(space: _Pushed, known: int, count: int) -> Rested:
         places = np.flatnonzero(weights >= np.partition(weights, known - count)[known - count])
     places = places[np.lexsort((space.pages[places], -weights[places]))][:count]
     total = weights.sum()
-    return Rested(
+    return PageRank(
         space.pages[places].copy(),
         (weights[places] / (total if total > 0 else 1)).astype(np.float32),
         [_path(space, place) for place in places.tolist()],
     )
 
 
-def _path(space: _Pushed, place: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _path(space: _Space, place: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The pages from a search result to a block, and the links between them."""
     pages, links = [int(space.pages[place])], []
     while (parent := int(space.parent[place])) != _HIT:
@@ -178,6 +163,21 @@ def _path(space: _Pushed, place: int) -> tuple[tuple[int, ...], tuple[int, ...]]
         pages.append(int(space.pages[parent]))
         place = parent
     return tuple(pages[::-1]), tuple(links[::-1])
+
+
+@inlined
+def _place_of(indptr: Int64s, indices: Int32s, page: int, known: int, space: "_Space") -> tuple[int, int]:
+    """A block's place in the order heard of, the next one if it is news; and how many are known then."""
+    at = slot_of(space.keys, page)
+    if space.keys[at] == EMPTY:
+        first, last = row_of(indptr, page, indices.shape[0])
+        space.keys[at], space.numbers[at] = page, known
+        space.pages[known], space.degree[known] = page, last - first
+        space.rest[known] = space.moving[known] = space.best[known] = 0
+        space.parent[known], space.link[known] = _HIT, 0
+        space.queued[known] = False
+        known += 1
+    return space.numbers[at], known
 
 
 @kernel
@@ -188,26 +188,17 @@ def _push(
     shares: Float64s,
     damping: float,
     least: float,
-    space: _Pushed,
+    space: _Space,
 ) -> int:
-    """Rested the weight of some hits, and say how many blocks were heard of."""
-    keys, numbers, pages, rest, moving, best, parent, link, degree, queue, queued = space
+    """Let the weight of some hits come to rest, and say how many blocks were heard of."""
+    keys, _, pages, rest, moving, best, parent, link, degree, queue, queued = space
     nodes, most = indptr.shape[0] - 1, pages.shape[0]
     keys[:] = EMPTY
     known = head = waiting = 0
     for hit in range(hits.shape[0]):
-        page = within(hits[hit], nodes)
-        at = slot_of(keys, page)
-        if keys[at] == EMPTY:
-            first, last = row_of(indptr, page, indices.shape[0])
-            keys[at], numbers[at] = page, known
-            pages[known], degree[known] = page, last - first
-            rest[known] = moving[known] = best[known] = 0
-            parent[known], link[known] = _HIT, 0
-            queued[known] = False
-            known += 1
-        moving[numbers[at]] += shares[hit]
-        best[numbers[at]] += shares[hit]
+        place, known = _place_of(indptr, indices, within(hits[hit], nodes), known, space)
+        moving[place] += shares[hit]
+        best[place] += shares[hit]
     found = known
     for place in range(found):
         if moving[place] >= least * max(1, degree[place]):
@@ -225,17 +216,7 @@ def _push(
             continue
         each, carried = damping * weight / (last - first), damping * best[here] / (last - first)
         for edge in range(first, last):
-            page = within(indices[edge], nodes)
-            at = slot_of(keys, page)
-            if keys[at] == EMPTY:
-                begin, end = row_of(indptr, page, indices.shape[0])
-                keys[at], numbers[at] = page, known
-                pages[known], degree[known] = page, end - begin
-                rest[known] = moving[known] = best[known] = 0
-                parent[known], link[known] = _HIT, 0
-                queued[known] = False
-                known += 1
-            to = numbers[at]
+            to, known = _place_of(indptr, indices, within(indices[edge], nodes), known, space)
             moving[to] += each
             # A search result's trail is itself. A path never carries more for going in a circle, so none does.
             if to >= found and carried > best[to]:

@@ -40,12 +40,6 @@ class Near(Protocol):
         """For each vector of unit length the blocks closest to it, the closest first."""
 
 
-def nearest(vectors: Units, meaning: Float32s, count: int) -> Int32s:
-    """The blocks [count] closest to a vector of unit length, the closest first; exact, in pieces."""
-    found: Int32s = nearest_many(vectors, meaning[None], count)[0]
-    return found
-
-
 def nearest_many(vectors: Units, meanings: Float32s, count: int) -> Int32s:
     """The blocks [Q, count] closest to each vector [Q, D] of unit length, the closest first.
 
@@ -159,24 +153,6 @@ class Starts(NamedTuple):
     """How they were found: ``dense`` where BM25 was asked and knows none of the words."""
 
 
-def find_starts(
-    how: str,
-    count: int,
-    search: Search,
-    queries: Sequence[str],
-    vectors: Units | Near | None,
-    meanings: Float32s | None,
-) -> list[Starts]:
-    """Blocks to begin at for each query: BM25 without a hit falls back to the nearest.
-
-    ``vectors`` are rows [N, D] of unit length, looked at one and all, or an index of them; ``meanings`` [Q, D].
-    """
-    depth = max(DEPTH, count) if how == "hybrid" else count
-    words = find_words(how, depth, search, queries)
-    hits = find_near(how, depth, words, vectors, meanings)
-    return [begin_at(how, count, own) for own in hits]
-
-
 def find_words(how: str, depth: int, search: Search, queries: Sequence[str]) -> list[SearchHits]:
     """Blocks that have words of each query, where these are asked for."""
     none = np.zeros(0, np.int32)
@@ -212,19 +188,10 @@ def find_near(
 def begin_at(how: str, count: int, hits: SearchHits) -> Starts:
     """The blocks of one query's lists to begin at."""
     if len(hits.words) and (how == "bm25" or not len(hits.near)):
-        return Starts(hits.words[:count], _shares(hits.scores[:count]), "bm25")
-    if len(hits.words):
-        both, scores = fuse(hits.words, hits.near, count=count)
-        return Starts(both, _shares(scores), "hybrid")
-    if not len(hits.near):
-        return Starts(hits.near, np.zeros(0, np.float32), "bm25" if how == "bm25" else "dense")
-    # Ranks again: how close the nearest are to one another says little about which is right.
-    ranked, scores = fuse(hits.near, count=count)
-    return Starts(ranked, _shares(scores), "dense")
-
-
-def _shares(scores: Float32s) -> Float32s:
-    """Scores as shares of the best."""
+        nodes, scores, how = hits.words[:count], hits.scores[:count], "bm25"
+    else:
+        # Ranks: how close the nearest are to one another says little about which is right.
+        nodes, scores = fuse(hits.words, hits.near, count=count)
+        how = "hybrid" if len(hits.words) else "dense" if len(hits.near) or how != "bm25" else how
     best = scores.max(initial=0)
-    shares: Float32s = np.clip(scores / best, 0, 1) if best > 0 else np.zeros_like(scores)
-    return shares
+    return Starts(nodes, np.clip(scores / best, 0, 1) if best > 0 else np.zeros_like(scores), how)

@@ -25,7 +25,8 @@ import synthetic
 from linkwalk.gpu.journeys import DeviceAgent
 from linkwalk.gpu.walks import DeviceGraph, WalksOnDevice, runs_kernels, without_kernels
 from linkwalk.graph.store import LINK, NEXT, PREV
-from linkwalk.learn.clone_on_device import CloneOnDevice, DeviceCloneConfig
+from linkwalk.learn.clone import CloneConfig
+from linkwalk.learn.clone_on_device import CloneOnDevice
 from linkwalk.navigate import Episodes, Journeys
 from linkwalk.policy.heads import FeedForward, HeadConfig
 from report import report
@@ -95,7 +96,7 @@ def new_clone(walks: WalksOnDevice, vectors: Tensor, updates: int, batch: int) -
     """The paper's recipe."""
     head, cuda = new_head(vectors), vectors.device.type == "cuda"
     optimiser = torch.optim.RMSprop(head.parameters(), lr=0.01, alpha=0.9, eps=1e-10, capturable=cuda)
-    config = DeviceCloneConfig(batch=batch, updates=updates, edge_dropout=0.5)
+    config = CloneConfig(batch=batch, updates=updates, edge_dropout=0.5)
     return CloneOnDevice(head, optimiser, walks.graph, walks, vectors, config)
 
 
@@ -117,9 +118,7 @@ def agreement(device: torch.device, width: int) -> dict[str, float]:
         # Not by RMSProp, whose first steps are all of one size: rounding could turn a weight's step round.
         head = new_head(vectors)
         optimiser = torch.optim.SGD(head.parameters(), lr=0.1)
-        trained = CloneOnDevice(
-            head, optimiser, graph, walks, vectors, DeviceCloneConfig(batch=64, updates=8)
-        )
+        trained = CloneOnDevice(head, optimiser, graph, walks, vectors, CloneConfig(batch=64, updates=8))
         trained.run()
         journeys = [agent.run(episodes, budget=30) for agent in agents]
         return walks.draw(10_000, seed)[0], trained.metrics[:, 0], journeys

@@ -258,7 +258,7 @@ def run(world: World, plan: dict[str, Any], out: Path) -> Any:
             )
             for name, graph in ((name, world.graphs[world.number[name]]) for name in names)
         ]
-        joint = Joint(config, phi, grounds, world.device)
+        joint = Joint(config, phi, grounds, torch.device(world.device))
         start = time.time()
         folder = out / plan["name"]
         train(joint, folder=folder, job={})

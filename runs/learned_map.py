@@ -26,7 +26,7 @@ from linkwalk.navigate import unit_rows
 from linkwalk.navigate.mapped import Mapped
 from linkwalk.navigate.trained_map import read_map
 from linkwalk.progress import Progress
-from linkwalk.recipes import with_settings
+from linkwalk.settings import with_settings
 
 TRAINED = ["train", "mdn", "webplatform", "freecad", "kubernetes", "handbook", "jargon"]
 UNSEEN = ["eval", "computing", "latw", "dotnet", "modwiki"]

@@ -41,7 +41,7 @@ from linkwalk.downstream.mining import (
 )
 from linkwalk.downstream.question_sets import NaturalQuestions
 from linkwalk.graph.store import Graph
-from linkwalk.learn.readers.cross import SentenceList
+from linkwalk.learn.readers.ranking import SentenceList
 from linkwalk.progress import Progress
 from linkwalk.retrieve.bm25 import Bm25
 from linkwalk.trainings.rerankers import train_reranker

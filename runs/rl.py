@@ -38,9 +38,10 @@ from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.rewards.impala import Impala, ImpalaConfig
 from linkwalk.policy.heads import NodeTable
 from linkwalk.progress import Progress
-from linkwalk.recipes import REWARDED, SWEEP, with_settings
+from linkwalk.recipes import REWARDED, SWEEP
 from linkwalk.reproduce.halves import open_halves
 from linkwalk.reproduce.runner import Contender, Runner
+from linkwalk.settings import with_settings
 
 STEPS, MULTISTEP, CHOSEN_AT = (5, 10, 20), 20, 10
 PAPER = 50_000 * 512 * 100

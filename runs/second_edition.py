@@ -84,6 +84,8 @@ class Policy:
 
 def train_policy(world: World, folder: Path, on: list[str], seed: int, updates: int) -> None:
     """Train an encoder and a compass on some wikis."""
+    import torch
+
     from linkwalk.learn.encoders.joint import Joint, JointConfig
     from linkwalk.learn.encoders.lessons import Ground
     from linkwalk.learn.encoders.wikis import save_joint
@@ -101,7 +103,7 @@ def train_policy(world: World, folder: Path, on: list[str], seed: int, updates: 
                     graph.forward, graph.reverse, graph.out_kinds, table, config.lesson, sentences=sentences
                 )
             )
-        joint = Joint(config, phi, grounds, world.device)
+        joint = Joint(config, phi, grounds, torch.device(world.device))
         train(joint, folder=folder.with_suffix(".training"), job={})
         joint.teacher.close()
     taken = time.time() - start

@@ -13,7 +13,7 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from linkwalk.device import choose_device
 from linkwalk.embed import Embeddings, Encoder
 from linkwalk.evaluate import Result, SentenceQueries, TaskConfig, compare
 from linkwalk.graph.store import Graph
-from linkwalk.learn.readers.target import Sentences, TargetConfig, config_to_json, train_target
+from linkwalk.learn.readers.target import Sentences, TargetConfig, train_target
 from linkwalk.navigate import REFERENCE, Agent, open_baseline, unit_rows
 from linkwalk.navigate.compass import CompassWalker
 from linkwalk.policy.checkpoint import load_policy
@@ -31,7 +31,7 @@ from linkwalk.policy.heads import CompassHead
 from linkwalk.policy.low_rank import save_target, scaled
 from linkwalk.policy.target import TargetEncoder
 from linkwalk.progress import Progress
-from linkwalk.recipes import with_settings
+from linkwalk.settings import with_settings
 
 #: What ``--sweep`` tries, each against the default.
 SWEEP: tuple[tuple[str, ...], ...] = (
@@ -152,7 +152,7 @@ class Bench:
         if out:
             (out / "training" / "metrics.jsonl").replace(out / "target_metrics.jsonl")
             manifest = {
-                "config": config_to_json(config),
+                "config": asdict(config),
                 "encoder_name": self.table.manifest["encoder"],
                 "trained_on": {"snapshot": self.here.snapshot, "graph": self.here.fingerprint},
             }

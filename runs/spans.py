@@ -33,7 +33,8 @@ from linkwalk.navigate.learned import Learned
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.spans import SpanModel
 from linkwalk.progress import Progress
-from linkwalk.recipes import ENCODERS, with_settings
+from linkwalk.recipes import ENCODERS
+from linkwalk.settings import with_settings
 
 VARIANTS: dict[str, tuple[str, ...]] = {
     "spans": ("spans",),

@@ -11,7 +11,18 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "linkwalk"
 LAYERS = [
-    {"arrays", "errors", "artifact", "compiled", "device", "parts", "progress", "records", "scripts"},
+    {
+        "arrays",
+        "errors",
+        "artifact",
+        "compiled",
+        "device",
+        "parts",
+        "progress",
+        "records",
+        "scripts",
+        "settings",
+    },
     {"graph"},
     {"sources", "embed", "walks"},
     {"build", "policy"},

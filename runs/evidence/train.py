@@ -38,7 +38,7 @@ def _texts_of(graph: Graph) -> Any:
 
 def block_lists(world: World, lists: Sequence[dict[str, Any]]) -> list[Any]:
     """Lists as texts."""
-    from linkwalk.learn.readers.blocks import BlockList
+    from linkwalk.learn.readers.ranking import BlockList
 
     texts = {wiki: _texts_of(world.graph(wiki)) for wiki in wikis_of(lists)}
     rng = np.random.default_rng(1)
@@ -120,11 +120,11 @@ def train(world: World, asked: argparse.Namespace) -> None:
     from linkwalk.embed.model import find_model
     from linkwalk.embed.tokens import Tokens
     from linkwalk.embed.transformer import open_transformer
-    from linkwalk.learn.readers.blocks import BlockRankingConfig, train_blocks
+    from linkwalk.learn.readers.ranking import BlockRankingConfig, train_blocks
     from linkwalk.learn.readers.search import SearchReaderConfig, train_search
     from linkwalk.learn.state import read_state
-    from linkwalk.recipes import with_settings
     from linkwalk.retrieve.cross import SCALES
+    from linkwalk.settings import with_settings
 
     lists = read_lists(world)
     # What the small networks learn from, readers have not seen.

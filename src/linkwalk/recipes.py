@@ -1,15 +1,20 @@
 """Recipes: a run as a function that returns its whole configuration."""
 
-import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from linkwalk.errors import InputError
 from linkwalk.learn.clone import CloneConfig
 from linkwalk.learn.encoders.spans import SpanConfig
 from linkwalk.learn.rewards.impala import ImpalaConfig
 from linkwalk.policy.heads import HeadConfig
+
+Config = TypeVar("Config")
+
+
+def _by_name(*recipes: Callable[[int], Config]) -> dict[str, Callable[[int], Config]]:
+    """Recipes under the names that people call them by."""
+    return {recipe.__name__.replace("_", "-"): recipe for recipe in recipes}
 
 
 def ours(width: int) -> CloneConfig:
@@ -80,25 +85,18 @@ def paper_transformer(width: int) -> CloneConfig:
     return replace(paper(width), head=HeadConfig(head="transformer", width=width), learning_rate=1e-4)
 
 
-RECIPES: dict[str, Callable[[int], CloneConfig]] = {
-    "ours": ours,
-    "residual": residual,
-    "paper": paper,
-    "paper-multistep": paper_multistep,
-    "paper-reverse": paper_reverse,
-    "paper-shortest": paper_shortest,
-    "paper-mlp": paper_mlp,
-    "paper-transformer": paper_transformer,
-}
+RECIPES = _by_name(
+    ours, residual, paper, paper_multistep, paper_reverse, paper_shortest, paper_mlp, paper_transformer
+)
 """By name, for an embedding's width. The paper's random features (RF) are ``paper`` on ``embed --encoder random``."""
 
 
-def spans_paper(width: int) -> SpanConfig:
+def paper_spans(width: int) -> SpanConfig:
     """Appendix B.1: all weights, three million updates; months of one GPU on the English Wikipedia."""
     return SpanConfig(head=HeadConfig(head="mlp", width=width, hidden=width))
 
 
-def spans_paper_feedforward(width: int) -> SpanConfig:
+def paper_spans_feedforward(width: int) -> SpanConfig:
     """The same with the inner product of section 4.2 in place of the hidden layer."""
     return SpanConfig(head=HeadConfig(head="feedforward", width=width))
 
@@ -116,11 +114,7 @@ def spans(width: int) -> SpanConfig:
     )
 
 
-ENCODERS: dict[str, Callable[[int], SpanConfig]] = {
-    "spans": spans,
-    "paper-spans": spans_paper,
-    "paper-spans-feedforward": spans_paper_feedforward,
-}
+ENCODERS = _by_name(spans, paper_spans, paper_spans_feedforward)
 """Trainings of phi itself, by name, for its width."""
 
 
@@ -148,60 +142,10 @@ def rl_compass(width: int) -> ImpalaConfig:
     )
 
 
-REWARDED: dict[str, Callable[[int], ImpalaConfig]] = {
-    "rl": rl,
-    "rl-fine-tune": rl_fine_tune,
-    "rl-compass": rl_compass,
-}
+REWARDED = _by_name(rl, rl_fine_tune, rl_compass)
 """Trainings by reward, by name, for an embedding's width; the paper's random features are ``rl`` on those."""
 
 SWEEP = tuple(
     (f"entropy_cost={cost}", f"discount={gamma}") for cost in (0.1, 0.01, 0.001) for gamma in (0.8, 0.9)
 )
 """The settings of ``rl`` that the paper takes the best of, for each experiment (app. B.2)."""
-
-Config = TypeVar("Config")
-
-
-def with_settings(config: Config, settings: Sequence[str]) -> Config:
-    """A configuration with some ``key=value`` changed; ``head.hidden=128`` reaches into the head's.
-
-    All at once: what makes sense together may not one by one.
-    """
-    changes: dict[str, Any] = {}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not equals:
-            raise InputError(f"{setting}: write it as key=value, e.g. updates=500")
-        *groups, name = key.strip().split(".")
-        place: Any = config
-        among = changes
-        for group in groups:
-            place, among = _look_up(place, group, setting, group=True), among.setdefault(group, {})
-        among[name] = _value(text.strip(), type(_look_up(place, name, setting, group=False)), setting)
-    changed: Config = _replace(config, changes)
-    return changed
-
-
-def _look_up(config: Any, name: str, setting: str, *, group: bool) -> Any:
-    """What a configuration has under that name: a group of settings, or one."""
-    fields = {field.name: getattr(config, field.name) for field in dataclasses.fields(config)}
-    if name not in fields or dataclasses.is_dataclass(fields[name]) != group:
-        raise InputError(f"{setting}: there is no such setting; there are {', '.join(fields)}")
-    return fields[name]
-
-
-def _value(text: str, kind: type, setting: str) -> Any:
-    try:
-        return {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
-    except (KeyError, ValueError):
-        raise InputError(f"{setting}: {text!r} is no {kind.__name__}") from None
-
-
-def _replace(config: Any, changes: dict[str, Any]) -> Any:
-    """A configuration with some values changed, and some values of those within it."""
-    values = {
-        name: _replace(getattr(config, name), change) if isinstance(change, dict) else change
-        for name, change in changes.items()
-    }
-    return dataclasses.replace(config, **values)

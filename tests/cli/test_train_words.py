@@ -117,7 +117,7 @@ def test_goals_in_withheld_articles_are_never_trained_towards(site: Path) -> Non
         LessonConfig(),
         withheld=all_,
     )
-    assert not all_[ground._episodes(np.random.default_rng(0)).goals].any()
+    assert not all_[ground.episodes(np.random.default_rng(0)).goals].any()
 
 
 def test_what_gains_nothing_changes_nothing(run: Run, site: Path) -> None:

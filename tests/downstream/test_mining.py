@@ -27,7 +27,7 @@ from linkwalk.downstream.mining import (
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.readers.cross import SentenceList, read_lists
+from linkwalk.learn.readers.ranking import SentenceList, read_lists
 from linkwalk.retrieve import Bm25
 from tests.downstream.reading import read_claims
 

@@ -47,7 +47,7 @@ def main(workspace: Path, model: Path, folder: Path) -> dict[str, list[float]]:
     lessons = LessonConfig(goals=6, steps=5, links=4)
     wikis = JointConfig(updates=3, warmup=1, lessons=2, lesson=lessons, refresh_every=1, ahead=0)
     joint = train_on_wikis([graph], str(model), wikis, folder=folder / "wikis")
-    assert joint.settings == wikis
+    assert joint.config == wikis
     return {
         "wikis": [row["loss"] for row in read_rows(folder / "wikis")],
         "policy": [row["loss"] for row in read_rows(folder / "policy")],

@@ -18,7 +18,8 @@ from linkwalk.navigate import Episodes, open_baseline, unit_rows
 from linkwalk.navigate.learned import Learned
 from linkwalk.policy import from_walks
 from linkwalk.policy.heads import HeadConfig, NodeTable, build_head
-from linkwalk.recipes import RECIPES, with_settings
+from linkwalk.recipes import RECIPES
+from linkwalk.settings import with_settings
 from tests.graph.conftest import csr
 from tests.learn.conftest import WIDTH, World, padded
 

@@ -10,14 +10,14 @@ from torch.nn.functional import cross_entropy
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
-from linkwalk.learn.clone import CloneConfig, clone, cloning_loss
-from linkwalk.learn.imitation import Batches
+from linkwalk.learn.clone import Batches, CloneConfig, clone, cloning_loss
 from linkwalk.learn.own_walks import PICKS, NothingToDecide, OwnWalks
 from linkwalk.navigate import Episodes, Journeys, open_baseline, unit_rows
 from linkwalk.navigate.compass import CompassWalker
 from linkwalk.policy.decisions import Decisions
 from linkwalk.policy.heads import CompassHead, HeadConfig, NodeTable, build_head
-from linkwalk.recipes import RECIPES, with_settings
+from linkwalk.recipes import RECIPES
+from linkwalk.settings import with_settings
 from tests.graph.conftest import csr
 from tests.learn.conftest import WIDTH, World, padded
 from tests.walks.conftest import unsorted_graph
@@ -116,7 +116,7 @@ def test_a_draw_is_steps_of_walks_between_different_pages(world: World) -> None:
 
 
 def test_workers_do_not_matter(world: World) -> None:
-    def draw(workers: int | None, seed: int) -> Decisions:
+    def draw(workers: int, seed: int) -> Decisions:
         graph, reverse, kinds, vectors = world
         own = OwnWalks(graph, reverse, kinds, unit_rows(vectors), steps=9, multistep=True, workers=workers)
         rng = np.random.default_rng(seed)
@@ -124,7 +124,7 @@ def test_workers_do_not_matter(world: World) -> None:
         return own.draw(33, rng, compass(WIDTH))
 
     one = draw(1, 4)
-    for workers in (2, 5, 40, None):
+    for workers in (2, 5, 40, OwnWalks.workers):
         for mine, other in zip(one, draw(workers, 4), strict=True):
             np.testing.assert_array_equal(mine, other)
     assert not np.array_equal(one.goal, draw(1, 5).goal)

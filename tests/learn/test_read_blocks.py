@@ -12,7 +12,7 @@ from linkwalk.embed.sections import NumpySections
 from linkwalk.embed.tokens import Tokens
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import InputError
-from linkwalk.learn.readers.blocks import BlockList, BlockRankingConfig, train_blocks
+from linkwalk.learn.readers.ranking import BlockList, BlockRankingConfig, train_blocks
 from linkwalk.learn.readers.search import SearchList, SearchReaderConfig, train_search
 from linkwalk.navigate import unit_rows
 from linkwalk.policy.target import TargetEncoder

@@ -13,7 +13,7 @@ import torch
 from linkwalk.embed.encoder import open_encoder
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import InputError
-from linkwalk.learn.readers.cross import SentenceList, SentenceRankingConfig, read_lists, train_cross
+from linkwalk.learn.readers.ranking import RankingConfig, SentenceList, read_lists, train_sentences
 from linkwalk.retrieve.cross import CrossConfig, CrossEncoder
 from linkwalk.retrieve.cross_model import CrossModel
 from tests.conftest import WORDS
@@ -50,11 +50,11 @@ def first(weights: dict[str, torch.Tensor], config: CrossConfig, some: list[Sent
     return float(np.mean([np.argmax(own) == 0 for own in scores]))
 
 
-QUICK = SentenceRankingConfig(updates=60, lists=8, negatives=4, learning_rate=0.03, warmup=5)
+QUICK = RankingConfig(updates=60, lists=8, negatives=4, learning_rate=0.03, warmup=5)
 
 
 def test_evidence_comes_first_after_training(config: CrossConfig, tmp_path: Path) -> None:
-    weights = train_cross(lists(48, 0), config, QUICK, folder=tmp_path / "log")
+    weights = train_sentences(lists(48, 0), config, QUICK, folder=tmp_path / "log")
     assert all(torch.isfinite(value).all() for value in weights.values())
     untrained = CrossModel(open_transformer(config.encoder, device="cpu").model, config.rank).weights()
     assert weights.keys() == untrained.keys()
@@ -71,8 +71,8 @@ def test_evidence_comes_first_after_training(config: CrossConfig, tmp_path: Path
 
 def test_the_same_seed_gives_the_same_weights(config: CrossConfig) -> None:
     def train(seed: int) -> dict[str, torch.Tensor]:
-        training = SentenceRankingConfig(updates=4, lists=3, negatives=2, warmup=1, seed=seed)
-        return train_cross(lists(5, 0), config, training)
+        training = RankingConfig(updates=4, lists=3, negatives=2, warmup=1, seed=seed)
+        return train_sentences(lists(5, 0), config, training)
 
     one, again, other = train(1), train(1), train(2)
     assert all(torch.equal(one[name], again[name]) for name in one)
@@ -81,12 +81,12 @@ def test_the_same_seed_gives_the_same_weights(config: CrossConfig) -> None:
 
 @pytest.mark.parametrize("held_out", [0, 3])
 def test_stopped_it_goes_on_to_the_same_weights(held_out: int, config: CrossConfig, tmp_path: Path) -> None:
-    training = SentenceRankingConfig(
+    training = RankingConfig(
         updates=20, lists=3, negatives=2, warmup=4, held_out=held_out, evaluate_every=8, learning_rate=0.01
     )
 
     def train(**kept: Any) -> dict[str, torch.Tensor]:
-        return train_cross(lists(8, 0), config, training, **kept)
+        return train_sentences(lists(8, 0), config, training, **kept)
 
     same_when_stopped(train, tmp_path, 3, 11)
 
@@ -94,14 +94,14 @@ def test_stopped_it_goes_on_to_the_same_weights(held_out: int, config: CrossConf
 def test_the_encoder_itself_stays_as_it_is(config: CrossConfig) -> None:
     before = (Path(config.encoder) / "model.safetensors").read_bytes()
     # More lists a batch than there are, and no warm-up.
-    train_cross(lists(2, 0), config, SentenceRankingConfig(updates=1, lists=5, negatives=5, warmup=0))
+    train_sentences(lists(2, 0), config, RankingConfig(updates=1, lists=5, negatives=5, warmup=0))
     assert (Path(config.encoder) / "model.safetensors").read_bytes() == before
 
 
 def test_long_sentences_are_cut(config: CrossConfig) -> None:
     long = ("Stone", "river light winter " * 200)
     some = [SentenceList("garden " * 300, [long], [long, ("", "x")])]
-    weights = train_cross(some, config, SentenceRankingConfig(updates=2, negatives=2, warmup=0))
+    weights = train_sentences(some, config, RankingConfig(updates=2, negatives=2, warmup=0))
     assert all(torch.isfinite(value).all() for value in weights.values())
 
 
@@ -115,15 +115,15 @@ def test_long_sentences_are_cut(config: CrossConfig) -> None:
 )
 def test_lists_that_teach_nothing_are_refused(some: list[SentenceList], config: CrossConfig) -> None:
     with pytest.raises(InputError, match=r"^no list has evidence and 7 negatives: give more of either$"):
-        train_cross(some, config, SentenceRankingConfig())
+        train_sentences(some, config, RankingConfig())
 
 
 @pytest.mark.parametrize("name", ["updates", "lists", "negatives"])
 def test_training_of_nothing_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=f"{name}=0: choose 1 or more"):
-        SentenceRankingConfig(**{name: 0})
+        RankingConfig(**{name: 0})
     with pytest.raises(InputError, match="max_tokens=7: choose 8 or more"):
-        SentenceRankingConfig(max_tokens=7)
+        RankingConfig(max_tokens=7)
 
 
 GOOD = {"query": "q", "positives": [["T", "a b"]], "negatives": [["", "c"], ["U", "d"]]}

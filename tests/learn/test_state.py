@@ -14,7 +14,8 @@ from linkwalk.learn.clone import CloneConfig, clone
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.state import FILE, differences, read_state
 from linkwalk.policy.heads import HeadConfig
-from linkwalk.recipes import RECIPES, with_settings
+from linkwalk.recipes import RECIPES
+from linkwalk.settings import with_settings
 from tests.learn.conftest import WIDTH, World
 from tests.learn.stopping import CtrlC, without_clock
 

@@ -9,10 +9,8 @@ import torch
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import transpose
 from linkwalk.graph.held_out import held_out_nodes
-from linkwalk.learn.clone import CloneConfig, clone
-from linkwalk.learn.imitation import Batches
+from linkwalk.learn.clone import Batches, CloneConfig, Validation, clone, within
 from linkwalk.learn.metrics import read_rows
-from linkwalk.learn.validation import Validation, within
 from linkwalk.policy.heads import HeadConfig, NodeTable, build_head
 from tests.graph.conftest import Page, csr, random_graph, write_graph
 from tests.learn.conftest import WIDTH, World

@@ -101,9 +101,9 @@ def test_trust_says_how_far_from_the_first_weights(
     trained: tuple[Joint, Path], tiny: str, tmp_path: Path
 ) -> None:
     joint = trained[0]
-    joint.settings, settings = replace(joint.settings, trust=0.0), joint.settings
+    joint.config, settings = replace(joint.config, trust=0.0), joint.config
     save_joint(tmp_path / "none", joint, tiny, {})
-    joint.settings = settings
+    joint.config = settings
     from linkwalk.embed import open_encoder
 
     texts = ["Rivers and bridges.", "Copper conducts heat."]

@@ -20,7 +20,8 @@ from linkwalk.policy.checkpoint import load_policy, save_policy
 from linkwalk.policy.decisions import from_walks
 from linkwalk.policy.heads import HeadConfig, NodeTable, build_head, trajectory_of
 from linkwalk.policy.trajectory import Trajectory, TrajectoryConfig
-from linkwalk.recipes import RECIPES, with_settings
+from linkwalk.recipes import RECIPES
+from linkwalk.settings import with_settings
 from linkwalk.walks import ForwardWalks
 from tests.graph.conftest import csr
 from tests.learn.stopping import same_when_stopped

@@ -56,7 +56,7 @@ def train_map(
     from linkwalk.learn.maps.training import train_map as train
     from linkwalk.navigate.trained_map import MAP
     from linkwalk.policy.checkpoint import read_policy
-    from linkwalk.recipes import with_settings
+    from linkwalk.settings import with_settings
 
     if out.suffix != ".json":
         raise InputError(f"{out}: a map's file ends in .json")

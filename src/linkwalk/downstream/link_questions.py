@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
@@ -36,8 +36,8 @@ from linkwalk.downstream.link_sentences import (
 from linkwalk.errors import InputError
 from linkwalk.graph.sentence import find_sentence
 from linkwalk.graph.store import LINK, Graph
-from linkwalk.learn.limits import at_least
 from linkwalk.records import BadLine, own_records, write_records
+from linkwalk.settings import Count, CountOrNone, Settings, at_least
 
 LINK_GROUP, BRIDGE = "link", "bridge"
 _TRIES = 200
@@ -49,26 +49,22 @@ _WHOLE = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkDrawConfig:
+class LinkDrawConfig(Settings):
     """Which questions are drawn, and how many."""
 
-    count: int = 500
+    count: Count = 500
     """Questions; fewer where the wiki has no more."""
-    seed: int = 0
-    per_page: int = 3
+    seed: CountOrNone = 0
+    per_page: Count = 3
     """Questions with the same answer, at most, and as many from the same page."""
-    words: int = 8
+    words: Annotated[int, at_least(2)] = 8
     """Of a question, at least."""
-    content: int = 4
+    content: CountOrNone = 4
     """Different words of it that say something, at least."""
-    longest: int = 50
+    longest: Annotated[int, at_least(2)] = 50
     """Words of a sentence, at most."""
     closed: frozenset[int] = frozenset()
     """Articles that nothing is drawn from, and that are no answers."""
-
-    def __post_init__(self) -> None:
-        """Refuse numbers of nothing."""
-        at_least(self, count=1, per_page=1, words=2, longest=2, seed=0, content=0)
 
 
 class LinkQuestion(NamedTuple):

@@ -34,13 +34,13 @@ from linkwalk.downstream.question_sets import NaturalQuestions
 from linkwalk.embed.text import goal_sentences
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.limits import at_least
-from linkwalk.learn.readers.cross import SentenceList
+from linkwalk.learn.readers.ranking import SentenceList
 from linkwalk.learn.readers.tune_target import TuningQuestion
 from linkwalk.progress import Progress
 from linkwalk.records import BadLine, is_table, kind_of, stream_records, write_records
 from linkwalk.retrieve.bm25 import Bm25
 from linkwalk.retrieve.rerank import tfidf
+from linkwalk.settings import Count, CountOrNone, NotNegative, Settings
 
 LISTS = "lists"
 PARTS = ("all", "tuned")
@@ -69,26 +69,22 @@ Titled = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MineConfig:
+class MineConfig(Settings):
     """How lists are mined."""
 
-    negatives: int = 24
+    negatives: Count = 24
     """Of a list, at most."""
-    depth: int = 30
+    depth: Count = 30
     """BM25's blocks that a claim's negatives come from."""
-    question_depth: int = 15
+    question_depth: Count = 15
     """The same for questions, and for sentences with an answer."""
-    positives: int = 2
+    positives: Count = 2
     """Of a question without a gold block, at most: those that share the most words with it."""
-    shared: int = 2
+    shared: CountOrNone = 2
     """Content words that such a sentence, with its title, shares with the question."""
-    alike: float = 55
+    alike: NotNegative = 55
     """Token-set ratio from which a sentence may be the evidence in other words."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Refuse numbers of nothing."""
-        at_least(self, negatives=1, depth=1, question_depth=1, positives=1, shared=0, alike=0, seed=0)
+    seed: CountOrNone = 0
 
 
 class MiningQuery(NamedTuple):

@@ -3,6 +3,7 @@
 Row ``i`` of a graph is ``indices[indptr[i]:indptr[i + 1]]``. The kernels are compiled and touch each edge once.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -36,6 +37,16 @@ class Csr(NamedTuple):
     def gather(self, nodes: Integers) -> "Csr":
         """The neighbour lists of many nodes at once, as a small graph of rows in the order asked for."""
         return Csr(*gather_rows(self.indptr, self.indices, nodes))
+
+
+def bounds_of(counts: Array | Sequence[int]) -> Int64s:
+    """Where each of some ragged rows begins, given how long they are [n], and where the last ends [n + 1]."""
+    return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
+
+
+def owners(bounds: Int64s) -> Int64s:
+    """Whose each entry of some ragged rows is: the number of its row."""
+    return np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
 
 
 def gather_rows(indptr: Int64s, values: NDArray[_T], rows: Integers) -> tuple[Int64s, NDArray[_T]]:

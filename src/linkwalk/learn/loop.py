@@ -1,15 +1,15 @@
 """The training loop, one for all: loss, gradient, step; now and then a row, a look at what is held out, a save.
 
 What is trained is a ``Training``: policies (``clone``), target encoders (``target``, ``tune_target``) and rerankers
-(``downstream.train_cross``). One that is stopped goes on to the same weights, to the last bit, on a CPU.
+(``readers``). One that is stopped goes on to the same weights, to the last bit, on a CPU.
 """
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, Unpack
+from typing import Annotated, Any, Generic, NamedTuple, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import torch
@@ -17,71 +17,70 @@ from torch import Tensor, nn
 
 from linkwalk.artifact import clear, parsing
 from linkwalk.errors import InputError
-from linkwalk.learn.limits import at_least, one_of
 from linkwalk.learn.metrics import Metrics
 from linkwalk.learn.optimise import SCHEDULES, rate_at
 from linkwalk.learn.ranks import ranks
 from linkwalk.learn.state import FILE, Interrupt, SavedState, State
 from linkwalk.progress import Progress
+from linkwalk.settings import Count, CountOrNone, NotNegative, Settings, one_of
+
+Schedule = Annotated[str, one_of(*SCHEDULES)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoopConfig:
+class LoopConfig(Settings):
     """What the loop has to know; what there is to learn from, and how, each training adds."""
 
-    updates: int = 1000
-    learning_rate: float = 1e-3
+    updates: Count = 1000
+    learning_rate: NotNegative = 1e-3
     """At its highest, after the warm-up."""
-    schedule: str = "cosine"
+    schedule: Schedule = "cosine"
     """``constant``, or ``cosine``: down to 0 at the last update."""
-    warmup: int = 0
+    warmup: CountOrNone = 0
     """Updates in which the learning rate rises from 0."""
-    weight_decay: float = 0.01
+    weight_decay: NotNegative = 0.01
     """By which share, times the learning rate, every weight shrinks at every update."""
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
-        at_least(self, updates=1, learning_rate=0, warmup=0, weight_decay=0, seed=0)
-        one_of(self, schedule=SCHEDULES)
+    seed: CountOrNone = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class ValidationConfig(LoopConfig):
     """The same for a training that looks at what it holds out, and keeps the weights that are best there."""
 
-    evaluate_every: int = 250
+    evaluate_every: Count = 250
     """Updates between two looks."""
-    patience: int = 8
+    patience: CountOrNone = 8
     """Stop after that many looks without a better one; 0: never."""
-
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
-        super().__post_init__()
-        at_least(self, evaluate_every=1, patience=0)
 
 
 class HeldOutScore(NamedTuple):
-    """What was seen on what is held out."""
+    """How good the weights are on what is held out."""
 
     score: float
     """More is better."""
     row: dict[str, float]
 
 
-class Training:
+Config = TypeVar("Config", bound=LoopConfig, covariant=True)
+
+
+@dataclass(eq=False)
+class Training(Generic[Config]):
     """Something to train: its weights, the loss of one update, and what there is to say about it."""
 
     log_every = 50
     """Updates between two rows."""
     clip = 1.0
     """How long a gradient may be; 0: as long as it is."""
-    evaluate_every = patience = 0
+    config: Config
+    model: nn.Module = field(init=False)
+    """Whose weights follow the gradient, those that are not fixed."""
 
-    def __init__(self, config: LoopConfig) -> None:
-        self.config = config
-        self.rng = np.random.default_rng(config.seed)
-        """All chance but torch's."""
+    def __post_init__(self) -> None:
+        """Begin from the configuration's seed, which all chance but torch's comes from."""
+        self.rng = np.random.default_rng(self.config.seed)
+        self.evaluate_every: int = getattr(self.config, "evaluate_every", 0)
+        self.patience: int = getattr(self.config, "patience", 0)
 
     def loss(self, update: int) -> Tensor:
         """The loss of an update, counted from 1."""
@@ -95,7 +94,11 @@ class Training:
         """Follow the gradient of an update's loss, averaged over processes; the loss."""
         weights = self.parameters()
         optimiser.zero_grad(set_to_none=True)
-        loss = ranks().average(weights, _follow_back(self.pieces(update)))
+        losses = []
+        for piece in self.pieces(update):
+            piece.backward()  # type: ignore[no-untyped-call]
+            losses.append(piece.detach())
+        loss = ranks().average(weights, torch.stack(losses).sum())
         if self.clip:
             nn.utils.clip_grad_norm_(weights, self.clip)
         optimiser.step()
@@ -103,16 +106,22 @@ class Training:
 
     def parameters(self) -> list[nn.Parameter]:
         """What follows the gradient."""
-        raise NotImplementedError
+        return [weight for weight in self.model.parameters() if weight.requires_grad]
 
     def weights(self) -> dict[str, Tensor]:
         """What is saved, and kept where it is best: the tensors themselves, by name."""
-        raise NotImplementedError
+        return {name: w.detach() for name, w in self.model.named_parameters() if w.requires_grad}
 
     def optimiser(self) -> torch.optim.Optimizer:
         """AdamW, unless a training has its own."""
+        return self.adamw(self.parameters())
+
+    def adamw(self, parameters: list[Any], **more: Any) -> torch.optim.Optimizer:
+        """AdamW of parameters, or of groups of them, each with the ``scale`` of its learning rate."""
         config = self.config
-        return torch.optim.AdamW(self.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
+        return torch.optim.AdamW(
+            parameters, lr=config.learning_rate, weight_decay=config.weight_decay, **more
+        )
 
     def row(self) -> dict[str, Any]:
         """What there is to tell of the last update beside its loss."""
@@ -144,24 +153,24 @@ class RunOptions(TypedDict, total=False):
     progress: Progress | None
 
 
-def train(training: Training, **kept: Unpack[RunOptions]) -> None:
+def train(training: Training[LoopConfig], **run: Unpack[RunOptions]) -> None:
     """Train to the last update, or until it no longer gets better; its weights are then the last ones, or the best.
 
     One that fails before it was ever saved leaves nothing in its folder.
     """
     if not ranks().first:  # the first of several processes writes for all
-        kept["folder"] = kept["progress"] = None
+        run["folder"] = run["progress"] = None
     try:
-        _train(training, **kept)
+        _train(training, **run)
     except BaseException:
-        if (folder := kept.get("folder")) is not None and not (folder / FILE).exists():
+        if (folder := run.get("folder")) is not None and not (folder / FILE).exists():
             clear(folder)
         raise
 
 
-def _train(training: Training, **kept: Unpack[RunOptions]) -> None:
-    config, folder, resume = training.config, kept.get("folder"), kept.get("resume")
-    progress, save_every = kept.get("progress") or Progress(quiet=True), kept.get("checkpoint_every", 1000)
+def _train(training: Training[LoopConfig], **run: Unpack[RunOptions]) -> None:
+    config, folder, resume = training.config, run.get("folder"), run.get("resume")
+    progress, save_every = run.get("progress") or Progress(quiet=True), run.get("checkpoint_every", 1000)
     optimiser = training.optimiser()
     state, team = State(training, optimiser), ranks()
     if resume is not None:
@@ -205,7 +214,7 @@ def _train(training: Training, **kept: Unpack[RunOptions]) -> None:
                 clock, done = time.monotonic(), state.update
             if folder is not None and saves:
                 metrics.sync()
-                state.save(folder, kept.get("job", {}))
+                state.save(folder, run.get("job", {}))
             if stopped:
                 raise KeyboardInterrupt
     if state.best:
@@ -213,15 +222,6 @@ def _train(training: Training, **kept: Unpack[RunOptions]) -> None:
     # In half precision, too, in which some weights are kept.
     if not all(bool(value.half().isfinite().all()) for value in training.weights().values()):
         raise DivergenceError(state.update)
-
-
-def _follow_back(pieces: Iterator[Tensor]) -> Tensor:
-    """Add up the gradients of a loss that comes in pieces; the loss, without its graph."""
-    losses = []
-    for piece in pieces:
-        piece.backward()  # type: ignore[no-untyped-call]
-        losses.append(piece.detach())
-    return torch.stack(losses).sum()
 
 
 class DivergenceError(InputError):

@@ -11,22 +11,21 @@ The search costs as much as the graph has links, once per walk: a wiki of millio
 """
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwalk.arrays import Float32s, Int32s, Int64s
-from linkwalk.compiled import kernel, within
+from linkwalk.arrays import Array, Bytes, Float32s, Int32s, Int64s
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr
-from linkwalk.graph.paths import UNREACHABLE, flood
+from linkwalk.graph.csr import Csr, bounds_of, owners
+from linkwalk.graph.floods import flood_many
 from linkwalk.navigate import Episodes
 from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.journeys import Journeys
+from linkwalk.navigate.walker import in_pieces
 from linkwalk.policy.compass import Compass
-from linkwalk.policy.decisions import Bools, Decisions, actions_at, visited_targets
+from linkwalk.policy.decisions import Decisions, actions_at, visited_targets
 from linkwalk.walks import ForwardWalks
 
 PICKS = 8
@@ -36,6 +35,8 @@ SHARPNESS = 3.0
 BUDGET = 100
 ATTEMPTS = 20
 """Batches that are drawn until one has anything to decide: a small one on a sparse graph may have nothing."""
+FAR = 127
+"""The distance of a page from which no path leads to the goal, or none shorter."""
 
 
 class NothingToDecide(InputError):
@@ -45,27 +46,26 @@ class NothingToDecide(InputError):
         super().__init__("the graph offers nothing to decide: no page has two links towards a goal")
 
 
+@dataclass(eq=False)
 class OwnWalks:
-    """The walks of a head that says where to look, on one graph; ``vectors`` [N, D] float32 of unit length."""
+    """The walks of a compass on one graph; ``vectors`` [N, D] float32 of unit length."""
 
-    def __init__(
-        self,
-        forward: Csr,
-        reverse: Csr,
-        kinds: NDArray[np.uint8],
-        vectors: Float32s,
-        *,
-        steps: int,
-        multistep: bool,
-        workers: int | None = None,
-    ) -> None:
-        self.forward, self.reverse, self.kinds, self.vectors = forward, reverse, kinds, vectors
-        self.goals = ForwardWalks(forward, steps=steps, multistep=multistep, apart=True)
-        self.workers = workers or min(16, os.cpu_count() or 1)
+    forward: Csr
+    reverse: Csr
+    kinds: Bytes
+    vectors: Float32s
+    steps: int
+    """T of the walks whose ends are start and goal."""
+    multistep: bool
+    workers: int = min(16, os.cpu_count() or 1)
 
-    def draw(self, walks: int, rng: np.random.Generator, head: Compass) -> Decisions:
-        """Some steps of that many walks of the head's, each with its right links."""
-        walker = CompassWalker("policy", head, self.forward, self.vectors, workers=self.workers)
+    def __post_init__(self) -> None:
+        """Goals are the ends of random walks."""
+        self.goals = ForwardWalks(self.forward, steps=self.steps, multistep=self.multistep, apart=True)
+
+    def draw(self, walks: int, rng: np.random.Generator, compass: Compass) -> Decisions:
+        """Some steps of that many walks by the compass, each with its right links."""
+        walker = CompassWalker("policy", compass, self.forward, self.vectors, workers=self.workers)
         for _ in range(ATTEMPTS):
             drawn = self.goals.sample(walks, rng)
             episodes = Episodes.of(drawn.starts, drawn.goals)
@@ -76,81 +76,50 @@ class OwnWalks:
 
     def label(self, goals: Int32s, journeys: Journeys, rng: np.random.Generator) -> tuple[Decisions, Int64s]:
         """Some steps of walks to those goals, each with its right links; and whose walk each is a step of [S]."""
-        walk = np.repeat(np.arange(len(goals)), PICKS)
-        step = (rng.random(len(walk)) * journeys.steps[walk]).astype(np.int64)
+        walk, step = pick_steps(journeys.steps, PICKS, rng)
         current = journeys.nodes[walk, step]
         indptr, target, kind = actions_at(self.forward, self.kinds, current)
         visited = visited_targets(journeys.nodes, walk, step, indptr, target)
-        distance = self._distances(goals, indptr, target)
-        decisions, kept = _labelled(current, goals[walk], indptr, target, kind, visited, distance)
+        pages, place = np.unique(target, return_inverse=True)
+        owner = owners(indptr)
+        far = distances_to(self.reverse, goals, pages, self.workers)[walk[owner], place]
+        # Decisions are among unseen links that lead to the goal, and there must be two of them.
+        open_ = ~visited & (far < FAR)
+        count = np.bincount(owner[open_], minlength=len(current))
+        kept = count > 1
+        open_ &= kept[owner]
+        if not open_.any():
+            raise NothingToDecide
+        bounds = bounds_of(count[kept])
+        own = owners(bounds)
+        nearest = np.minimum.reduceat(far[open_], bounds[:-1])
+        share = np.exp(-SHARPNESS * (far[open_] - nearest[own])).astype(np.float32)
+        share /= np.add.reduceat(share, bounds[:-1])[own]
+        decisions = Decisions(
+            current[kept],
+            goals[walk[kept]],
+            bounds,
+            target[open_],
+            kind[open_],
+            visited=np.zeros(len(share), np.bool_),
+            taken=np.zeros(0, np.int64),
+            share=share,
+        )
         return decisions, walk[kept]
 
-    def _distances(self, goals: Int32s, indptr: Int64s, target: Int32s) -> Int32s:
-        """Links from each action's target [A] to the goal of its walk."""
-        distance = np.empty(len(target), np.int32)
-        cuts = np.linspace(0, len(goals), self.workers + 1).astype(int)
 
-        def work(piece: int) -> None:
-            _search_back(
-                self.reverse.indptr,
-                self.reverse.indices,
-                goals,
-                cuts[piece],
-                cuts[piece + 1],
-                indptr,
-                target,
-                distance,
-            )
-
-        with ThreadPoolExecutor(self.workers) as pool:
-            list(pool.map(work, range(self.workers)))
-        return distance
+def pick_steps(steps: Int32s, picks: int, rng: np.random.Generator) -> tuple[Int64s, Int64s]:
+    """So many random steps of walks that have so many [W]: of which walk each is, and which of its steps."""
+    walk = np.repeat(np.arange(len(steps)), picks)
+    return walk, (rng.random(len(walk)) * steps[walk]).astype(np.int64)
 
 
-def _labelled(
-    current: Int32s,
-    goal: Int32s,
-    indptr: Int64s,
-    target: Int32s,
-    kind: NDArray[np.uint8],
-    visited: Bools,
-    distance: Int32s,
-) -> tuple[Decisions, Bools]:
-    """Decisions among unseen links that lead to the goal; which were kept: those with two such links or more."""
-    owner = np.repeat(np.arange(len(current)), np.diff(indptr))
-    open_ = ~visited & (distance != UNREACHABLE)
-    count = np.bincount(owner[open_], minlength=len(current))
-    kept = count > 1
-    open_ &= kept[owner]
-    owner = (np.cumsum(kept) - 1)[owner[open_]]
-    bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(count[kept], dtype=np.int64)))
-    if not len(owner):
-        raise NothingToDecide
-    nearest = np.minimum.reduceat(distance[open_], bounds[:-1])
-    share = np.exp(-SHARPNESS * (distance[open_] - nearest[owner])).astype(np.float32)
-    share /= np.add.reduceat(share, bounds[:-1])[owner]
-    none = np.zeros(0, np.int64)
-    unseen = np.zeros(len(share), np.bool_)
-    decisions = Decisions(current[kept], goal[kept], bounds, target[open_], kind[open_], unseen, none, share)
-    return decisions, kept
+def distances_to(reverse: Csr, goals: Int32s, pages: Int32s, workers: int) -> Array:
+    """Links from each of some pages, each once, to each goal [G, C], ``FAR`` at most: a search back from each."""
+    found = np.empty((len(goals), len(pages)), np.int8)
 
+    def search(start: int, stop: int) -> None:
+        flood_many(reverse.indptr, reverse.indices, goals[start:stop], pages, found[start:stop], FAR)
 
-@kernel
-def _search_back(
-    indptr: Int64s,
-    indices: Int32s,
-    goals: Int32s,
-    begin: int,
-    end: int,
-    bounds: Int64s,
-    target: Int32s,
-    distance: Int32s,
-) -> None:
-    """Breadth-first from each goal along links into it; read off the distances of its decisions' targets."""
-    nodes = indptr.shape[0] - 1
-    far, queue = np.empty(nodes, np.int32), np.empty(nodes, np.int32)
-    for walk in range(begin, end):
-        far[:] = UNREACHABLE
-        flood(indptr, indices, goals[walk], far, queue)
-        for action in range(bounds[walk * PICKS], bounds[(walk + 1) * PICKS]):
-            distance[action] = far[within(target[action], nodes)]
+    in_pieces(len(goals), workers, search)
+    return found

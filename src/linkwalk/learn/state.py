@@ -23,7 +23,7 @@ from linkwalk.artifact import parsing, replacing
 from linkwalk.errors import DamagedError
 
 if TYPE_CHECKING:
-    from linkwalk.learn.loop import Training
+    from linkwalk.learn.loop import LoopConfig, Training
 
 FILE = "state.safetensors"
 FORMAT = 2
@@ -49,7 +49,7 @@ class SavedState(NamedTuple):
 class State:
     """All that the next update depends on."""
 
-    training: "Training"
+    training: "Training[LoopConfig]"
     optimiser: torch.optim.Optimizer
     update: int = 0
     seconds: float = 0.0

@@ -12,13 +12,14 @@ there are several threads, and a run could not be repeated.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import layer_norm, linear, normalize
 
+from linkwalk.arrays import Array, Float32s, Integers
 from linkwalk.errors import InputError
 from linkwalk.graph.store import TYPES
 from linkwalk.policy.own import OWN
@@ -49,8 +50,8 @@ class HeadConfig:
     """Sizes of ``transformer``, which others have no need of."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
-        if self.head not in HEADS and self.head not in OWN:
+        """Refuse heads that are not there, and sizes that are none; a transformer has its sizes from here on."""
+        if self.head not in OWN | HEADS:
             raise InputError(
                 f"no policy head named {self.head!r}: choose one of {', '.join(HEADS)}, or name your own as "
                 "package.module:Name"
@@ -68,7 +69,12 @@ class HeadConfig:
     @property
     def built(self) -> type[nn.Module]:
         """The class of that name."""
-        return HEADS[self.head] if self.head in HEADS else OWN[self.head]
+        return (OWN | HEADS)[self.head]
+
+    def check_width(self, width: int) -> None:
+        """Refuse embeddings of another width."""
+        if self.width != width:
+            raise InputError(f"the head is for embeddings of width {self.width}, these have {width}")
 
     @property
     def points(self) -> bool:
@@ -148,10 +154,8 @@ class Mlp(nn.Module):
         """Logits [A], of the same shapes as the feed-forward head's."""
         # One layer on the concatenation, but the state's share of it is computed once a decision, not once an action.
         of_state, of_action = self.inner.weight.tensor_split((2 * current.shape[-1],), 1)
-        state = nn.functional.linear(torch.cat((goal, current), -1), of_state, self.inner.bias)
-        hidden = nn.functional.linear(torch.cat((action, traits), -1), of_action) + state.index_select(
-            0, owner
-        )
+        state = linear(torch.cat((goal, current), -1), of_state, self.inner.bias)
+        hidden = linear(torch.cat((action, traits), -1), of_action) + state.index_select(0, owner)
         logits: Tensor = self.outer(nn.functional.relu(hidden))
         return logits.squeeze(-1)
 
@@ -173,7 +177,7 @@ class Residual(nn.Module):
 
     def forward(self, current: Tensor, goal: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
         """Logits [A], of the same shapes as the feed-forward head's."""
-        current, goal, action = (nn.functional.normalize(x, dim=-1) for x in (current, goal, action))
+        current, goal, action = (normalize(x, dim=-1) for x in (current, goal, action))
         goal, current = goal[owner], current[owner]
         cosine = (action * goal).sum(-1, keepdim=True)
         seen = torch.cat((action * goal, action * current, goal * current, traits, cosine), -1)
@@ -193,7 +197,7 @@ class Pointing(nn.Module):
         raise NotImplementedError
 
     @torch.no_grad()
-    def directions(self, goals: NDArray[np.float32]) -> NDArray[np.float32]:
+    def directions(self, goals: Float32s) -> Float32s:
         """The same [B, D] for who walks by it: nothing is hidden, whatever is in training."""
         training = self.training
         self.eval()
@@ -224,14 +228,14 @@ class CompassHead(Pointing):
 
     def direction(self, goal: Tensor) -> Tensor:
         """Where to look [S, D] for goals [S, D]."""
-        goal = nn.functional.normalize(goal, dim=-1)
+        goal = normalize(goal, dim=-1)
         moved: Tensor = goal + self.turn(self.dropout(goal))
         return moved
 
     def forward(self, current: Tensor, goal: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
         """Logits [A], of the same shapes as the feed-forward head's; the current page does not matter."""
         direction = self.direction(goal).index_select(0, owner)
-        cosine = (nn.functional.normalize(action, dim=-1) * direction).sum(-1)
+        cosine = (normalize(action, dim=-1) * direction).sum(-1)
         return self.scaled(cosine, traits[:, : len(TYPES)])
 
     def scaled(self, cosine: Tensor, kinds: Tensor) -> Tensor:
@@ -257,7 +261,7 @@ HEADS: dict[str, type[nn.Module]] = {
 
 
 def _standardise(x: Tensor) -> Tensor:
-    return nn.functional.layer_norm(x, x.shape[-1:])
+    return layer_norm(x, x.shape[-1:])
 
 
 def _agreement(state: Tensor, action: Tensor, traits: Tensor, owner: Tensor) -> Tensor:
@@ -273,7 +277,7 @@ class NodeTable:
         self.vectors = vectors
 
     @classmethod
-    def of(cls, vectors: NDArray[Any], device: str) -> "NodeTable":
+    def of(cls, vectors: Array, device: str) -> "NodeTable":
         """The table of an artefact, copied out of the read-only map onto a device, in its own precision."""
         return cls(torch.from_numpy(np.array(vectors)).to(device))
 
@@ -283,7 +287,7 @@ class NodeTable:
         parts = (self.vectors[at : at + _CHUNK] for at in range(0, len(self.vectors), _CHUNK))
         return torch.cat([torch.linalg.vector_norm(part.float(), dim=-1) for part in parts]).mean()
 
-    def rows(self, nodes: NDArray[np.integer]) -> Tensor:
+    def rows(self, nodes: Integers) -> Tensor:
         """The embeddings of some nodes, in full precision."""
         found: Tensor = self.vectors[torch.as_tensor(nodes, device=self.vectors.device, dtype=torch.long)]
         return found.float()
@@ -300,14 +304,23 @@ class NodeTable:
         ``state`` [S, K] is what a head that remembers its walks makes of them; without it, whole walks are gone along.
         """
         device = self.vectors.device
-        counts = torch.as_tensor(decisions.indptr[1:] - decisions.indptr[:-1], device=device)
+        counts = torch.as_tensor(np.diff(decisions.indptr), device=device)
         owner = torch.repeat_interleave(torch.arange(len(counts), device=device), counts)
-        goal = self.rows(decisions.goal) if goal is None else goal
+        goal = self.goal_rows(decisions) if goal is None else goal
         if state is None and (walk := trajectory_of(head)) is not None:
             state = self._along(walk, decisions, goal)
         current = self.rows(decisions.current) if state is None else state
-        logits: Tensor = head(current, goal, self.rows(decisions.target), traits_of(decisions, device), owner)
+        actions = self.action_rows(decisions)
+        logits: Tensor = head(current, goal, actions, traits_of(decisions, device), owner)
         return logits, owner
+
+    def goal_rows(self, decisions: "Decisions") -> Tensor:
+        """The embeddings of what is looked for [S, D]."""
+        return self.rows(decisions.goal)
+
+    def action_rows(self, decisions: "Decisions") -> Tensor:
+        """The embeddings of where the links lead [A, D]."""
+        return self.rows(decisions.target)
 
     def _along(self, walk: Trajectory, decisions: "Decisions", goal: Tensor) -> Tensor:
         """The state [S, K] at every decision, one pass for all those of a walk."""
@@ -332,11 +345,21 @@ def traits_of(decisions: "Decisions", device: torch.device) -> Tensor:
     return torch.cat((nn.functional.one_hot(kind, len(TYPES)).float(), visited[:, None]), -1)
 
 
+def highest(values: Tensor, owner: Tensor, decisions: int) -> Tensor:
+    """The highest of each decision's values [S], of all of them [A]."""
+    lowest = torch.full((decisions,), -torch.inf, device=values.device)
+    return lowest.scatter_reduce(0, owner, values.detach(), "amax")
+
+
 def log_softmax(logits: Tensor, owner: Tensor, decisions: int) -> Tensor:
     """Log-probabilities [A] within each decision's actions, without padding."""
-    top = torch.full((decisions,), -torch.inf, device=logits.device).scatter_reduce(
-        0, owner, logits.detach(), "amax"
-    )
-    shifted = logits - top[owner]
+    shifted = logits - highest(logits, owner, decisions)[owner]
     total = torch.zeros(decisions, device=logits.device).scatter_add(0, owner, shifted.exp())
     return shifted - total.log().index_select(0, owner)
+
+
+def shared_likelihood(logits: Tensor, owner: Tensor, share: Tensor, decisions: int) -> tuple[Tensor, Tensor]:
+    """Mean negative log-likelihood of what is right, each action by its share [A], and how often the best one is."""
+    best = logits >= highest(logits, owner, decisions)[owner]
+    likely = log_softmax(logits, owner, decisions)
+    return -(share * likely).sum() / decisions, (share * best).sum() / decisions

@@ -25,7 +25,7 @@ from linkwalk.embed.packed import Packed, PackedBert, is_packable
 from linkwalk.embed.spans import BlockTokens, TokenBatch
 from linkwalk.embed.tokens import by_length
 from linkwalk.embed.transformer import merge, open_transformer, silence
-from linkwalk.graph.csr import Csr
+from linkwalk.graph.csr import Csr, owners
 from linkwalk.graph.store import TYPES, Graph
 from linkwalk.policy.decisions import Decisions
 from linkwalk.policy.heads import HeadConfig, NodeTable, build_head, traits_of
@@ -181,7 +181,7 @@ class SpanModel(nn.Module):
             vectors[there] = state.half()
             actions[torch.as_tensor(edges, device=device)] = found.half()
             advance(len(nodes))
-        return SpanTable(vectors, goals, actions, torch.as_tensor(indptr, device=device))
+        return SpanTable(vectors, goals, actions, indptr)
 
     def save(self, folder: Path, tokenizer: Any) -> None:
         """Write phi as an encoder that embeds any wiki, and below it phi_target and the head."""
@@ -238,31 +238,20 @@ def merged(model: nn.Module) -> Any:
 class SpanTable(NodeTable):
     """States, goals and links of a graph as a span model sees them; a policy is shown whole rows of links."""
 
-    def __init__(self, vectors: Tensor, goals: Tensor, actions: Tensor, indptr: Tensor) -> None:
+    def __init__(self, vectors: Tensor, goals: Tensor, actions: Tensor, indptr: Int64s) -> None:
         super().__init__(vectors)
         self.goals, self.actions, self.indptr = goals, actions, indptr
 
-    def logits(
-        self,
-        head: nn.Module,
-        decisions: Decisions,
-        goal: Tensor | None = None,
-        state: Tensor | None = None,
-    ) -> tuple[Tensor, Tensor]:
-        """Every action's logit [A], and whose it is [A]."""
-        device = self.vectors.device
-        counts = torch.as_tensor(np.diff(decisions.indptr), device=device)
-        owner = torch.repeat_interleave(torch.arange(len(counts), device=device), counts)
-        current = torch.as_tensor(decisions.current, device=device).long()
-        before = torch.as_tensor(decisions.indptr[:-1], device=device)
-        edges = torch.arange(len(owner), device=device) + (self.indptr[current] - before)[owner]
-        if goal is None:
-            goal = self.goals[torch.as_tensor(decisions.goal, device=device).long()].float()
-        logits: Tensor = head(
-            self.vectors[current].float(),
-            goal,
-            self.actions[edges].float(),
-            traits_of(decisions, device),
-            owner,
+    def goal_rows(self, decisions: Decisions) -> Tensor:
+        """The goals as phi_target sees them."""
+        found: Tensor = self.goals[torch.as_tensor(decisions.goal, device=self.goals.device).long()]
+        return found.float()
+
+    def action_rows(self, decisions: Decisions) -> Tensor:
+        """The links by their own words: a decision has its node's whole row of them."""
+        indptr = decisions.indptr
+        edges = (
+            np.arange(len(decisions.target)) + (self.indptr[decisions.current] - indptr[:-1])[owners(indptr)]
         )
-        return logits, owner
+        found: Tensor = self.actions[torch.as_tensor(edges, device=self.actions.device)]
+        return found.float()

@@ -33,7 +33,7 @@ class TrajectoryConfig:
     """How many numbers there are for pages: as many as a walk may have."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse sizes below 1."""
         for name, value in vars(self).items():
             if value < 1:
                 raise InputError(f"head.trajectory.{name}={value}: choose 1 or more")

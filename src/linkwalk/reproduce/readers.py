@@ -3,7 +3,7 @@
 They are kept in TRAIN/readers under the policy's name and a fingerprint of how they were trained.
 """
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +13,13 @@ from linkwalk.artifact import clear, digest, locked, publish
 from linkwalk.embed import Embeddings
 from linkwalk.embed.encoder import TellingEncoder
 from linkwalk.graph.store import Graph
-from linkwalk.learn.readers.target import TargetConfig, config_to_json, train_target
+from linkwalk.learn.readers.target import TargetConfig, train_target
 from linkwalk.learn.state import read_state
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.low_rank import save_target
 from linkwalk.policy.target import load_target
 from linkwalk.progress import Progress
-from linkwalk.recipes import with_settings
+from linkwalk.settings import with_settings
 
 
 class Readers:
@@ -36,7 +36,7 @@ class Readers:
     def reader(self, policy: Path, head: nn.Module, train: Embeddings, test: Embeddings) -> TellingEncoder:
         """The target encoder of the policy in a folder, trained on one table, for sentences to another."""
         config = self.config(head)
-        job = {"config": config_to_json(config), "policy": policy.name, "encoder": train.fingerprint}
+        job = {"config": asdict(config), "policy": policy.name, "encoder": train.fingerprint}
         folder = policy.parents[1] / "readers" / f"{policy.name}-{digest(job)[:8]}"
         with locked(folder):
             if not folder.exists():

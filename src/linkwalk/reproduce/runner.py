@@ -30,7 +30,7 @@ from linkwalk.gpu.walks import DeviceGraph
 from linkwalk.graph.held_out import held_out_nodes
 from linkwalk.graph.store import Graph
 from linkwalk.learn.clone import CloneConfig, clone, config_to_json
-from linkwalk.learn.clone_recorded import clone_recorded, recordable
+from linkwalk.learn.clone_on_device import clone_recorded, recordable
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.rewards.impala import ImpalaConfig
 from linkwalk.learn.state import FILE, read_state
@@ -43,13 +43,14 @@ from linkwalk.policy.heads import FeedForward
 from linkwalk.policy.target import WEIGHTS as TARGET_WEIGHTS
 from linkwalk.policy.target import load_target
 from linkwalk.progress import Progress
-from linkwalk.recipes import RECIPES, REWARDED, with_settings
+from linkwalk.recipes import RECIPES, REWARDED
 from linkwalk.reproduce.halves import Halves, random_features
 from linkwalk.reproduce.journal import Journal
 from linkwalk.reproduce.readers import Readers
 from linkwalk.reproduce.rewarded import reinforced
 from linkwalk.reproduce.timed import Timed
 from linkwalk.reproduce.trained import EncoderPlan, TrainedEncoder
+from linkwalk.settings import with_settings
 
 PLAIN, TRAINED = "", "trained"
 

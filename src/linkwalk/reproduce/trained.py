@@ -23,8 +23,9 @@ from linkwalk.navigate.learned import Learned
 from linkwalk.navigate.ways import Ways
 from linkwalk.policy.spans import TARGET, SpanModel
 from linkwalk.progress import Progress
-from linkwalk.recipes import ENCODERS, with_settings
+from linkwalk.recipes import ENCODERS
 from linkwalk.reproduce.halves import Halves
+from linkwalk.settings import with_settings
 
 _GPU_TOKENS, _CPU_TOKENS = 1 << 16, 1 << 12
 

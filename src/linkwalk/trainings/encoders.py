@@ -18,7 +18,8 @@ from linkwalk.learn.encoders.wikis import save_joint, train_on_wikis
 from linkwalk.learn.metrics import FILE as METRICS
 from linkwalk.learn.ranks import joined
 from linkwalk.learn.state import FILE, differences
-from linkwalk.recipes import ENCODERS, with_settings
+from linkwalk.recipes import ENCODERS
+from linkwalk.settings import with_settings
 from linkwalk.trainings.run import (
     Trained,
     TrainingRun,

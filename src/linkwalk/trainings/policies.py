@@ -21,7 +21,8 @@ from linkwalk.learn.rewards.impala import reinforce
 from linkwalk.learn.state import FILE
 from linkwalk.policy.checkpoint import load_policy, put_policy
 from linkwalk.policy.heads import HeadConfig
-from linkwalk.recipes import RECIPES, REWARDED, with_settings
+from linkwalk.recipes import RECIPES, REWARDED
+from linkwalk.settings import with_settings
 from linkwalk.trainings.run import Trained, TrainingRun, made_before, partial_of
 from linkwalk.wiki.agents import policy_folder
 

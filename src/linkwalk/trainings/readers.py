@@ -19,7 +19,7 @@ from linkwalk.embed.bert import Weights
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.metrics import FILE
-from linkwalk.learn.readers.target import TargetConfig, config_to_json, train_target
+from linkwalk.learn.readers.target import TargetConfig, train_target
 from linkwalk.learn.readers.tune_target import PAPER, TuneConfig, tune_target
 from linkwalk.learn.state import FILE as STATE
 from linkwalk.learn.state import differences
@@ -30,8 +30,8 @@ from linkwalk.policy import checkpoint
 from linkwalk.policy.checkpoint import is_compass, load_policy, read_policy
 from linkwalk.policy.low_rank import save_target
 from linkwalk.policy.target import MANIFEST, WEIGHTS, AdapterConfig, load_target, read_target
-from linkwalk.recipes import with_settings
 from linkwalk.retrieve.bm25 import Bm25
+from linkwalk.settings import with_settings
 from linkwalk.shipped import POLICY, policy_path
 from linkwalk.trainings.run import (
     LearntFrom,
@@ -175,7 +175,7 @@ def train_reader(
     table = Workspace(wiki, graph, embeddings).table(policy)
     with locked(place.home):
         origin = {"graph": graph.fingerprint, "policy": place.weights()}
-        job = {"config": config_to_json(config), "encoder": table.fingerprint, **origin}
+        job = {"config": asdict(config), "encoder": table.fingerprint, **origin}
         made = None if run.force else place.made(job)
         if made is None:
             kept = run.kept(place.partial, job, config.updates)

@@ -20,16 +20,16 @@ from linkwalk.embed.model import find_model
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.metrics import FILE as METRICS
-from linkwalk.learn.readers.cross import SentenceList, SentenceRankingConfig, read_lists, train_cross
+from linkwalk.learn.readers.ranking import RankingConfig, SentenceList, read_lists, train_sentences
 from linkwalk.learn.state import FILE as STATE
 from linkwalk.learn.state import differences
 from linkwalk.policy.checkpoint import link_files
 from linkwalk.progress import Progress
-from linkwalk.recipes import with_settings
 from linkwalk.retrieve.bm25 import Bm25
 from linkwalk.retrieve.bm25_files import KIND as INDEX
 from linkwalk.retrieve.cross import CrossConfig, read_cross
 from linkwalk.retrieve.cross_model import save_cross
+from linkwalk.settings import with_settings
 from linkwalk.trainings.run import (
     LearntFrom,
     Trained,
@@ -48,7 +48,7 @@ USES = ("used", "without evidence", "too few negatives")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RerankerConfig(SentenceRankingConfig):
+class RerankerConfig(RankingConfig):
     """All that ``--set`` can change: the training's settings, and those of ``model.`` and ``mine.``."""
 
     model: CrossConfig = field(default_factory=CrossConfig)
@@ -113,7 +113,7 @@ def train_reranker(
             query = next(one.query for one in lists if config.use(one) == "used")
             job["lists"] = digest([list(one) for one in lists])
             kept = run.kept(partial, job, config.updates)
-            weights = train_cross(lists, config.model, config, device=run.device, **kept)
+            weights = train_sentences(lists, config.model, config, device=run.device, **kept)
             with in_one_step(partial, final, STATE) as whole:
                 link_files(partial, whole, leave=(whole.name, STATE))
                 made = save_cross(whole, weights, config.model, encoder, manifest | {"data": data})

@@ -30,7 +30,7 @@ from linkwalk.policy.checkpoint import load_compass, put_policy
 from linkwalk.policy.compass import LinearCompass
 from linkwalk.policy.heads import HeadConfig
 from linkwalk.progress import Progress
-from linkwalk.recipes import with_settings
+from linkwalk.settings import with_settings
 from linkwalk.trainings.run import Trained, TrainingRun, made_before, partial_of
 from linkwalk.wiki.agents import usual_agent
 from linkwalk.wiki.workspace import Workspace, threads

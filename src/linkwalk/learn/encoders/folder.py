@@ -2,6 +2,7 @@
 
 import shutil
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -12,7 +13,7 @@ from linkwalk.embed.model import find_model
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import ArtifactError
 from linkwalk.graph.store import Graph
-from linkwalk.learn.encoders.spans import SpanConfig, config_to_json, train_spans
+from linkwalk.learn.encoders.spans import SpanConfig, train_spans
 from linkwalk.learn.loop import RunOptions
 from linkwalk.learn.metrics import FILE as METRICS
 from linkwalk.learn.metrics import read_rows
@@ -36,7 +37,7 @@ def read_encoder(folder: Path) -> dict[str, Any] | None:
 def job_of(graph: Graph, base: str, config: SpanConfig) -> dict[str, Any]:
     """What a trained encoder follows from."""
     return {
-        "config": config_to_json(config),
+        "config": asdict(config),
         "graph": graph.fingerprint,
         "base": find_model(base).fingerprint,
     }
@@ -51,7 +52,7 @@ def train_encoder(
     vectors: NDArray[Any] | None = None,
     device: str = "cpu",
     restart: bool = False,
-    **kept: Unpack[RunOptions],
+    **run: Unpack[RunOptions],
 ) -> dict[str, Any]:
     """Train the encoder ``base`` on a graph into ``final``, unless the same training made what is there."""
     job, team = job_of(graph, base, config), ranks()
@@ -62,10 +63,10 @@ def train_encoder(
         team.wait()  # before the first of several processes changes anything there
         if found is not None and found["job"] == job:
             return found
-        kept["folder"], kept["job"] = partial, job
-        kept["resume"] = saved if saved is not None and saved.job == job else None
+        run["folder"], run["job"] = partial, job
+        run["resume"] = saved if saved is not None and saved.job == job else None
         encoder = open_transformer(base, device="cpu", max_tokens=config.max_tokens)
-        model = train_spans(graph, encoder, config, vectors=vectors, device=device, **kept)
+        model = train_spans(graph, encoder, config, vectors=vectors, device=device, **run)
         if not team.first:
             return {"job": job, "last": {}}
         last = (read_rows(partial) or [{}])[-1]

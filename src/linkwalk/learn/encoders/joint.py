@@ -15,59 +15,62 @@ Labels are soft: a page one click further is e^-3 as right.
 
 import time
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, normalize, one_hot
 
 from linkwalk.arrays import Int32s
+from linkwalk.graph.csr import owners
 from linkwalk.graph.store import TYPES
 from linkwalk.learn.encoders.lessons import Ground, Lesson, LessonConfig, Teacher
 from linkwalk.learn.encoders.phi import Phi
-from linkwalk.learn.limits import at_least, shares
 from linkwalk.learn.loop import LoopConfig, Training
 from linkwalk.learn.own_walks import SHARPNESS
 from linkwalk.navigate.ways import MapConfig, Ways
 from linkwalk.policy.compass import LinearCompass
-from linkwalk.policy.heads import CompassHead, HeadConfig, log_softmax
+from linkwalk.policy.heads import CompassHead, HeadConfig, highest, shared_likelihood
+from linkwalk.settings import Count, CountOrNone, NotNegative, Share
 
 
 @dataclass(frozen=True, kw_only=True)
 class JointConfig(LoopConfig):
     """How phi and the compass are trained."""
 
-    updates: int = 450
-    learning_rate: float = 1e-4
-    head_rate: float = 10.0
+    updates: Count = 450
+    learning_rate: NotNegative = 1e-4
+    head_rate: NotNegative = 10.0
     """The compass's learning rate, times phi's."""
-    warmup: int = 40
-    weight_decay: float = 0.01
-    lessons: int = 4
+    warmup: CountOrNone = 40
+    weight_decay: NotNegative = 0.01
+    lessons: Count = 4
     """Lessons in an update, of as many wikis as chance has it."""
     lesson: LessonConfig = field(default_factory=LessonConfig)
-    wiki: float = 1.0
-    sentence: float = 1.0
-    search: float = 0.2
+    wiki: NotNegative = 1.0
+    sentence: NotNegative = 1.0
+    search: NotNegative = 0.2
     """What the terms of the loss weigh beside the first."""
     temperature: float = 20.0
     """By which cosines are multiplied at the start."""
-    refresh_every: int = 150
+    refresh_every: CountOrNone = 150
     """Updates between two readings of all blocks; those that are learned from are seen anew at once.
 
     0: walkers go on as untrained as they began, and lessons are made of such walks.
     """
-    even: float = 0.5
+    even: NotNegative = 0.5
     """How often a wiki is learned from: in proportion to its number of blocks to this power."""
-    trust: float = 0.6
+    trust: Share = 0.6
     """How far the weights that are kept lie from the first ones (0) to the trained ones (1).
 
     All the way is best on wikis like those that were trained on, and worse on others.
     """
-    kept_rank: int = 32
+    kept_rank: Count = 32
     """Of each layer's change so many directions are kept (``embed.change``)."""
-    rank: int = 0
+    rank: CountOrNone = 0
     """Of adapters that are trained in place of the transformer's own matrices; 0: these themselves."""
-    ahead: int = 64
+    ahead: CountOrNone = 64
     """Lessons that are drawn ahead; 0: none, and a run can be repeated."""
     map: MapConfig = field(default_factory=lambda: MapConfig(detour=0.03, crowding=0.08, likeness=0.5))
     """What walkers trade against what: those that make the lessons, and those that go by what is trained.
@@ -75,36 +78,25 @@ class JointConfig(LoopConfig):
     Pages that lead to the same goals come to lie closer together than MiniLM has them.
     """
 
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
-        super().__post_init__()
-        shares(self, "trust")
-        at_least(
-            self,
-            rank=0,
-            kept_rank=1,
-            head_rate=0,
-            lessons=1,
-            wiki=0,
-            sentence=0,
-            search=0,
-            refresh_every=0,
-            even=0,
-            ahead=0,
-        )
+
+JointSettings = TypeVar("JointSettings", bound=JointConfig, covariant=True)
 
 
-class Joint(Training):
+@dataclass(eq=False)
+class Joint(Training[JointSettings]):
     """phi and a compass that learn from lessons on some grounds."""
 
-    def __init__(
-        self, config: JointConfig, phi: Phi, grounds: list[Ground], device: torch.device | str
-    ) -> None:
-        super().__init__(config)
-        self.settings, self.phi, self.grounds, self.device = config, phi, grounds, torch.device(device)
-        head = HeadConfig(head="compass", width=phi.width, temperature=config.temperature)
+    phi: Phi
+    grounds: list[Ground]
+    device: torch.device
+
+    def __post_init__(self) -> None:
+        """Begin with a compass that points at the goal, and lessons of walks by it."""
+        super().__post_init__()
+        config, width = self.config, self.phi.width
+        head = HeadConfig(head="compass", width=width, temperature=config.temperature)
         self.compass = CompassHead(head).to(self.device)
-        self.reader = nn.Linear(phi.width, phi.width, bias=False, device=self.device)
+        self.reader = nn.Linear(width, width, bias=False, device=self.device)
         """What turns the vector of a sentence, before the compass looks at it (``policy.target``)."""
         nn.init.zeros_(self.reader.weight)
         self.scales = nn.Parameter(torch.zeros(2, device=self.device))
@@ -117,19 +109,15 @@ class Joint(Training):
         self.waited = 0.0
         """Seconds in which there was no lesson to learn from."""
         self._direction = self.look()
-        sizes = np.array([ground.forward.nodes for ground in grounds], np.float64) ** config.even
+        sizes = np.array([ground.forward.nodes for ground in self.grounds], np.float64) ** config.even
+        shares, ways = sizes / sizes.sum(), Ways(map=config.map)
         self.teacher = Teacher(
-            grounds,
-            sizes / sizes.sum(),
-            lambda: self._direction,
-            Ways(map=config.map),
-            self.rng,
-            ahead=config.ahead,
+            self.grounds, shares, lambda: self._direction, ways, self.rng, ahead=config.ahead
         )
 
     def loss(self, update: int) -> Tensor:
         """Of fresh lessons."""
-        config = self.settings
+        config = self.config
         if config.refresh_every and update > 1 and (update - 1) % config.refresh_every == 0:
             self.refresh()
         clock = time.monotonic()
@@ -142,7 +130,7 @@ class Joint(Training):
         )
         counts = [len(lesson.pages) for lesson in lessons]
         counts += [len(lesson.sentences) for lesson in lessons]
-        parts = torch.split(nn.functional.normalize(vectors, dim=-1), counts)
+        parts = torch.split(normalize(vectors, dim=-1), counts)
         self._seen = [
             (lesson.ground, lesson.pages, self._to_host(part))
             for lesson, part in zip(lessons, parts, strict=False)
@@ -155,10 +143,7 @@ class Joint(Training):
         ]
         mean = torch.stack(terms).mean(0)
         self._last = mean.detach()
-        weights = torch.tensor(
-            [1.0, config.wiki, config.sentence, config.search], device=mean.device, dtype=mean.dtype
-        )
-        return (mean[:4] * weights).sum()
+        return (mean[:4] * mean.new_tensor([1.0, config.wiki, config.sentence, config.search])).sum()
 
     def _terms(self, lesson: Lesson, pages: Tensor, read: Tensor) -> Tensor:
         """The four terms of one lesson, and how often the right link would be taken [5]."""
@@ -169,10 +154,10 @@ class Joint(Training):
         if not len(read):
             none = step.new_zeros(())
             return torch.stack((step, wiki, none, none, right))
-        turned = nn.functional.normalize(read + self.reader(read), dim=-1)
+        turned = normalize(read + self.reader(read), dim=-1)
         by_step, by_wiki, _ = self._paths(lesson, pages, turned, away)
-        cosines = self.settings.temperature * self.scales[1].exp() * (read @ pages.T)
-        search = nn.functional.cross_entropy(cosines, own)
+        cosines = self.config.temperature * self.scales[1].exp() * (read @ pages.T)
+        search = cross_entropy(cosines, own)
         return torch.stack((step, wiki, by_step + by_wiki, search, right))
 
     def _paths(
@@ -181,29 +166,22 @@ class Joint(Training):
         """The terms ``step`` and ``wiki`` for goals [G, D] as they are shown, and the share of right links."""
         device = pages.device
         cosines = self.compass.direction(goals) @ pages.T  # [G, C]
-        goal = torch.from_numpy(lesson.goal).to(device)
-        counts = torch.from_numpy(np.diff(lesson.bounds)).to(device)
-        owner = torch.repeat_interleave(
-            torch.arange(len(goal), device=device), counts, output_size=len(lesson.page)
+        goal, owner, page, kind = (
+            torch.from_numpy(x).to(device)
+            for x in (lesson.goal, owners(lesson.bounds), lesson.page, lesson.kind)
         )
-        page = torch.from_numpy(lesson.page).to(device)
         at = goal[owner] * cosines.shape[1] + page
-        kinds = nn.functional.one_hot(torch.from_numpy(lesson.kind).to(device).long(), len(TYPES)).float()
+        kinds = one_hot(kind.long(), len(TYPES)).float()
         logits = self.compass.scaled(cosines.flatten().index_select(0, at), kinds)
         share = _share(away.flatten()[at], owner, len(goal))
-        likely = log_softmax(logits, owner, len(goal))
-        best = torch.full((len(goal),), -torch.inf, device=device).scatter_reduce(
-            0, owner, logits.detach(), "amax"
-        )
-        right = (share * (logits.detach() >= best[owner])).sum() / len(goal)
+        step, right = shared_likelihood(logits, owner, share, len(goal))
         # The goal itself is not among what leads to it.
         itself = away == 0
         away = away.masked_fill(itself, torch.inf)
         wanted = torch.softmax(-SHARPNESS * (away - away.min(1, keepdim=True).values), 1)
-        whole = self.settings.temperature * self.scales[0].exp() * cosines
+        whole = self.config.temperature * self.scales[0].exp() * cosines
         among = whole.masked_fill(itself, -torch.inf).log_softmax(1).masked_fill(itself, 0.0)
-        wiki = -(wanted * among).sum(1).mean()
-        return -(share * likely).sum() / len(goal), wiki, right
+        return step, -(wanted * among).sum(1).mean(), right
 
     def refresh(self) -> None:
         """Read all blocks anew, so that walkers see what phi sees now."""
@@ -218,7 +196,7 @@ class Joint(Training):
 
     def _note(self) -> None:
         """Put what the update before has read into the tables, and look where the compass looks now."""
-        if not self.settings.refresh_every:
+        if not self.config.refresh_every:
             return
         if self._copied is not None:
             self._copied.synchronize()
@@ -231,9 +209,7 @@ class Joint(Training):
     def look(self) -> LinearCompass:
         """Where the compass looks now, for walkers."""
         turn = self.compass.turn
-        return LinearCompass(
-            turn.weight.detach().cpu().float().numpy(), turn.bias.detach().cpu().float().numpy()
-        )
+        return LinearCompass(*(x.detach().cpu().float().numpy() for x in (turn.weight, turn.bias)))
 
     def row(self) -> dict[str, float]:
         """The terms, and how often the right link would be taken."""
@@ -255,19 +231,16 @@ class Joint(Training):
 
     def optimiser(self) -> torch.optim.Optimizer:
         """AdamW, quicker for the compass."""
-        config = self.settings
-        groups = [
-            {"params": self.phi.parameters(), "scale": 1.0},
-            {"params": self._head(), "scale": config.head_rate},
-        ]
-        fused = self.device.type == "cuda"
-        return torch.optim.AdamW(
-            groups, lr=config.learning_rate, weight_decay=config.weight_decay, fused=fused
-        )
+        return self.adamw(self.groups(), fused=self.device.type == "cuda")
+
+    def groups(self) -> list[dict[str, Any]]:
+        """The weights, and by what the learning rate is multiplied for them."""
+        parts = (self.phi.parameters(), 1.0), (self._head(), self.config.head_rate)
+        return [{"params": weights, "scale": scale} for weights, scale in parts]
 
 
 def _share(away: Tensor, owner: Tensor, decisions: int) -> Tensor:
     """How right each action is [A], by its distance; 1 in all for a decision."""
-    nearest = torch.full((decisions,), torch.inf, device=away.device).scatter_reduce(0, owner, away, "amin")
+    nearest = -highest(-away, owner, decisions)
     share = torch.exp(-SHARPNESS * (away - nearest[owner]))
     return share / torch.zeros(decisions, device=away.device).scatter_add(0, owner, share)[owner]

@@ -14,48 +14,40 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from linkwalk.arrays import Float32s, Int32s, Int64s
+from linkwalk.arrays import Array, Bools, Bytes, Float32s, Int32s, Int64s
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr
-from linkwalk.graph.floods import flood_many
-from linkwalk.learn.limits import at_least
-from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, NothingToDecide
+from linkwalk.graph.csr import Csr, bounds_of, owners
+from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, FAR, NothingToDecide, distances_to, pick_steps
 from linkwalk.navigate import Episodes
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.walker import in_pieces
 from linkwalk.navigate.ways import Ways
 from linkwalk.policy.compass import Compass
-from linkwalk.policy.decisions import Bools, actions_at, visited_targets
-from linkwalk.walks import ForwardWalks
+from linkwalk.policy.decisions import actions_at, visited_targets
+from linkwalk.settings import Count, Settings, at_least
+from linkwalk.walks import ForwardWalks, Sampler
 
 _KEPT = 32
-FAR = 127
-"""The distance of a page from which no path leads to the goal, or none shorter."""
+Several = Annotated[int, at_least(2)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LessonConfig:
+class LessonConfig(Settings):
     """What a lesson is made of."""
 
-    goals: int = 64
+    goals: Several = 64
     """Goals of a lesson, each the end of a random walk."""
-    steps: int = 40
+    steps: Count = 40
     """Such walks have Uniform(1, steps) steps."""
-    picks: int = 2
+    picks: Count = 2
     """Steps of the policy's walk to a goal that become decisions."""
-    links: int = 8
+    links: Several = 8
     """Links of a page that are looked at, at most: the two nearest to the goal, and others."""
-    budget: int = BUDGET
-
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
-        at_least(self, goals=2, steps=1, picks=1, links=2, budget=1)
+    budget: Count = BUDGET
 
 
 class Lesson(NamedTuple):
@@ -67,7 +59,7 @@ class Lesson(NamedTuple):
     """[G]."""
     pages: Int32s
     """Nodes that are looked at [C], each once."""
-    distance: NDArray[np.int8]
+    distance: Array
     """Links from each page to each goal [G, C], ``FAR`` at most."""
     goal: Int64s
     """Which of the goals each decision is towards [S]."""
@@ -75,7 +67,7 @@ class Lesson(NamedTuple):
     """Of each decision's actions [S + 1]."""
     page: Int64s
     """Which of the pages each action leads to [A]."""
-    kind: NDArray[np.uint8]
+    kind: Bytes
     """Type of each action's link [A]."""
     sentences: list[list[int]]
     """One sentence of each goal [G], as tokens; none where nobody reads sentences."""
@@ -85,37 +77,30 @@ DrawSentences = Callable[[Int32s, np.random.Generator], list[list[int]]]
 """One sentence of each of some blocks, as tokens."""
 
 
+@dataclass(eq=False)
 class Ground:
-    """One wiki to learn on; ``table`` [N, D] is what its walkers see, and is written to while they walk."""
+    """One wiki to learn on."""
 
-    def __init__(
-        self,
-        forward: Csr,
-        reverse: Csr,
-        kinds: NDArray[np.uint8],
-        table: Float32s,
-        config: LessonConfig,
-        *,
-        withheld: Bools | None = None,
-        sentences: DrawSentences | None = None,
-        workers: int = 1,
-    ) -> None:
-        self.forward, self.reverse, self.kinds, self.table, self.config = (
-            forward,
-            reverse,
-            kinds,
-            table,
-            config,
-        )
-        self.withheld = np.zeros(forward.nodes, np.bool_) if withheld is None else withheld
-        """Blocks that no lesson has, neither as goals nor as links [N]; walks pass through them."""
-        self.sentences, self.workers = sentences, workers
-        self._ends = ForwardWalks(forward, steps=config.steps, multistep=True, apart=True)
+    forward: Csr
+    reverse: Csr
+    kinds: Bytes
+    table: Float32s
+    """What its walkers see [N, D]; it is written to while they walk."""
+    config: LessonConfig
+    withheld: Bools | None = None
+    """Blocks that no lesson has, neither as goals nor as links [N]; walks pass through them."""
+    sentences: DrawSentences | None = None
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        """Goals are the ends of random walks."""
+        self.open = np.ones(self.forward.nodes, np.bool_) if self.withheld is None else ~self.withheld
+        self._ends = ForwardWalks(self.forward, steps=self.config.steps, multistep=True, apart=True)
 
     def draw(self, number: int, compass: Compass, ways: Ways, rng: np.random.Generator) -> Lesson:
         """A lesson of walks that go by the compass; ``number`` is the wiki's."""
         for _ in range(ATTEMPTS):
-            episodes = self._episodes(rng)
+            episodes = self.episodes(rng)
             walker = CompassWalker("policy", compass, self.forward, self.table, ways, workers=self.workers)
             journeys = walker.run(episodes, budget=self.config.budget)
             lesson = self._lesson(number, episodes.goals, journeys.nodes, journeys.steps, rng)
@@ -123,63 +108,58 @@ class Ground:
                 return lesson
         raise NothingToDecide
 
-    def _episodes(self, rng: np.random.Generator) -> Episodes:
-        """Starts and goals: ends of random walks; never a goal that is withheld."""
-        starts, goals, found = [], [], 0
-        for _ in range(ATTEMPTS):
-            drawn = self._ends.sample(2 * self.config.goals, rng)
-            fine = ~self.withheld[drawn.goals]
-            starts.append(drawn.starts[fine])
-            goals.append(drawn.goals[fine])
-            found += int(fine.sum())
-            if found >= self.config.goals:
-                wanted = slice(0, self.config.goals)
-                return Episodes.of(np.concatenate(starts)[wanted], np.concatenate(goals)[wanted])
-        raise InputError("too few goals are left to learn from: withhold fewer articles")
+    def episodes(self, rng: np.random.Generator) -> Episodes:
+        """Starts and goals of a lesson; never a goal that is withheld."""
+        found = episodes_towards(self.open, self._ends, self.config.goals, ATTEMPTS, rng)
+        if found.size < self.config.goals:
+            raise InputError("too few goals are left to learn from: withhold fewer articles")
+        return found
 
     def _lesson(
         self, number: int, goals: Int32s, paths: Int32s, steps: Int32s, rng: np.random.Generator
     ) -> Lesson:
-        config = self.config
-        walk = np.repeat(np.arange(len(goals)), config.picks)
-        step = (rng.random(len(walk)) * steps[walk]).astype(np.int64)
+        walk, step = pick_steps(steps, self.config.picks, rng)
         bounds, target, kind = actions_at(self.forward, self.kinds, paths[walk, step])
         visited = visited_targets(paths, walk, step, bounds, target)
-        # A page that is never a goal would be learned as one to pass by: it is no answer either, right or wrong.
-        hidden = self.withheld[target]
         pages, place = np.unique(np.concatenate((target, goals)), return_inverse=True)
-        distance = np.empty((len(goals), len(pages)), np.int8)
-
-        def search(start: int, stop: int) -> None:
-            back = self.reverse
-            flood_many(back.indptr, back.indices, goals[start:stop], pages, distance[start:stop], FAR)
-
-        in_pieces(len(goals), self.workers, search)
-
-        owner = np.repeat(np.arange(len(walk)), np.diff(bounds))
+        distance = distances_to(self.reverse, goals, pages, self.workers)
+        owner = owners(bounds)
         far = distance[walk[owner], place[: len(target)]]
-        kept = _some(owner, far, ~visited & ~hidden & (far < FAR), config.links, rng)
+        # A page that is never a goal would be learned as one to pass by: it is no answer either, right or wrong.
+        kept = _some(owner, far, ~visited & self.open[target] & (far < FAR), self.config.links, rng)
         several = np.bincount(owner[kept], minlength=len(walk)) > 1
         kept = kept[several[owner[kept]]]
         counts = np.bincount(owner[kept], minlength=len(walk))[several]
         # Pages that nothing asks for any more are left out: each costs a text to read.
         used = np.unique(np.concatenate((place[kept], place[len(target) :])))
-        renumbered = np.zeros(len(pages), np.int64)
-        renumbered[used] = np.arange(len(used))
         return Lesson(
             number,
             goals,
             pages[used].astype(np.int32),
             np.ascontiguousarray(distance[:, used]),
             walk[several],
-            np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64))),
-            renumbered[place[kept]],
+            bounds_of(counts),
+            np.searchsorted(used, place[kept]),
             kind[kept],
             self.sentences(goals, rng) if self.sentences else [],
         )
 
 
-def _some(owner: Int64s, far: NDArray[np.int8], open_: Bools, most: int, rng: np.random.Generator) -> Int64s:
+def episodes_towards(
+    goals: Bools, walks: Sampler, count: int, attempts: int, rng: np.random.Generator
+) -> Episodes:
+    """Ends of random walks whose goals are among some blocks [N]; where few walks lead there, fewer than asked for."""
+    starts, ends = np.zeros((2, 0), np.int32)
+    for _ in range(attempts):
+        drawn = walks.sample(2 * count, rng)
+        fine = goals[drawn.goals]
+        starts, ends = np.append(starts, drawn.starts[fine]), np.append(ends, drawn.goals[fine])
+        if len(ends) >= count:
+            break
+    return Episodes.of(starts[:count], ends[:count])
+
+
+def _some(owner: Int64s, far: Array, open_: Bools, most: int, rng: np.random.Generator) -> Int64s:
     """Of each owner's open actions at most so many: the two nearest to the goal, and some of the others."""
     open_at = np.flatnonzero(open_)
     chance = rng.random(len(open_at))
@@ -198,6 +178,7 @@ def _places(owner: Int64s) -> Int64s:
     return places
 
 
+@dataclass(eq=False)
 class Teacher:
     """Lessons from several grounds, drawn ahead in other threads while those before are learned from.
 
@@ -206,32 +187,32 @@ class Teacher:
     by as many threads as its ground has, and all is the same every time.
     """
 
-    def __init__(
-        self,
-        grounds: Sequence[Ground],
-        shares: Float32s,
-        compass: Callable[[], Compass],
-        ways: Ways,
-        rng: np.random.Generator,
-        *,
-        ahead: int = 0,
-        workers: int | None = None,
-    ) -> None:
-        self.grounds, self.shares, self.compass, self.ways, self.rng = grounds, shares, compass, ways, rng
-        self.ahead = ahead
-        self.repeat, self._asked = 1, 0
-        """How often a lesson is learned from where none is drawn ahead."""
-        self._ready: queue.Queue[Lesson | BaseException] = queue.Queue(max(1, ahead))
+    grounds: Sequence[Ground]
+    shares: Float32s
+    compass: Callable[[], Compass]
+    ways: Ways
+    rng: np.random.Generator
+    ahead: int = 0
+    workers: int = max(1, (os.cpu_count() or 2) - 1)
+    repeat: int = 1
+    """How often a lesson is learned from where none is drawn ahead."""
+    drawn: int = 0
+    """Fresh lessons given."""
+    again: int = 0
+    """Lessons given once more."""
+
+    def __post_init__(self) -> None:
+        """Begin to draw ahead."""
+        self._asked = 0
+        self._ready: queue.Queue[Lesson | BaseException] = queue.Queue(max(1, self.ahead))
         self._over = threading.Event()
-        self._old: deque[Lesson] = deque(maxlen=ahead or _KEPT)
-        self.drawn = self.again = 0
-        """Lessons given: fresh ones, and those given once more."""
+        self._old: deque[Lesson] = deque(maxlen=self.ahead or _KEPT)
         self._threads: list[threading.Thread] = []
-        if ahead:
+        if self.ahead:
             # A product of small matrices in each of many threads, on as many threads each, is slower than on one.
             self._limits = threadpool_limits(1, "blas")
-            for _ in range(workers or max(1, (os.cpu_count() or 2) - 1)):
-                own = np.random.default_rng(rng.integers(1 << 63))
+            for _ in range(self.workers):
+                own = np.random.default_rng(self.rng.integers(1 << 63))
                 self._threads.append(threading.Thread(target=self._work, args=(own,), daemon=True))
             for thread in self._threads:
                 thread.start()

@@ -9,24 +9,22 @@ heads and losses are in full precision.
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from typing import Any, Unpack
+from dataclasses import dataclass, field
+from typing import Annotated, Unpack
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
-from linkwalk.arrays import Int64s
+from linkwalk.arrays import Array, Int64s
 from linkwalk.embed.spans import BlockTokens, TokenBatch
 from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import InputError
+from linkwalk.graph.csr import bounds_of
 from linkwalk.graph.store import Graph
-from linkwalk.learn.clone import CloneConfig
-from linkwalk.learn.imitation import Batches, likelihood
-from linkwalk.learn.limits import above_zero, at_least, one_of, shares
+from linkwalk.learn.clone import Batches, CloneConfig, likelihood
 from linkwalk.learn.loop import LoopConfig, RunOptions, Training, seeded, train
-from linkwalk.learn.own_walks import PICKS, OwnWalks
+from linkwalk.learn.own_walks import PICKS
 from linkwalk.learn.ranks import ranks
 from linkwalk.learn.readers.target import Sentences
 from linkwalk.navigate import unit_rows
@@ -35,8 +33,9 @@ from linkwalk.policy.decisions import Decisions, some
 from linkwalk.policy.heads import HeadConfig
 from linkwalk.policy.spans import SpanModel, show
 from linkwalk.progress import Progress
+from linkwalk.settings import Count, CountOrNone, NotNegative, Positive, Share, at_least, one_of
 
-WALKS, HEADS = ("forward", "shortcut", "own"), ("feedforward", "mlp", "compass")
+HEADS = ("feedforward", "mlp", "compass")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,87 +44,83 @@ class SpanConfig(LoopConfig):
 
     head: HeadConfig = field(default_factory=lambda: HeadConfig(head="mlp"))
     """``mlp`` (app. B.1), ``feedforward`` (sec. 4.2) or ``compass`` (ours)."""
-    walks: str = "forward"
+    walks: Annotated[str, one_of("forward", "shortcut", "own")] = "forward"
     """``forward``, ``shortcut``, or ``own``: what is right on walks with a map over the embeddings that are there."""
-    steps: int = 20
+    steps: Count = 20
     """T."""
     multistep: bool = True
     """Walks of Uniform(1, T) steps instead of T."""
-    picks: int = 1
+    picks: Count = 1
     """Steps of a walk that become decisions; those of one walk share its goal."""
-    batch: int = 512
+    batch: Count = 512
     """Decisions of an update."""
-    pieces: int = 1
+    pieces: Count = 1
     """Into how many parts a batch is cut to save memory; the gradient is the same."""
-    edge_dropout: float = 0.5
+    edge_dropout: Share = 0.5
     """With which probability a link that was not taken is hidden (app. B.2); on walks with a map, none."""
-    rank: int = 0
+    rank: CountOrNone = 0
     """Of an adapter that is trained in place of all weights; 0: none, the whole transformer is trained."""
     own_target: bool = True
     """Whether goals are read by a copy of phi that learns for itself (phi_target), or by phi."""
-    sentences: float = 0.0
+    sentences: Share = 0.0
     """Share of the goals that are shown by one of their sentences (sentence search)."""
-    max_tokens: int = 200
+    max_tokens: Annotated[int, at_least(8)] = 200
     """Of a block (app. B.1)."""
     tanh: bool = True
     """Whether means go through tanh (sec. 4.2)."""
-    pace: float = 1.0
+    pace: Positive = 1.0
     """How many times faster the head and the learned vectors, which begin from nothing, learn."""
-    updates: int = 3_000_000
-    learning_rate: float = 1e-5
-    warmup: int = 10_000
-    weight_decay: float = 0.0
+    updates: Count = 3_000_000
+    learning_rate: NotNegative = 1e-5
+    warmup: CountOrNone = 10_000
+    weight_decay: NotNegative = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse heads that cannot score links by their words."""
         super().__post_init__()
-        at_least(self, steps=1, picks=1, batch=1, pieces=1, rank=0, max_tokens=8)
-        above_zero(self, "pace")
-        shares(self, "edge_dropout", "sentences")
-        one_of(self, walks=WALKS)
         if self.head.head not in HEADS or not self.head.visited:
             raise InputError(
                 f"head.head={self.head.head}: choose one of {', '.join(HEADS)}, head.visited=true"
             )
 
 
-class SpanTraining(Training):
+@dataclass(eq=False)
+class SpanTraining(Training[SpanConfig]):
     """phi, phi_target and a head that learn from walks on one graph."""
 
     log_every = 10
+    spans: SpanModel
+    graph: Graph
+    blocks: BlockTokens
+    sentences: Sentences | None
+    vectors: Array | None
+    """What walks with a map go by."""
 
-    def __init__(
-        self,
-        config: SpanConfig,
-        model: SpanModel,
-        graph: Graph,
-        blocks: BlockTokens,
-        sentences: Sentences | None,
-        vectors: NDArray[Any] | None,
-    ) -> None:
-        super().__init__(config)
-        self.settings, self.model, self.graph = config, model, graph
-        self.blocks, self.sentences = blocks, sentences
-        kinds, steps, multistep = np.array(graph.out_kinds), config.steps, config.multistep
-        self.own: OwnWalks | None = None
+    def __post_init__(self) -> None:
+        """Walks are drawn as for cloning; those with a map look straight at the goal."""
+        super().__post_init__()
+        self.model, config, graph, units, width = self.spans, self.config, self.graph, None, 0
         if config.walks == "own":
-            if vectors is None:
+            if self.vectors is None:
                 raise InputError("walks=own needs embeddings to walk by: embed the wiki first")
-            units, wide = unit_rows(vectors), vectors.shape[1]
-            self.own = OwnWalks(graph.forward, graph.reverse, kinds, units, steps=steps, multistep=multistep)
-            self.straight = LinearCompass(np.zeros((wide, wide), np.float32), np.zeros(wide, np.float32))
-        else:
-            as_cloned = CloneConfig(walks=config.walks, steps=steps, multistep=multistep)
-            self.batches = Batches(as_cloned, graph.forward, graph.reverse, kinds)
+            units, width = unit_rows(self.vectors), self.vectors.shape[1]
+        self.straight = LinearCompass(np.zeros((width, width), np.float32), np.zeros(width, np.float32))
+        as_cloned = CloneConfig(
+            head=HeadConfig(head="compass"),
+            walks=config.walks,
+            steps=config.steps,
+            multistep=config.multistep,
+            edge_dropout=0.0,
+        )
+        self.batches = Batches(as_cloned, graph.forward, graph.reverse, np.array(graph.out_kinds), units)
 
     def decisions(self) -> Decisions:
         """Of fresh walks, as many as a batch has."""
-        config = self.settings
-        if self.own is not None:
-            return self.own.draw(-(-config.batch // PICKS), self.rng, self.straight)
-        walks, none = -(-config.batch // config.picks), nn.Identity()
-        drawn = self.batches.draw(walks, self.rng, none, edge_dropout=config.edge_dropout)
-        assert drawn.steps is not None, "walks that are imitated are known"
+        config = self.config
+        walks = -(-config.batch // (PICKS if config.walks == "own" else config.picks))
+        drawn = self.batches.draw(walks, self.rng, self.straight, edge_dropout=config.edge_dropout)
+        if drawn.steps is None:
+            return drawn
         return some(drawn, _picked(drawn.steps.walk, config.picks, self.rng)[: config.batch])
 
     def goals(self, decisions: Decisions) -> tuple[TokenBatch, Int64s]:
@@ -133,19 +128,18 @@ class SpanTraining(Training):
         own, aim = np.unique(decisions.goal, return_inverse=True)
         texts = self.blocks.batch(own)
         if self.sentences is not None:
-            shown = self.rng.random(len(own)) < self.settings.sentences
+            shown = self.rng.random(len(own)) < self.config.sentences
             ids, mask = self.sentences.draw(own[shown], self.rng)
-            bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(mask.sum(1))))
-            texts = texts.replaced(shown, TokenBatch(ids[mask == 1], bounds))
+            texts = texts.replaced(shown, TokenBatch(ids[mask == 1], bounds_of(mask.sum(1))))
         return texts, aim
 
     def pieces(self, update: int) -> Iterator[Tensor]:
         """The loss of a batch, in as many parts as the configuration has."""
         decisions = self.decisions()
         goals, aim = self.goals(decisions)
-        right = torch.zeros((), device=self.model.kinds.device)
+        right = torch.zeros((), device=self.spans.kinds.device)
         mine, weight = ranks().part(len(decisions.current))
-        for which in np.array_split(mine, min(self.settings.pieces, len(mine))):
+        for which in np.array_split(mine, min(self.config.pieces, len(mine))):
             part = some(decisions, which)
             used, own = np.unique(aim[which], return_inverse=True)
             shown = show(part, self.graph.forward, self.blocks, goals.take(used), own)
@@ -159,21 +153,12 @@ class SpanTraining(Training):
         """How often the policy would have done what the walks did."""
         return {"accuracy": float(self.accuracy)}
 
-    def parameters(self) -> list[nn.Parameter]:
-        """All that is not fixed."""
-        return [weight for weight in self.model.parameters() if weight.requires_grad]
-
-    def weights(self) -> dict[str, Tensor]:
-        """The same, by name."""
-        return {name: w.detach() for name, w in self.model.named_parameters() if w.requires_grad}
-
     def optimiser(self) -> torch.optim.Optimizer:
         """Adam, with a pace of its own for what begins from nothing."""
-        new = {id(weight) for weight in (self.model.kinds, *self.model.head.parameters())}
+        new = {id(weight) for weight in (self.spans.kinds, *self.spans.head.parameters())}
         fast, slow = ([w for w in self.parameters() if (id(w) in new) == wanted] for wanted in (True, False))
-        groups = [{"params": slow, "scale": 1.0}, {"params": fast, "scale": self.settings.pace}]
-        rate, decay = self.config.learning_rate, self.config.weight_decay
-        return torch.optim.AdamW(groups, lr=rate, weight_decay=decay)
+        groups = [{"params": slow, "scale": 1.0}, {"params": fast, "scale": self.config.pace}]
+        return self.adamw(groups)
 
 
 def _picked(walk: Int64s, picks: int, rng: np.random.Generator) -> Int64s:
@@ -190,15 +175,15 @@ def train_spans(
     encoder: TransformerEncoder,
     config: SpanConfig,
     *,
-    vectors: NDArray[Any] | None = None,
+    vectors: Array | None = None,
     blocks: BlockTokens | None = None,
     device: str = "cpu",
-    **kept: Unpack[RunOptions],
+    **run: Unpack[RunOptions],
 ) -> SpanModel:
     """Train on one graph; ``encoder`` is changed, and must be in float32, as a CPU's is."""
     if config.head.width != encoder.width:
         raise InputError(f"the head is for embeddings of width {config.head.width}, not {encoder.width}")
-    progress = kept.get("progress") or Progress(quiet=True)
+    progress = run.get("progress") or Progress(quiet=True)
     if blocks is None:
         with progress.stage("tokenise", graph.nodes, "blocks") as stage:
             blocks = BlockTokens.read(graph, encoder.tokenizer, config.max_tokens, stage.advance)
@@ -208,17 +193,8 @@ def train_spans(
             sentences = Sentences.read(graph, encoder, config.max_tokens, stage.advance)
     with seeded(config.seed, device):
         model = SpanModel(
-            encoder.model,
-            config.head,
-            rank=config.rank,
-            own_target=config.own_target,
-            tanh=config.tanh,
+            encoder.model, config.head, rank=config.rank, own_target=config.own_target, tanh=config.tanh
         ).to(device)
         model.eval().head.train()  # nothing of what is read is dropped
-        train(SpanTraining(config, model, graph, blocks, sentences, vectors), **kept)
+        train(SpanTraining(config, model, graph, blocks, sentences, vectors), **run)
     return model.eval()
-
-
-def config_to_json(config: SpanConfig) -> dict[str, Any]:
-    """The resolved configuration, for the manifest."""
-    return asdict(config)

@@ -46,8 +46,8 @@ def train_on_wikis(
     *,
     withheld: Sequence[Bools | None] | None = None,
     device: str = "cpu",
-    **kept: Unpack[RunOptions],
-) -> Joint:
+    **run: Unpack[RunOptions],
+) -> Joint[JointConfig]:
     """Train an encoder that begins as ``base``; ``withheld`` [N] of each wiki are never goals."""
     team = ranks()
     if find_model(base).change is not None:
@@ -58,7 +58,7 @@ def train_on_wikis(
         rows = [TokenRows.of(tokenised(graph, encoder), device) for graph in graphs]
         settings: dict[str, Any] = _CPU if device == "cpu" else _GPU
         phi = BertPhi(encoder.model, rows, rank=config.rank, **settings)
-        progress = kept.get("progress") or Progress(quiet=True)
+        progress = run.get("progress") or Progress(quiet=True)
         with progress.stage("read", sum(graph.nodes for graph in graphs), "blocks") as stage:
             grounds = [
                 Ground(
@@ -72,14 +72,14 @@ def train_on_wikis(
                 )
                 for number, graph in enumerate(graphs)
             ]
-        joint = Joint(_share(config, team), phi, grounds, device)
+        joint = Joint(_share(config, team), phi, grounds, torch.device(device))
         if team.count > 1 and not config.ahead:
             joint.teacher = OwnLessons(joint.teacher, team)
         try:
-            train(joint, **kept)
+            train(joint, **run)
         finally:
             joint.teacher.close()
-    joint.settings = config
+    joint.config = config
     return joint
 
 
@@ -118,23 +118,22 @@ def sentences_of(graph: Graph, encoder: TransformerEncoder) -> DrawSentences:
 
 
 def save_joint(
-    folder: Path, joint: Joint, base: str, manifest: dict[str, Any], *, name: str | None = None
+    folder: Path, joint: Joint[JointConfig], base: str, manifest: dict[str, Any], *, name: str | None = None
 ) -> dict[str, Any]:
     """Put what was trained into a policy's folder, as far as it is trusted; ``name`` is what the encoder is called."""
     assert isinstance(joint.phi, BertPhi), "a word table is saved with its embeddings"
-    config, model, changes = joint.settings, find_model(base), joint.phi.changes()
+    config, model, changes = joint.config, find_model(base), joint.phi.changes()
     about, called = {"config": asdict(config)}, name or str(folder)
-    weights = {}
+    weights, reader = {}, {TURN: config.trust * joint.reader.weight.detach()}
     for layer, change in changes.items():
         weights[f"{layer}.up"], weights[f"{layer}.down"] = leading(config.trust * change, config.kept_rank)
+        # Sentences are read as blocks are, and turned.
+        reader[f"{layer}.up"], reader[f"{layer}.down"] = (
+            torch.zeros(len(change), 0),
+            torch.zeros(0, change.shape[1]),
+        )
     save_change(folder, EncoderChange(base, model.fingerprint, weights), about)
     encoder = transformer_fingerprint(EmbedConfig(encoder=str(folder)))
-    reader = {TURN: config.trust * joint.reader.weight.detach()}
-    for layer, change in changes.items():  # sentences are read as blocks are, and turned
-        reader |= {
-            f"{layer}.up": torch.zeros(len(change), 0),
-            f"{layer}.down": torch.zeros(0, change.shape[1]),
-        }
     named = {"encoder_name": called, **about}
     save_target(folder, reader, AdapterConfig(rank=0, turn=True), encoder, named)
     head = HeadConfig(head="compass", width=joint.phi.width, temperature=config.temperature)

@@ -14,23 +14,22 @@ from typing import NamedTuple, Unpack
 import numpy as np
 import torch
 
-from linkwalk.arrays import Bools, Float32s
+from linkwalk.arrays import Float32s
 from linkwalk.embed.word_projection import WordProjection
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr
 from linkwalk.graph.held_out import WITHHELD, held_out_nodes
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.learn.encoders.joint import Joint, JointConfig
-from linkwalk.learn.encoders.lessons import Ground, LessonConfig
+from linkwalk.learn.encoders.lessons import Ground, LessonConfig, episodes_towards
 from linkwalk.learn.encoders.row_adam import RowAdam
 from linkwalk.learn.encoders.word_phi import WordPhi, evened, tfidf_rows
-from linkwalk.learn.limits import at_least
 from linkwalk.learn.loop import HeldOutScore, RunOptions, seeded, train
-from linkwalk.navigate import Agent, Episodes
+from linkwalk.navigate import Agent
 from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.ways import MapConfig, Ways
 from linkwalk.policy.heads import CompassHead
+from linkwalk.settings import Count, CountOrNone, NotNegative
 from linkwalk.walks import ForwardWalks
 
 CHOOSING = 0.1
@@ -46,32 +45,31 @@ _ATTEMPTS = 50
 class WordTableConfig(JointConfig):
     """How a wiki's word table and compass are trained."""
 
-    updates: int = 4000
-    learning_rate: float = 2e-3
+    updates: Count = 4000
+    learning_rate: NotNegative = 2e-3
     """Of the table, whose rows are 1 long on average at the start."""
-    head_rate: float = 0.15
-    warmup: int = 20
-    weight_decay: float = 0.0
-    lessons: int = 1
+    head_rate: NotNegative = 0.15
+    warmup: CountOrNone = 20
+    weight_decay: NotNegative = 0.0
+    lessons: Count = 1
     lesson: LessonConfig = field(default_factory=lambda: LessonConfig(goals=128, picks=4, links=256))
-    repeat: int = 8
+    repeat: Count = 8
     """How often a lesson is learned from: to draw one takes three times as long as to learn from it."""
-    sentence: float = 0.0
-    search: float = 0.0
-    refresh_every: int = 50
-    ahead: int = 0
+    sentence: NotNegative = 0.0
+    search: NotNegative = 0.0
+    refresh_every: CountOrNone = 50
+    ahead: CountOrNone = 0
     map: MapConfig = field(default_factory=MapConfig)
     back: bool = False
     """Whether the walks that are learned from have a back button."""
-    evaluate_every: int = 400
+    evaluate_every: Count = 400
     """Updates between two looks at goals that are withheld."""
-    patience: int = 0
+    patience: CountOrNone = 0
     """Stop after that many looks without a better one; 0: never."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse to learn from sentences."""
         super().__post_init__()
-        at_least(self, evaluate_every=1, patience=0, repeat=1)
         if self.sentence or self.search:
             raise InputError("a word table learns from blocks alone: choose sentence=0 and search=0")
 
@@ -86,26 +84,22 @@ class WordTable(NamedTuple):
     compass: CompassHead
 
 
-class WordTableTraining(Joint):
+@dataclass(eq=False)
+class WordTableTraining(Joint[WordTableConfig]):
     """A word table and a compass that learn from one wiki."""
 
     clip = 0.0
-    settings: WordTableConfig
+    goals: "ChoosingGoals"
 
-    def __init__(self, config: WordTableConfig, phi: WordPhi, ground: Ground, goals: "ChoosingGoals") -> None:
-        super().__init__(config, phi, [ground], "cpu")
-        self.evaluate_every, self.patience = config.evaluate_every, config.patience
-        self.teacher.repeat = config.repeat
-        self.teacher.ways = Ways(back=config.back, map=config.map)
-        self.goals = goals
+    def __post_init__(self) -> None:
+        """Lessons are learned from several times."""
+        super().__post_init__()
+        self.teacher.repeat = self.config.repeat
+        self.teacher.ways = Ways(back=self.config.back, map=self.config.map)
 
     def optimiser(self) -> torch.optim.Optimizer:
         """Adam by rows: an update touches the words of some hundred blocks."""
-        groups = [
-            {"params": self.phi.parameters(), "scale": 1.0},
-            {"params": self._head(), "scale": self.settings.head_rate},
-        ]
-        return RowAdam(groups, lr=self.settings.learning_rate)
+        return RowAdam(self.groups(), lr=self.config.learning_rate)
 
     def validate(self) -> HeldOutScore:
         """How often goals that are not trained towards are reached."""
@@ -122,7 +116,13 @@ class ChoosingGoals:
 
     def __init__(self, graph: Graph, seed: int = 0) -> None:
         among = held_out_nodes(graph, CHOOSING, beyond=WITHHELD)
-        self.episodes = episodes_towards(graph.forward, among, EPISODES, np.random.default_rng((seed, 1)))
+        walks = ForwardWalks(graph.forward, steps=STEPS, multistep=True, apart=True)
+        self.episodes = episodes_towards(among, walks, EPISODES, _ATTEMPTS, np.random.default_rng((seed, 1)))
+        if self.episodes.size < _FEWEST:
+            raise InputError(
+                "the wiki is too small to train a table of its own: hardly any walk ends in the articles that are "
+                "withheld to see whether it gets better"
+            )
         paths = ShortestPaths(graph.forward, graph.reverse)
         self.distances = paths.distances(self.episodes.starts, self.episodes.goals)
 
@@ -139,7 +139,7 @@ def train_word_table(
     fitted: WordProjection,
     config: WordTableConfig,
     goals: ChoosingGoals,
-    **kept: Unpack[RunOptions],
+    **run: Unpack[RunOptions],
 ) -> WordTable:
     """Train the encoder that was made from a wiki's text, and a compass, on its links; the best weights are kept."""
     with seeded(config.seed, "cpu"):
@@ -154,10 +154,10 @@ def train_word_table(
             withheld=held_out_nodes(graph, WITHHELD + CHOOSING),
             workers=phi.workers,
         )
-        training = WordTableTraining(config, phi, ground, goals)
+        training = WordTableTraining(config, phi, [ground], torch.device("cpu"), goals)
         try:
             with _one_torch_thread():
-                train(training, **kept)
+                train(training, **run)
         finally:
             training.teacher.close()
     trained = phi.fitted(fitted)
@@ -174,23 +174,3 @@ def _one_torch_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def episodes_towards(forward: Csr, goals: Bools, count: int, rng: np.random.Generator) -> Episodes:
-    """Episodes of Uniform(1, STEPS) steps that end at some of the blocks; where few walks do, fewer of them."""
-    walks = ForwardWalks(forward, steps=STEPS, multistep=True, apart=True)
-    starts, ends, found = [], [], 0
-    for _ in range(_ATTEMPTS):
-        drawn = walks.sample(2 * count, rng)
-        fine = goals[drawn.goals]
-        starts.append(drawn.starts[fine])
-        ends.append(drawn.goals[fine])
-        found += int(fine.sum())
-        if found >= count:
-            break
-    if found < _FEWEST:
-        raise InputError(
-            "the wiki is too small to train a table of its own: hardly any walk ends in the articles that are "
-            "withheld to see whether it gets better"
-        )
-    return Episodes.of(np.concatenate(starts)[:count], np.concatenate(ends)[:count])

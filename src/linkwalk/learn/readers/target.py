@@ -14,23 +14,22 @@ no compass is shown q as long as the nodes' vectors are on average, as it is whe
 fixed. Shapes: B goals, L tokens padded, D the embeddings' width, S decisions, A actions.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
-from typing import Any, NamedTuple, Unpack
+from dataclasses import dataclass, field
+from typing import Annotated, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
-from linkwalk.arrays import Int32s, Int64s
+from linkwalk.arrays import Array, Int32s, Int64s
 from linkwalk.embed.text import goal_sentences
 from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import gather_rows
+from linkwalk.graph.csr import bounds_of, gather_rows
 from linkwalk.graph.store import Graph
-from linkwalk.learn.limits import above_zero, at_least, shares
 from linkwalk.learn.loop import DivergenceError, LoopConfig, RunOptions, Training, seeded, train
 from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, NothingToDecide, OwnWalks
 from linkwalk.navigate import Episodes, unit_rows
@@ -38,12 +37,12 @@ from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.ways import Ways
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import Decisions, from_walks
-from linkwalk.policy.heads import CompassHead, HeadConfig, NodeTable, Pointing, log_softmax
+from linkwalk.policy.heads import CompassHead, HeadConfig, NodeTable, Pointing, shared_likelihood
 from linkwalk.policy.low_rank import TargetModel, scaled
 from linkwalk.policy.target import AdapterConfig
 from linkwalk.progress import Progress
-from linkwalk.walks import ForwardWalks, ReverseWalks, Walks
-from linkwalk.walks.shortcut import take_shortcuts
+from linkwalk.settings import Count, CountOrNone, NotNegative, Positive, Share, at_least
+from linkwalk.walks import ForwardWalks, ReverseWalks, Walks, take_shortcuts
 
 WALKS = ("forward", "shortcut", "own")
 SHORTEST = 3
@@ -56,7 +55,7 @@ _NEVER = -1e4
 class ReaderConfig(LoopConfig):
     """What all trainings of a target encoder have in common."""
 
-    batch: int = 512
+    batch: Count = 512
     """Sentences in a batch, each with a walk."""
     cloning: float = 1.0
     """Weight of the cloning loss."""
@@ -64,18 +63,12 @@ class ReaderConfig(LoopConfig):
     """Weight of the distance to the goal's direction."""
     contrastive: float = 0.3
     """Weight of the contrastive term."""
-    temperature: float = 0.05
+    temperature: Positive = 0.05
     """By which the contrastive term divides cosines."""
-    negatives: int = 8192
+    negatives: CountOrNone = 8192
     """Random blocks that goals are told from."""
-    max_tokens: int = 96
+    max_tokens: Annotated[int, at_least(SHORTEST)] = 96
     """Of a sentence, while training."""
-
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
-        super().__post_init__()
-        at_least(self, batch=1, negatives=0, max_tokens=SHORTEST)
-        above_zero(self, "temperature")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,25 +78,23 @@ class TargetConfig(ReaderConfig):
     adapter: AdapterConfig = field(default_factory=AdapterConfig)
     walks: str = "own"
     """What is imitated: ``forward`` or ``shortcut`` walks, or what is right on the policy's ``own``."""
-    steps: int = 40
+    steps: Count = 40
     """T of the walks whose ends are start and goal; Uniform(1, T) steps each."""
-    uniform: float = 0.25
+    uniform: Share = 0.25
     """Share of the walks that go back from a uniform goal, for the sake of more texts; the others go forward."""
-    updates: int = 1500
-    learning_rate: float = 5e-4
-    warmup: int = 100
-    trust: float = 1.0
+    updates: Count = 1500
+    learning_rate: NotNegative = 5e-4
+    warmup: CountOrNone = 100
+    trust: Share = 1.0
     """How far the adapter that is kept lies from the encoder itself (0) to the trained one (1)."""
     dropout: bool = True
     """Whether the transformer's own dropout is at work while training."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse walks that are not there, and an adapter of no rank."""
         super().__post_init__()
         if self.walks not in WALKS:
             raise InputError(f"no walks named {self.walks!r}: choose one of {', '.join(WALKS)}")
-        at_least(self, steps=1)
-        shares(self, "uniform", "trust")
         if self.adapter.rank < 1:
             raise InputError(f"adapter.rank={self.adapter.rank}: choose 1 or more")
 
@@ -129,23 +120,21 @@ class Sentences(NamedTuple):
         advance: Callable[[float], None] = lambda _: None,
     ) -> "Sentences":
         """Tokenise a graph once, so that batches are cut out of arrays."""
-        tokens: list[NDArray[np.int32]] = [np.zeros(0, np.int32)]
-        lengths: list[int] = [0]
-        counts: list[int] = [0]
-        closing = encoder.tokenize([""])[0][-1]
+        tokens: list[Int32s] = [np.zeros(0, np.int32)]
+        lengths: list[int] = []
+        counts: list[int] = []
         for at in range(0, graph.nodes, _TOKENIZE_BLOCKS):
             stop = min(at + _TOKENIZE_BLOCKS, graph.nodes)
             texts = [goal_sentences(graph, node) for node in range(at, stop)]
             counts += map(len, texts)
-            rows = encoder.tokenize([text for own in texts for text in own])
-            rows = [row if len(row) <= max_tokens else [*row[: max_tokens - 1], closing] for row in rows]
+            rows = tokenised(encoder, [text for own in texts for text in own], max_tokens)
             lengths += map(len, rows)
             tokens.append(np.fromiter((token for row in rows for token in row), np.int32))
             advance(stop - at)
         padding = encoder.tokenizer.pad_token_id or 0
-        return cls(np.concatenate(tokens), np.cumsum(lengths), np.cumsum(counts), padding)
+        return cls(np.concatenate(tokens), bounds_of(lengths), bounds_of(counts), padding)
 
-    def draw(self, nodes: Int32s, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def draw(self, nodes: Int32s, rng: np.random.Generator) -> tuple[Int64s, Int64s]:
         """One random sentence of each block: token ids and mask [B, L]."""
         first, last = self.blocks[nodes], self.blocks[nodes.astype(np.int64) + 1]
         which = first + (rng.random(len(nodes)) * (last - first)).astype(np.int64)
@@ -156,6 +145,12 @@ class Sentences(NamedTuple):
         ids = np.full(mask.shape, self.padding, np.int64)
         ids[mask] = tokens
         return ids, mask.astype(np.int64)
+
+
+def tokenised(encoder: TransformerEncoder, texts: Sequence[str], max_tokens: int) -> list[list[int]]:
+    """The tokens of some texts; what is too long is cut before its last token, which closes it."""
+    rows = encoder.tokenize(list(texts))
+    return [row if len(row) <= max_tokens else [*row[: max_tokens - 1], row[-1]] for row in rows]
 
 
 class GoalWalks:
@@ -203,9 +198,8 @@ def losses(
 
     ``others`` are blocks to tell the goals from; where one is a query's own goal, it does not count.
     """
-    device = q.device
-    count = len(decisions.current)
-    shown = q if isinstance(head, Pointing) else table.length * nn.functional.normalize(q, dim=-1)
+    device, count = q.device, len(decisions.current)
+    shown = q if isinstance(head, Pointing) else table.length * normalize(q, dim=-1)
     logits, owner = table.logits(head, decisions, shown.index_select(0, torch.as_tensor(walk, device=device)))
     if decisions.share is None:
         taken = torch.as_tensor(decisions.taken, device=device)
@@ -215,37 +209,43 @@ def losses(
         logits = logits.masked_fill(closed, _NEVER)
     else:
         right = torch.as_tensor(decisions.share, device=device)
-    likely = log_softmax(logits, owner, count)
-    best = torch.full((count,), -torch.inf, device=device).scatter_reduce(0, owner, logits.detach(), "amax")
+    cloning, accuracy = shared_likelihood(logits, owner, right, count)
 
     nodes = torch.as_tensor(np.concatenate((goals, others)), device=device).long()
-    units = nn.functional.normalize(table.vectors[nodes].float(), dim=-1)
+    units = normalize(table.vectors[nodes].float(), dim=-1)
     look: Callable[[Tensor], Tensor] = head.direction if isinstance(head, Pointing) else nn.Identity()
-    towards = nn.functional.cosine_similarity(look(q), look(units[: len(goals)]), dim=-1)
-    cosines = nn.functional.normalize(q, dim=-1) @ units.T
+    towards = cosine_similarity(look(q), look(units[: len(goals)]), dim=-1)
     mine = torch.arange(len(goals), device=device)
     again = (nodes[None, :] == nodes[: len(goals), None]).fill_diagonal_(False)
-    apart = cosines.masked_fill(again, _NEVER)
+    apart = (normalize(q, dim=-1) @ units.T).masked_fill(again, _NEVER)
     return Losses(
-        cloning=-(right * likely).sum() / count,
+        cloning,
         distance=1 - towards.mean(),
-        contrastive=nn.functional.cross_entropy(apart / temperature, mine),
-        accuracy=(right * (logits >= best.index_select(0, owner))).sum() / count,
+        contrastive=cross_entropy(apart / temperature, mine),
+        accuracy=accuracy,
         nearest=(apart.argmax(-1) == mine).float().mean(),
     )
 
 
-class ReaderTraining(Training):
+AnyReader = TypeVar("AnyReader", bound=ReaderConfig, covariant=True)
+
+
+@dataclass(eq=False)
+class ReaderTraining(Training[AnyReader]):
     """A target encoder that learns to read for a policy, which is shown what it makes of a text."""
 
-    def __init__(
-        self, config: ReaderConfig, target: TargetModel, policy: nn.Module, graph: Graph, table: NodeTable
-    ) -> None:
-        super().__init__(config)
-        self.settings, self.target, self.policy, self.graph, self.table = config, target, policy, graph, table
-        self.kinds = np.array(graph.out_kinds)
+    target: TargetModel
+    policy: nn.Module
+    graph: Graph
+    table: NodeTable
 
-    def read(self, tokens: tuple[NDArray[np.int64], NDArray[np.int64]]) -> Tensor:
+    def __post_init__(self) -> None:
+        """The adapter learns, and a policy that is not fixed learns along."""
+        super().__post_init__()
+        self.model = nn.ModuleList((self.target, self.policy))
+        self.kinds = np.array(self.graph.out_kinds)
+
+    def read(self, tokens: tuple[Int64s, Int64s]) -> Tensor:
         """Q [B, D] of tokenised texts."""
         device = self.table.vectors.device
         q: Tensor = self.target(*(torch.from_numpy(x).to(device) for x in tokens)).float()
@@ -253,52 +253,49 @@ class ReaderTraining(Training):
 
     def total(self, q: Tensor, decisions: Decisions, walk: Int64s, goals: Int32s, others: Int32s) -> Tensor:
         """The three terms, weighted."""
-        config = self.settings
-        found = losses(self.policy, self.table, q, decisions, walk, goals, others, config.temperature)
-        self.found = found
-        return (
-            config.cloning * found.cloning
-            + config.distance * found.distance
-            + config.contrastive * found.contrastive
+        config = self.config
+        self.found = found = losses(
+            self.policy, self.table, q, decisions, walk, goals, others, config.temperature
         )
+        weighed = config.cloning * found.cloning + config.distance * found.distance
+        return weighed + config.contrastive * found.contrastive
+
+    def imitation(self, q: Tensor, walks: Walks, others: Int32s) -> Tensor:
+        """The same of all steps of walks, one to each goal."""
+        walk = np.repeat(np.arange(len(walks.lengths)), walks.lengths)
+        decisions = from_walks(walks, self.graph.forward, self.kinds)
+        return self.total(q, decisions, walk, walks.goals, others)
 
     def row(self) -> dict[str, float]:
         """The terms, and the two rates."""
         return {name: value.item() for name, value in self.found._asdict().items()}
 
-    def parameters(self) -> list[nn.Parameter]:
-        """The adapter's, and those of a policy that learns along."""
-        return [p for p in (*self.target.parameters(), *self.policy.parameters()) if p.requires_grad]
-
     def weights(self) -> dict[str, Tensor]:
-        """The same, by name."""
+        """The adapter's, and those of a policy that learns along."""
         own = {n: p.detach() for n, p in self.policy.named_parameters() if p.requires_grad}
         return self.target.adapter() | {f"policy.{name}": value for name, value in own.items()}
 
 
-class SentenceTraining(ReaderTraining):
+@dataclass(eq=False)
+class SentenceTraining(ReaderTraining[TargetConfig]):
     """Texts are sentences of a wiki's own blocks."""
 
-    def __init__(
-        self,
-        config: TargetConfig,
-        target: TargetModel,
-        policy: nn.Module,
-        graph: Graph,
-        vectors: NDArray[Any],
-        sentences: Sentences,
-        device: str,
-        ways: Ways,
-    ) -> None:
-        super().__init__(config, target, policy, graph, NodeTable.of(vectors, device))
-        self.sentences, self.goals, self.own = sentences, GoalWalks(graph, config), None
+    vectors: Array
+    sentences: Sentences
+    ways: Ways
+
+    def __post_init__(self) -> None:
+        """A policy that is a compass walks by itself."""
+        super().__post_init__()
+        config, graph = self.config, self.graph
+        self.goals, self.own = GoalWalks(graph, config), None
         if config.walks == "own":
-            if not isinstance(policy, Compass):
+            if not isinstance(self.policy, Compass):
                 raise InputError("walks=own is for a policy that walks with a map: choose walks=shortcut")
-            units, steps = unit_rows(vectors), config.steps
-            self.own = OwnWalks(graph.forward, graph.reverse, self.kinds, units, steps=steps, multistep=True)
+            units = unit_rows(self.vectors)
+            self.own = OwnWalks(graph.forward, graph.reverse, self.kinds, units, config.steps, multistep=True)
             self.walker = CompassWalker(
-                "policy", policy, graph.forward, units, ways, workers=self.own.workers
+                "policy", self.policy, graph.forward, units, self.ways, workers=self.own.workers
             )
 
     def loss(self, update: int) -> Tensor:
@@ -311,14 +308,12 @@ class SentenceTraining(ReaderTraining):
     def _loss(self, update: int) -> Tensor:
         walks = self.goals.draw(self.rng)
         tokens = self.sentences.draw(walks.goals, self.rng)
-        others = self.rng.integers(self.graph.nodes, size=self.settings.negatives, dtype=np.int32)
+        others = self.rng.integers(self.graph.nodes, size=self.config.negatives, dtype=np.int32)
         # bfloat16 on a GPU alone: on some CPUs it ends the process.
         with torch.autocast("cuda", torch.bfloat16, enabled=self.table.vectors.is_cuda):
             q = self.read(tokens)
         if self.own is None:
-            decisions = from_walks(walks, self.graph.forward, self.kinds)
-            walk = np.repeat(np.arange(self.settings.batch), walks.lengths)
-            return self.total(q, decisions, walk, walks.goals, others)
+            return self.imitation(q, walks, others)
         shown = q.detach().cpu().numpy()
         if not np.isfinite(shown).all():  # nobody walks by it
             raise DivergenceError(update)
@@ -335,7 +330,7 @@ class SentenceTraining(ReaderTraining):
 
 def train_target(
     graph: Graph,
-    vectors: NDArray[Any],
+    vectors: Array,
     encoder: TransformerEncoder,
     config: TargetConfig,
     *,
@@ -343,7 +338,7 @@ def train_target(
     sentences: Sentences | None = None,
     ways: Ways = Ways(),  # noqa: B008 (frozen)
     device: str = "cpu",
-    **kept: Unpack[RunOptions],
+    **run: Unpack[RunOptions],
 ) -> dict[str, Tensor]:
     """Train an adapter of ``encoder`` on one graph and return it.
 
@@ -351,14 +346,15 @@ def train_target(
     the cosine. ``encoder`` is changed: open another one for other work. It must be in float32, as a CPU's is.
     """
     if sentences is None:
-        progress = kept.get("progress") or Progress(quiet=True)
+        progress = run.get("progress") or Progress(quiet=True)
         with progress.stage("tokenise", graph.nodes, "blocks") as stage:
             sentences = Sentences.read(graph, encoder, config.max_tokens, stage.advance)
     with seeded(config.seed, device):
         target = TargetModel(encoder.model.to(device), config.adapter, tanh=encoder.tanh).to(device)
         target.train(config.dropout)
         policy = _policy(head, vectors.shape[1]).to(device)
-        train(SentenceTraining(config, target, policy, graph, vectors, sentences, device, ways), **kept)
+        table = NodeTable.of(vectors, device)
+        train(SentenceTraining(config, target, policy, graph, table, vectors, sentences, ways), **run)
     return scaled(target.adapter(), config.trust)
 
 
@@ -369,8 +365,3 @@ def _policy(head: nn.Module | None, width: int) -> nn.Module:
     compass = CompassHead(HeadConfig(head="compass", width=width))
     compass.turn.requires_grad_(False)
     return compass
-
-
-def config_to_json(config: TargetConfig) -> dict[str, Any]:
-    """The resolved configuration, for the manifest."""
-    return asdict(config)

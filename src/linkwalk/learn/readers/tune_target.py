@@ -8,27 +8,26 @@ told from. No edges are dropped. Shapes: B pairs of a batch, M paths in all, D t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Unpack
+from typing import Annotated, NamedTuple, Unpack
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from linkwalk.arrays import Int32s, Int64s
+from linkwalk.arrays import Array, Int32s, Int64s
 from linkwalk.embed.bert import Weights
 from linkwalk.embed.tokens import pad
 from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import InputError
+from linkwalk.graph.csr import bounds_of
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
-from linkwalk.learn.limits import at_least
-from linkwalk.learn.loop import RunOptions, seeded, train
-from linkwalk.learn.readers.target import ReaderConfig, ReaderTraining
-from linkwalk.policy.decisions import from_walks
+from linkwalk.learn.loop import RunOptions, Schedule, seeded, train
+from linkwalk.learn.readers.target import SHORTEST, ReaderConfig, ReaderTraining, tokenised
 from linkwalk.policy.heads import NodeTable
 from linkwalk.policy.low_rank import TargetModel, restore
 from linkwalk.policy.target import AdapterConfig
+from linkwalk.settings import Count, CountOrNone, NotNegative, at_least
 from linkwalk.walks import Walks
 
 
@@ -36,20 +35,15 @@ from linkwalk.walks import Walks
 class TuneConfig(ReaderConfig):
     """How a target encoder is tuned; ``PAPER`` holds the paper's settings, which have no contrastive term."""
 
-    updates: int = 150
-    batch: int = 128
-    learning_rate: float = 2e-4
-    schedule: str = "constant"
-    epsilon: float = 1e-6
-    negatives: int = 2048
-    longest: int = 20
+    updates: Count = 150
+    batch: Count = 128
+    learning_rate: NotNegative = 2e-4
+    schedule: Schedule = "constant"
+    epsilon: NotNegative = 1e-6
+    negatives: CountOrNone = 2048
+    longest: Count = 20
     """Paths of more links are left out: no walk is that long."""
-    max_tokens: int = 64
-
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
-        super().__post_init__()
-        at_least(self, longest=1, epsilon=0)
+    max_tokens: Annotated[int, at_least(SHORTEST)] = 64
 
 
 PAPER = TuneConfig(batch=512, learning_rate=1e-6, contrastive=0.0)
@@ -80,7 +74,7 @@ class ExpertPaths(NamedTuple):
         lengths, nodes = ShortestPaths(graph.forward, graph.reverse).paths(starts, goals, longest)
         there = (lengths > 0) & (lengths <= longest)
         counts = np.bincount(owner[there], minlength=len(pairs))
-        return cls(Walks(nodes[there], lengths[there]), np.concatenate(([0], np.cumsum(counts))))
+        return cls(Walks(nodes[there], lengths[there]), bounds_of(counts))
 
     def draw(self, count: int, rng: np.random.Generator) -> tuple[Int64s, Walks]:
         """Pairs that have a path, and one path of each."""
@@ -90,52 +84,41 @@ class ExpertPaths(NamedTuple):
         return pairs, Walks(*(x[which] for x in self.walks))
 
 
-class TuneTraining(ReaderTraining):
+@dataclass(eq=False)
+class TuneTraining(ReaderTraining[TuneConfig]):
     """Texts are what people ask, and an expert walks from where search begins to the evidence."""
 
     log_every = 10
+    questions: Sequence[TuningQuestion]
+    encoder: TransformerEncoder
 
-    def __init__(
-        self,
-        config: TuneConfig,
-        target: TargetModel,
-        policy: nn.Module,
-        graph: Graph,
-        table: NodeTable,
-        pairs: Sequence[TuningQuestion],
-        encoder: TransformerEncoder,
-    ) -> None:
-        super().__init__(config, target, policy, graph, table)
-        self.pairs, self.epsilon = pairs, config.epsilon
-        self.experts = ExpertPaths.of(graph, pairs, config.longest)
+    def __post_init__(self) -> None:
+        """Find the experts' paths, and tokenise the questions once."""
+        super().__post_init__()
+        self.experts = ExpertPaths.of(self.graph, self.questions, self.config.longest)
         if not len(self.experts.walks.nodes):
             raise InputError(
                 "no start of any query has a path to its evidence: there is nothing to learn from"
             )
-        most = config.max_tokens
-        tokens_of = encoder.tokenize([pair.text for pair in pairs])
-        self.rows = [x if len(x) <= most else [*x[: most - 1], x[-1]] for x in tokens_of]
-        self.padding = encoder.tokenizer.pad_token_id or 0
+        texts = [question.text for question in self.questions]
+        self.rows = tokenised(self.encoder, texts, self.config.max_tokens)
 
     def loss(self, update: int) -> Tensor:
-        """Of some pairs and an expert's path for each."""
-        which, walks = self.experts.draw(self.settings.batch, self.rng)
-        chosen = which.tolist()
-        q = self.read(pad([self.rows[i] for i in chosen], self.padding))
-        decisions = from_walks(walks, self.graph.forward, self.kinds)
-        walk = np.repeat(np.arange(self.settings.batch), walks.lengths)
-        others = _others(self.graph, [self.pairs[i] for i in chosen], self.settings.negatives, self.rng)
-        return self.total(q, decisions, walk, walks.goals, others)
+        """Of some questions and an expert's path for each."""
+        which, walks = self.experts.draw(self.config.batch, self.rng)
+        chosen, padding = which.tolist(), self.encoder.tokenizer.pad_token_id or 0
+        q = self.read(pad([self.rows[i] for i in chosen], padding))
+        asked = [self.questions[i] for i in chosen]
+        return self.imitation(q, walks, _others(self.graph, asked, self.config.negatives, self.rng))
 
     def optimiser(self) -> torch.optim.Optimizer:
         """AdamW with the paper's epsilon."""
-        rate, decay = self.config.learning_rate, self.config.weight_decay
-        return torch.optim.AdamW(self.parameters(), lr=rate, eps=self.epsilon, weight_decay=decay)
+        return self.adamw(self.parameters(), eps=self.config.epsilon)
 
 
 def tune_target(
     graph: Graph,
-    vectors: NDArray[Any],
+    vectors: Array,
     encoder: TransformerEncoder,
     adapter: Weights,
     adapter_config: AdapterConfig,
@@ -144,7 +127,7 @@ def tune_target(
     config: TuneConfig,
     *,
     device: str = "cpu",
-    **kept: Unpack[RunOptions],
+    **run: Unpack[RunOptions],
 ) -> dict[str, Tensor]:
     """Go on training ``adapter`` on pairs and return it; ``encoder`` is changed, open another for other work."""
     with seeded(config.seed, device):
@@ -152,9 +135,8 @@ def tune_target(
         restore(target.adapter(), adapter)
         target.eval()  # as in the paper, nothing is dropped
         policy = head.to(device).requires_grad_(False).eval()
-        train(
-            TuneTraining(config, target, policy, graph, NodeTable.of(vectors, device), pairs, encoder), **kept
-        )
+        table = NodeTable.of(vectors, device)
+        train(TuneTraining(config, target, policy, graph, table, pairs, encoder), **run)
     return target.adapter()
 
 

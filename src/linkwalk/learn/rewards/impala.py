@@ -14,20 +14,20 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
+from linkwalk.arrays import Array
 from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig
 from linkwalk.gpu.recording import RecordedUpdate
-from linkwalk.learn.limits import at_least, shares
-from linkwalk.learn.loop import LoopConfig, RunOptions, Training, seeded, train
+from linkwalk.learn.loop import LoopConfig, RunOptions, Schedule, Training, seeded, train
 from linkwalk.learn.optimise import RmsProp
 from linkwalk.learn.ranks import ranks
 from linkwalk.learn.rewards.actors import Actors, Hindsight, Unroll, look_back, sees_at_once
 from linkwalk.learn.rewards.vtrace import Steps, Targets, vtrace
 from linkwalk.policy.heads import HeadConfig, NodeTable, build_head, trajectory_of
-from linkwalk.policy.value import Value
+from linkwalk.settings import Count, CountOrNone, NotNegative, Share
 
 if TYPE_CHECKING:
     from linkwalk.envs.world import World
@@ -44,42 +44,39 @@ class ImpalaConfig(LoopConfig):
     """How a policy learns from reward; the defaults are the paper's (app. B.2)."""
 
     head: HeadConfig = field(default_factory=lambda: HeadConfig(head="feedforward"))
-    steps: int = 20
+    steps: Count = 20
     """T of the episodes."""
     multistep: bool = False
     """Episodes of Uniform(1, T) steps instead of T."""
-    budget: int = 100
+    budget: Count = 100
     """B: after so many steps an episode is cut off."""
-    batch: int = 512
+    batch: Count = 512
     """Episodes side by side."""
-    unroll: int = 100
+    unroll: Count = 100
     """Steps of each between two updates."""
-    updates: int = 50_000
-    discount: float = 0.9
+    updates: Count = 50_000
+    discount: Share = 0.9
     """gamma; the paper tries 0.8 and 0.9."""
-    entropy_cost: float = 0.01
+    entropy_cost: NotNegative = 0.01
     """The paper tries 0.1, 0.01 and 0.001."""
-    baseline_cost: float = 0.5
-    rho_bound: float = 1.0
-    c_bound: float = 1.0
-    refresh: int = 1
+    baseline_cost: NotNegative = 0.5
+    rho_bound: NotNegative = 1.0
+    c_bound: NotNegative = 1.0
+    refresh: Count = 1
     """Updates between two times that the actors take the learner's weights; 1: they always have them."""
-    value_hidden: int = 0
+    value_hidden: CountOrNone = 0
     """Width of a layer within the value network; 0: none, as in the paper."""
-    learning_rate: float = 0.01
-    schedule: str = "constant"
-    weight_decay: float = 0.0
-    decay: float = 0.9
+    learning_rate: NotNegative = 0.01
+    schedule: Schedule = "constant"
+    weight_decay: NotNegative = 0.0
+    decay: Share = 0.9
     """Of RMSProp's mean square."""
-    epsilon: float = 1e-10
+    epsilon: NotNegative = 1e-10
     """Of RMSProp, under the root, as in JAX."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse a head that remembers its walk."""
         super().__post_init__()
-        at_least(self, steps=1, budget=1, batch=1, unroll=1, refresh=1, value_hidden=0, epsilon=0)
-        at_least(self, entropy_cost=0, baseline_cost=0, rho_bound=0, c_bound=0)
-        shares(self, "discount", "decay")
         if self.head.head == "transformer":
             raise InputError(
                 "reward is for a head that looks at its page alone, not for a transformer over the trajectory: choose "
@@ -87,26 +84,56 @@ class ImpalaConfig(LoopConfig):
             )
 
 
-class Impala(Training):
+class Value(nn.Module):
+    """How much reward is still to come on the way from a page to a goal (app. B.2).
+
+    The paper's network is one linear layer on [phi(s_t), phi(s_g)]; with ``hidden``, a layer between, which sees
+    products. It begins at zero: nothing is expected before anything was reached.
+    """
+
+    def __init__(self, width: int, hidden: int = 0) -> None:
+        super().__init__()
+        self.inner = nn.Linear(3 * width, hidden) if hidden else None
+        self.outer = nn.Linear(hidden or 2 * width, 1)
+        nn.init.zeros_(self.outer.weight)
+        nn.init.zeros_(self.outer.bias)
+
+    def forward(self, current: Tensor, goal: Tensor) -> Tensor:
+        """V [...] of pages and goals [..., D]."""
+        if self.inner is None:
+            seen = torch.cat((current, goal), -1)
+        else:
+            a, b = (normalize(x, dim=-1) for x in (current, goal))
+            scale = current.shape[-1] ** 0.5  # products of unit vectors are small
+            seen = torch.relu(self.inner(torch.cat((a, b, scale * a * b), -1)))
+        value: Tensor = self.outer(seen)
+        return value.squeeze(-1)
+
+
+@dataclass(eq=False)
+class Impala(Training[ImpalaConfig]):
     """A policy and a value network that learn from the reward of the policy's own episodes."""
 
     clip = 0.0
+    world: "World"
+    vectors: Tensor
+    start: nn.Module | None = None
+    """A policy to go on from."""
 
-    def __init__(
-        self, config: ImpalaConfig, world: "World", vectors: Tensor, start: nn.Module | None = None
-    ) -> None:
+    def __post_init__(self) -> None:
+        """Begin with the first episodes."""
         # Their package makes itself known to Gymnasium, which who reads settings has no use for.
         from linkwalk.envs.on_torch import NavigationOnDevice
         from linkwalk.envs.rules import Rules
 
-        super().__init__(config)
-        self.settings, self.vectors = config, vectors
-        device = vectors.device
+        super().__post_init__()
+        config, device = self.config, self.vectors.device
         self.head = build_head(config.head).to(device)
-        if start is not None:
-            self.head.load_state_dict(start.state_dict())
+        if self.start is not None:
+            self.head.load_state_dict(self.start.state_dict())
         self.head.eval()  # what a compass hides in cloning it would hide from its own walks
         self.value = Value(config.head.width, config.value_hidden).to(device)
+        self.model = nn.ModuleDict({"policy": self.head, "value": self.value})
         self.actor = self.head
         if config.refresh > 1:
             self.actor = build_head(config.head).to(device).eval()
@@ -114,11 +141,11 @@ class Impala(Training):
         task = TaskConfig(task="multistep" if config.multistep else "navigation", steps=config.steps)
         rules = Rules(task=task, budget=config.budget)
         environment = NavigationOnDevice(
-            world, rules, config.batch, device=device, autoreset=False, store=_AHEAD * config.unroll
+            self.world, rules, config.batch, device=device, autoreset=False, store=_AHEAD * config.unroll
         )
         environment.seeded(int(self.rng.integers(1 << 63)))
         environment.reset()
-        self.actors = Actors(environment, vectors)
+        self.actors = Actors(environment, self.vectors)
         self.told = _Tally(device)
         self._recorded: RecordedUpdate | None = None
 
@@ -128,20 +155,20 @@ class Impala(Training):
             return super().improve(update, optimiser)
         if self._recorded is None:
             self._recorded = RecordedUpdate(lambda: super(Impala, self).improve(update, optimiser))
-        self.actors.environment.stock(self.settings.unroll)
+        self.actors.environment.stock(self.config.unroll)
         with _quick_products():
             return self._recorded()
 
     @property
     def _repeats(self) -> bool:
         """Whether nothing but tensors changes from one update to the next."""
-        config = self.settings
+        config = self.config
         own = self.actor is self.head and config.schedule == "constant" and not config.warmup
         return own and ranks().count == 1 and self.vectors.is_cuda and self.actors.at_once(self.head)
 
     def pieces(self, update: int) -> Iterator[Tensor]:
         """The loss of a fresh unroll, so many links at a time."""
-        config = self.settings
+        config = self.config
         if config.refresh > 1 and (update - 1) % config.refresh == 0:
             self.actor.load_state_dict(self.head.state_dict())
         unroll = self.actors.act(self.actor, config.unroll)
@@ -166,7 +193,7 @@ class Impala(Training):
                 now = [self._look_back(unroll, part).log_pi for part in self._parts(unroll)]
                 ratio = torch.cat(now).view_as(unroll.log_mu) - unroll.log_mu
         steps = Steps(ratio, unroll.reward, value.detach(), following, unroll.terminated, unroll.truncated)
-        config = self.settings
+        config = self.config
         targets = vtrace(steps, discount=config.discount, rho_bound=config.rho_bound, c_bound=config.c_bound)
         return targets, 0.5 * (targets.value - value).square().mean()
 
@@ -188,20 +215,16 @@ class Impala(Training):
         """What came of the episodes that ended since the last row."""
         return self.told.row()
 
-    def parameters(self) -> list[nn.Parameter]:
-        """Of both networks."""
-        return [*self.head.parameters(), *self.value.parameters()]
-
     def weights(self) -> dict[str, Tensor]:
         """Of both networks, and the actors' where they are others."""
-        found = {"policy": self.head, "value": self.value}
+        found: dict[str, Tensor] = self.model.state_dict()
         if self.actor is not self.head:
-            found["actor"] = self.actor
-        return {f"{name}.{key}": x for name, net in found.items() for key, x in net.state_dict().items()}
+            found |= {f"actor.{name}": value for name, value in self.actor.state_dict().items()}
+        return found
 
     def optimiser(self) -> torch.optim.Optimizer:
         """The paper's RMSProp."""
-        config = self.settings
+        config = self.config
         return RmsProp(
             self.parameters(),
             lr=config.learning_rate,
@@ -271,22 +294,19 @@ class _Tally:
 
 def reinforce(
     world: "World",
-    vectors: NDArray[Any],
+    vectors: Array,
     config: ImpalaConfig,
     *,
     start: nn.Module | None = None,
     device: str = "cpu",
-    **kept: Unpack[RunOptions],
+    **run: Unpack[RunOptions],
 ) -> nn.Module:
     """Train a policy by reward on one graph; ``start`` is a policy to go on from, else it knows nothing."""
-    if config.head.width != vectors.shape[1]:
-        raise InputError(
-            f"the head is for embeddings of width {config.head.width}, these have {vectors.shape[1]}"
-        )
+    config.head.check_width(vectors.shape[1])
     table = NodeTable.of(vectors, device)
     with seeded(config.seed, device):
         training = Impala(config, world, table.vectors, start)
         if trajectory_of(training.head) is not None:
             raise InputError("a policy that remembers its walk cannot be trained by reward")
-        train(training, **kept)
+        train(training, **run)
     return training.head.eval()

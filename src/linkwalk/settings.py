@@ -35,7 +35,7 @@ Positive = Annotated[float, Limit(lambda value: value > 0, "choose more than 0",
 Share = Annotated[float, Limit(lambda value: 0 <= value <= 1, "choose 0 to 1")]
 
 
-class Settings:
+class CheckedSettings:
     """Base of a frozen dataclass whose fields are checked against the limits in their types."""
 
     def __post_init__(self) -> None:

@@ -37,7 +37,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.sentence import find_sentence
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.records import BadLine, own_records, write_records
-from linkwalk.settings import Count, CountOrNone, Settings, at_least
+from linkwalk.settings import CheckedSettings, Count, CountOrNone, at_least
 
 LINK_GROUP, BRIDGE = "link", "bridge"
 _TRIES = 200
@@ -49,7 +49,7 @@ _WHOLE = 12
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinkDrawConfig(Settings):
+class LinkDrawConfig(CheckedSettings):
     """Which questions are drawn, and how many."""
 
     count: Count = 500

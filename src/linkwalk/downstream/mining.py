@@ -40,7 +40,7 @@ from linkwalk.progress import Progress
 from linkwalk.records import BadLine, is_table, kind_of, stream_records, write_records
 from linkwalk.retrieve.bm25 import Bm25
 from linkwalk.retrieve.rerank import tfidf
-from linkwalk.settings import Count, CountOrNone, NotNegative, Settings
+from linkwalk.settings import CheckedSettings, Count, CountOrNone, NotNegative
 
 LISTS = "lists"
 PARTS = ("all", "tuned")
@@ -69,7 +69,7 @@ Titled = tuple[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MineConfig(Settings):
+class MineConfig(CheckedSettings):
     """How lists are mined."""
 
     negatives: Count = 24

@@ -22,13 +22,13 @@ from linkwalk.learn.optimise import SCHEDULES, rate_at
 from linkwalk.learn.ranks import ranks
 from linkwalk.learn.state import FILE, Interrupt, SavedState, State
 from linkwalk.progress import Progress
-from linkwalk.settings import Count, CountOrNone, NotNegative, Settings, one_of
+from linkwalk.settings import CheckedSettings, Count, CountOrNone, NotNegative, one_of
 
 Schedule = Annotated[str, one_of(*SCHEDULES)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LoopConfig(Settings):
+class LoopConfig(CheckedSettings):
     """What the loop has to know; what there is to learn from, and how, each training adds."""
 
     updates: Count = 1000

@@ -28,7 +28,7 @@ from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.ways import Ways
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import actions_at, visited_targets
-from linkwalk.settings import Count, Settings, at_least
+from linkwalk.settings import CheckedSettings, Count, at_least
 from linkwalk.walks import ForwardWalks, Sampler
 
 _KEPT = 32
@@ -36,7 +36,7 @@ Several = Annotated[int, at_least(2)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LessonConfig(Settings):
+class LessonConfig(CheckedSettings):
     """What a lesson is made of."""
 
     goals: Several = 64

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from linkwalk.cli.options import CheckedSettings, Force, Json, Quiet
+from linkwalk.cli.options import Settings, Force, Json, Quiet
 from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.device import choose_device
 from linkwalk.errors import InputError
@@ -38,7 +38,7 @@ def train_map(
             "map.json in its folder, it walks by it.",
         ),
     ] = None,
-    settings: CheckedSettings = None,
+    settings: Settings = None,
     force: Force = False,
     json: Json = False,
     quiet: Quiet = False,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from linkwalk.cli.options import Settings, Force, Json, Quiet
+from linkwalk.cli.options import Force, Json, Quiet, Settings
 from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.device import choose_device
 from linkwalk.errors import InputError

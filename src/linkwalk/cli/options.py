@@ -192,6 +192,21 @@ AgentName = Annotated[
     ),
 ]
 
+FeverPages = Annotated[
+    Path | None,
+    Option(
+        "--wiki-pages",
+        metavar="DIR",
+        help="FEVER's own Wikipedia (wiki-001.jsonl ...): evidence is matched by its sentences, and scored by FEVER's "
+        "own measures.",
+    ),
+]
+
+Level = Annotated[
+    str,
+    Option("--level", metavar="L", help="FEVER: what is to be found, block or page (needs no sentences)."),
+]
+
 # Trainings.
 
 Settings = Annotated[

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from linkwalk.trainings.run import Trained
 
 
+Columns = list[tuple[str, ...]]
+"""Rows of cells; the first row is the head."""
+
+
 def print_json(value: Any) -> None:
     """Print exactly one JSON object."""
     print(json.dumps(value, ensure_ascii=False, indent=2))
@@ -27,7 +31,7 @@ def print_table(rows: list[tuple[str, str]]) -> None:
         print(f"  {name:<{width}}  {value}")
 
 
-def print_columns(rows: list[tuple[str, ...]]) -> None:
+def print_columns(rows: Columns) -> None:
     """Print a table: the first column to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for first, *rest in rows:

@@ -1,25 +1,26 @@
 """``linkwalk reproduce``: the paper's tables and traces, ours beside them."""
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option
 
-from linkwalk.cli.options import NAMES, Budget, Candidates, EmbeddingsName, Json, Quiet, Rerank, Seed
-from linkwalk.cli.output import print_columns, print_json
-from linkwalk.cli.reproduce_evidence import evidence_table
-from linkwalk.cli.reproduce_sizes import sizes_table
-from linkwalk.cli.reproduce_traces import asked_traces, goal_traces
-from linkwalk.cli.score import Level, WikiPagesOption
+from linkwalk.cli.options import (
+    NAMES,
+    Budget,
+    Candidates,
+    EmbeddingsName,
+    FeverPages,
+    Json,
+    Level,
+    Quiet,
+    Rerank,
+    Seed,
+)
 from linkwalk.device import choose_device
 from linkwalk.errors import InputError
 from linkwalk.progress import Progress
-
-if TYPE_CHECKING:
-    from linkwalk.reproduce.runner import Runner
-    from linkwalk.reproduce.tables import Size
 
 EVIDENCE = ("table5", "table6")
 WHAT = ("table1", "table2", "table3", "table4", *EVIDENCE, "table7", "bound", "traces")
@@ -115,7 +116,7 @@ def reproduce(
             help="FEVER's claims (table5), Natural Questions (table6); either, or multi-hop questions (traces).",
         ),
     ] = None,
-    wiki_pages: WikiPagesOption = None,
+    wiki_pages: FeverPages = None,
     level: Level = "block",
     candidates: Candidates = 20,
     rerank: Rerank = None,
@@ -163,56 +164,40 @@ def reproduce(
 
     Example: linkwalk reproduce traces WIKI --file claims.jsonl > evidence.md
     """
-    from linkwalk.retrieve import FindConfig
-
     if what not in WHAT:
         raise InputError(f"there is no {what!r} to reproduce: choose one of {', '.join(WHAT)}")
     if later is not None and what not in ("table3", "table4"):
         raise InputError("--later belongs to table3 and table4: leave it out")
-    names = [name.strip() for part in rows or [] for name in part.split(",")]
-    if what in EVIDENCE:
-        asked = FindConfig(candidates=candidates, rerank=rerank, agent=agent, embeddings=embeddings)
-        evidence_table(
-            what,
-            wiki,
-            file,
-            wiki_pages,
-            level,
-            asked,
-            names,
-            quick=quick,
-            markdown=markdown,
-            json=json,
-            quiet=quiet,
-        )
-        return
-    if what == "traces" and file is not None:
-        asked = FindConfig(candidates=candidates, agent=agent, embeddings=embeddings, rerank="none")
-        asked_traces(wiki, file, wiki_pages, asked, count, quick=quick, json=json, quiet=quiet)
-        return
-    if file is not None or wiki_pages is not None:
+    traced = what == "traces" and file is not None
+    if (file is not None or wiki_pages is not None) and what not in EVIDENCE and not traced:
         raise InputError("--file and --wiki-pages belong to table5, table6 and traces: leave them out")
-    if what == "table3":
-        sizes_table([wiki, *([later] if later else [])], markdown=markdown, json=json, quiet=quiet)
-        return
-
-    choose_device(device)  # before anything that needs torch: without it, this says what to install
-    if what == "traces":
-        goal_traces(
-            wiki, agent, _size(quick, episodes, updates, seed), steps, budget, count, embeddings, json=json
-        )
-        return
-
-    from linkwalk.reproduce import show
-    from linkwalk.reproduce.bounds import run_bounds, to_json
+    # Before anything that needs torch: without it, this says what to install.
+    choose_device("auto" if file is not None or what == "table3" else device)
+    from linkwalk.cli import reproductions as run
     from linkwalk.reproduce.halves import editions, fixed_embeddings, open_halves
     from linkwalk.reproduce.runner import Runner
-    from linkwalk.reproduce.tables import TABLES as RUN
-    from linkwalk.reproduce.tables import choose_rows, run_table
+    from linkwalk.reproduce.tables import QUICK, TABLES, Size, choose_rows
     from linkwalk.reproduce.trained import EncoderPlan
+    from linkwalk.retrieve import FindConfig
 
-    size = _size(quick, episodes, updates, seed)
-    table = choose_rows(RUN[what], names) if what in RUN else None
+    shown = run.Shown(what, quick, markdown, json, quiet)
+    names = [name.strip() for part in rows or [] for name in part.split(",")]
+    asked = FindConfig(candidates=candidates, rerank=rerank, agent=agent, embeddings=embeddings)
+    size = QUICK if quick else Size()
+    size = replace(size, seed=seed, episodes=episodes or size.episodes, updates=updates or size.updates)
+    if what in EVIDENCE:
+        run.evidence_table(shown, wiki, file, wiki_pages, level, asked, names)
+        return
+    if traced and file is not None:
+        run.asked_traces(shown, wiki, file, wiki_pages, replace(asked, rerank="none"), count)
+        return
+    if what == "table3":
+        run.sizes_table(shown, [wiki, *([later] if later else [])])
+        return
+    if what == "traces":
+        run.goal_traces(shown, wiki, agent, size, steps, budget, count, embeddings)
+        return
+    table = choose_rows(TABLES[what], names) if what in TABLES else None
     progress, home = Progress(quiet=quiet), wiki / "train" if (wiki / "train").is_dir() else wiki
     name = fixed_embeddings(home, embeddings)
     runner = Runner(
@@ -227,61 +212,7 @@ def reproduce(
         readers=(*size.reader, *(reader_settings or [])) if readers else None,
         progress=progress,
     )
-    facts = _facts(runner, size, quick)
     if table is None:
-        found = run_bounds(runner, size, steps=steps)
-        if json:
-            print_json({"what": what, **facts, "bounds": to_json(found)})
-            return
-        lines = show.bound_lines(found)
-        title = f"Lower bounds on log P(goal reached within {steps} steps), in nats"
+        run.bounds(shown, runner, size, steps)
     else:
-        cells = run_table(runner, table, size)
-        if json:
-            print_json({"what": what, **facts, "rows": [_row(line) for line in cells]})
-            return
-        lines = show.cost_lines(cells) if what == "table7" else show.table_lines(cells)
-        title = f"{table.title}: the paper's | ours"
-    print(f"{title}\n")
-    if markdown:
-        print(show.markdown(lines))
-    else:
-        print_columns(lines)
-    print("\n" + "\n".join(show.notes(runner, size, table, quick=quick)))
-
-
-def _size(quick: bool, episodes: int | None, updates: int | None, seed: int) -> "Size":
-    """How much is run: the paper's size or the quick one, less what was said otherwise."""
-    from linkwalk.reproduce.tables import QUICK, Size
-
-    size = replace(QUICK if quick else Size(), seed=seed)
-    size = size if episodes is None else replace(size, episodes=episodes)
-    return size if updates is None else replace(size, updates=updates)
-
-
-def _facts(runner: "Runner", size: "Size", quick: bool) -> dict[str, Any]:
-    """What was run on which halves, for ``--json``."""
-    return {
-        "quick": quick,
-        **asdict(size),
-        "budget": runner.budget,
-        "embeddings": runner.embeddings,
-        "device": runner.device,
-        "target": None if runner.target_folder is None else str(runner.target_folder),
-        "train": {
-            "workspace": str(runner.halves.train),
-            "snapshot": runner.train.snapshot,
-            "nodes": runner.train.nodes,
-        },
-        "eval": {
-            "workspace": str(runner.halves.eval),
-            "snapshot": runner.eval.snapshot,
-            "nodes": runner.eval.nodes,
-        },
-    }
-
-
-def _row(line: Sequence[Any]) -> dict[str, Any]:
-    """One row of a table and its cells, for ``--json``."""
-    row = line[0].row
-    return {"row": row.label, "cells": [cell.to_json() for cell in line]}
+        run.navigation_table(shown, runner, table, size)

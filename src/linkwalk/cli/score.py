@@ -1,8 +1,7 @@
 """``linkwalk score``: a benchmark's claims or questions are asked of a wiki, and what is found is counted."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from typer import Argument, Option
 
@@ -11,8 +10,10 @@ from linkwalk.cli.options import (
     Candidates,
     EmbeddingsName,
     EncoderName,
+    FeverPages,
     IndexedWiki,
     Json,
+    Level,
     Navigation,
     Quiet,
     ReadAll,
@@ -23,36 +24,8 @@ from linkwalk.cli.options import (
     Top,
 )
 from linkwalk.cli.output import print_json, print_next
-from linkwalk.cli.score_shown import print_distances, print_scores
 from linkwalk.errors import InputError
 from linkwalk.progress import Progress
-
-if TYPE_CHECKING:
-    from linkwalk.downstream.benchmark import Benchmark
-    from linkwalk.downstream.distances import Distances
-    from linkwalk.downstream.measure import BenchmarkAnswers, MethodScores
-    from linkwalk.downstream.methods import Method
-    from linkwalk.graph.store import Graph
-    from linkwalk.retrieve import FindConfig
-
-_DAMAGE_SHOWN = 5
-_STARTS = 10
-"""Of BM25, for distances."""
-
-WikiPagesOption = Annotated[
-    Path | None,
-    Option(
-        "--wiki-pages",
-        metavar="DIR",
-        help="FEVER's own Wikipedia (wiki-001.jsonl ...): evidence is matched by its sentences, and scored by FEVER's "
-        "own measures.",
-    ),
-]
-
-Level = Annotated[
-    str,
-    Option("--level", metavar="L", help="FEVER: what is to be found, block or page (needs no sentences)."),
-]
 
 
 def score(
@@ -72,7 +45,7 @@ def score(
             "of HotpotQA, 2WikiMultihopQA or MuSiQue; questions made from the wiki's own links.",
         ),
     ],
-    wiki_pages: WikiPagesOption = None,
+    wiki_pages: FeverPages = None,
     level: Level = "block",
     threshold: Annotated[
         float,
@@ -144,7 +117,18 @@ def score(
 
     Example: linkwalk score nq WIKI nq-dev.json --start bm25 --json
     """
+    from linkwalk.cli.scoring import (
+        draw_distances,
+        possible_methods,
+        print_distances,
+        print_scores,
+        score_benchmark,
+        warn_of_damaged,
+    )
     from linkwalk.downstream.benchmark import read_benchmark
+    from linkwalk.downstream.fever_submission import write_submission
+    from linkwalk.downstream.measure import save_answers
+    from linkwalk.graph.plots import require
     from linkwalk.graph.store import Graph
     from linkwalk.retrieve import FindConfig
 
@@ -168,8 +152,6 @@ def score(
         if path is not None and not path.parent.is_dir():
             raise InputError(f"{path.parent} is no folder: make it first")
     if plots is not None:
-        from linkwalk.graph.plots import require
-
         require(plots)
     progress = Progress(quiet=quiet)
     graph = Graph.open(wiki)
@@ -188,33 +170,26 @@ def score(
         raise InputError("--plots needs questions whose gold blocks are known: NQ-open has answers alone")
     if plots is not None and questions.hidden(graph) is not None:
         raise InputError("--plots counts links in the whole wiki, and these questions hide blocks of it")
-    tell_damage(questions, progress)
-    chosen = choose_rows(wiki, graph, asked, progress) if rows else []
-    asked = settle(wiki, graph, asked, chosen)
-    outcome, names = run(wiki, graph, questions, asked, chosen, progress)
-    from linkwalk.downstream.measure import save_answers, score_answers
-
-    scored = score_answers(graph, questions, outcome, wiki_pages)
+    warn_of_damaged(questions, progress)
+    methods = possible_methods(wiki, graph, asked, progress) if rows else []
+    scored = score_benchmark(wiki, graph, questions, asked, methods, wiki_pages, progress)
     if save is not None:
-        save_answers(save, graph, questions, outcome, scored)
+        save_answers(save, graph, questions, scored.answers, scored.scores)
     if submission is not None:
-        from linkwalk.downstream.fever_submission import write_submission
-
-        write_submission(submission, next(iter(scored.values())).submitted)
-    away = _distances(wiki, graph, questions, plots) if plots is not None else None
+        write_submission(submission, next(iter(scored.scores.values())).submitted)
+    away = draw_distances(wiki, graph, questions, plots) if plots is not None else None
     if json:
-        results = results_json(scored, asked, chosen, names, outcome, len(questions.texts))
         print_json(
             {
                 "benchmark": benchmark,
-                **facts(questions, graph),
-                "results": results,
-                "seconds": round(outcome.seconds, 2),
+                **scored.facts(),
+                "results": list(scored.results()),
+                "seconds": round(scored.answers.seconds, 2),
                 **({"distances": away.to_json()} if away else {}),
             }
         )
         return
-    print_scores(questions, graph, scored, asked, chosen, names, outcome)
+    print_scores(scored)
     if away is not None:
         print_distances(away, questions.paper_distance)
     for path in (save, submission):
@@ -222,144 +197,3 @@ def score(
             print(f"\nwritten: {path}")
     if not rows:
         print_next(f"linkwalk score {benchmark} {wiki} {file} --rows")
-
-
-def tell_damage(questions: "Benchmark", progress: "Progress") -> None:
-    """Say which lines could not be used: how many, and the first of them."""
-    if not questions.damage:
-        return
-    shown = [f"line {line.line}: {line.reason}" for line in questions.damage[:_DAMAGE_SHOWN]]
-    more = len(questions.damage) - len(shown)
-    progress.warn(
-        f"{len(questions.damage):,} damaged in {questions.file}, left out: {'; '.join(shown)}"
-        + (f"; and {more:,} more" if more else "")
-    )
-
-
-def choose_rows(wiki: Path, graph: "Graph", asked: "FindConfig", progress: "Progress") -> "list[Method]":
-    """The rows that can be run: those with a cross-encoder only where there is one."""
-    from linkwalk.downstream.methods import METHODS
-    from linkwalk.wiki.rerankers import QUICK
-    from linkwalk.wiki.workspace import Workspace
-
-    cross = (asked.rerank or Workspace(wiki, graph, asked.embeddings).ranks) not in QUICK
-    if asked.rerank is None and not cross:
-        progress.warn("no cross-encoder for these embeddings: its rows are left out; name one with --rerank")
-    return [row for row in METHODS if cross or row.rerank != "cross"]
-
-
-def settle(wiki: Path, graph: "Graph", asked: "FindConfig", rows: "Sequence[Method]") -> "FindConfig":
-    """What was asked, of one way or of many, with what was left open."""
-    from linkwalk.wiki.retrieval import settled
-    from linkwalk.wiki.workspace import Workspace
-
-    navigation = {row.navigation for row in rows} or {asked.navigation}
-    starts = {row.start for row in rows} or {asked.begin}
-    return settled(Workspace(wiki, graph, asked.embeddings), asked, navigation, starts)[0]
-
-
-def run(
-    wiki: Path,
-    graph: "Graph",
-    questions: "Benchmark",
-    asked: "FindConfig",
-    rows: "list[Method]",
-    progress: "Progress",
-) -> "tuple[BenchmarkAnswers, dict[str, str]]":
-    """Ask everything in the one way asked for, or in all of ``rows``; and who ranks in each."""
-    from linkwalk.downstream.fever_submission import SENTENCES
-    from linkwalk.downstream.measure import Find, ask
-    from linkwalk.downstream.unanswerable import lacking, prune
-    from linkwalk.wiki.retrieval import open_finder, open_rows
-    from linkwalk.wiki.workspace import Workspace
-
-    find: Find
-    gone = questions.hidden(graph)
-    if gone is not None:
-        graph = prune(graph, gone)  # for who walks, too
-    workspace = Workspace(wiki, graph, asked.embeddings)
-    if rows:
-        compared = open_rows(workspace, asked, rows)
-        if gone is not None:
-            finders = compared.ways.finders
-            compared.ways.finders = {name: lacking(finder, gone) for name, finder in finders.items()}
-        find = compared.find
-        names = {row.name: compared.reranker if row.rerank == "cross" else row.rerank for row in rows}
-    else:
-        opened = open_finder(workspace, asked)
-        if gone is not None:
-            opened.finder = lacking(opened.finder, gone)
-        way = {"none": "", "tabs": " + navigation"}.get(asked.navigation, f" + {asked.navigation}")
-        name = f"{asked.begin}{way} + {opened.reranker}"
-
-        def find(queries: Any, count: int) -> Any:
-            return {name: opened.find(queries, count)}
-
-        names = {name: opened.reranker}
-    count = SENTENCES if questions.claims else 0
-    return ask(find, questions.texts, sentences=count, progress=progress), names
-
-
-def facts(questions: "Benchmark", graph: "Graph") -> dict[str, Any]:
-    """What was asked of which wiki."""
-    return {
-        "file": str(questions.file),
-        "wiki": graph.snapshot,
-        "measure": "answer string (weaker)" if questions.weaker else f"gold {questions.level}",
-        "part": questions.part,
-        "limit": questions.limit,
-        "asked": len(questions.texts),
-        "judged": len(questions.judged),
-        "alignment": questions.report,
-        "damaged": len(questions.damage),
-    }
-
-
-def results_json(
-    scored: "dict[str, MethodScores]",
-    asked: "FindConfig",
-    rows: "list[Method]",
-    names: dict[str, str],
-    outcome: "BenchmarkAnswers",
-    count: int,
-) -> list[dict[str, Any]]:
-    """One object for each way."""
-    from linkwalk.downstream.measure import compare
-    from linkwalk.retrieve.config import NAVIGATED
-
-    results = []
-    ways = {row.name: row for row in rows}
-    for name, own in scored.items():
-        row = ways.get(name)
-        start, navigation = (row.start, row.navigation) if row else (asked.begin, asked.navigation)
-        result: dict[str, Any] = {
-            "agent": asked.who if navigation in NAVIGATED else None,
-            "way": name,
-            "start": start,
-            "navigation": navigation,
-            "rerank": names[name],
-            "candidates": asked.candidates,
-            "metrics": own.metrics(),
-        }
-        if not rows:
-            result["metrics"]["questions_per_second"] = round(count / max(outcome.seconds, 1e-9), 2)
-        for what, other in (("reference", row and row.reference), ("control", row and row.control)):
-            if other in scored:
-                result[what] = other
-                ours, theirs = own.recall, scored[other].recall
-                if ours is not None and theirs is not None:
-                    result[f"against_{what}"] = compare(ours, theirs)
-        results.append(result)
-    return results
-
-
-def _distances(wiki: Path, graph: "Graph", questions: "Benchmark", folder: Path) -> "Distances":
-    from linkwalk.downstream.distances import plot_distances, start_distances
-    from linkwalk.retrieve import Bm25
-
-    texts = [one.text for one in questions.judged]
-    found = Bm25.open(wiki, graph).search_many(texts, _STARTS)
-    away = start_distances(graph, [nodes for nodes, _ in found], questions.judged)
-    title = f"{questions.data.name} on {graph.snapshot}"
-    plot_distances(away, folder / f"distances_{questions.kind}.png", title, questions.paper_distance)
-    return away

@@ -29,9 +29,9 @@ from linkwalk.graph.held_out import WITHHELD, held_out_nodes
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Episodes, unit_rows
+from linkwalk.navigate.baselines import GreedyUnvisited
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.unvisited import Unvisited
-from linkwalk.navigate.ways import MapConfig, Ways
+from linkwalk.navigate.moves import MapConfig, MoveConfig
 from linkwalk.policy.compass import LinearCompass
 
 CHOOSING = 0.1
@@ -154,7 +154,9 @@ def task_of(world: World, plan: dict[str, Any], name: str, steps: int, task: str
         distances = ShortestPaths(graph.forward, graph.reverse).distances(drawn.starts, drawn.goals)
         texts = draw_sentences(graph, drawn, config) if task == "sentence" else []
         shown = drawn._replace(queries=world.read(world.reader, texts)) if texts else drawn
-        baseline = Unvisited("greedy-unvisited", graph.forward, table, Ways(), workers=CORES).run(shown)
+        baseline = GreedyUnvisited("greedy-unvisited", graph.forward, table, MoveConfig(), workers=CORES).run(
+            shown
+        )
         world.baselines[key] = drawn, distances, texts, baseline
     return world.baselines[key]
 
@@ -171,7 +173,7 @@ def walked(
     name = row["wiki"]
     graph = world.graphs[world.number[name]]
     drawn, distances, _, baseline = task_of(world, plan, name, row["steps"], row["task"])
-    ways = Ways(map=MapConfig(**row["map"]))
+    ways = MoveConfig(map=MapConfig(**row["map"]))
     shown: Episodes = drawn if queries is None else drawn._replace(queries=queries)
     journeys = CompassWalker("trained", direction, graph.forward, table, ways, workers=CORES).run(shown)
     found = score(

@@ -23,7 +23,7 @@ from linkwalk.evaluate import TaskConfig, draw_episodes, failure_ratio_interval
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import unit_rows
-from linkwalk.navigate.mapped import Mapped
+from linkwalk.navigate.map_walkers import MapWalker
 from linkwalk.navigate.trained_map import read_map
 from linkwalk.progress import Progress
 from linkwalk.settings import with_settings
@@ -94,7 +94,7 @@ def walk(tables: Tables, wiki: str, name: str, maps: dict[str, Any], config: Tas
     distances = ShortestPaths(graph.forward, graph.reverse).distances(drawn.starts, drawn.goals)
     found = {}
     for agent, trained in {"greedy-map": None, **maps}.items():
-        walker = Mapped(agent, graph.forward, tables.units[wiki, name], workers=CORES)
+        walker = MapWalker(agent, graph.forward, tables.units[wiki, name], workers=CORES)
         if trained is not None:
             walker.weights = trained.on(graph.article_length)
         journeys = walker.run(drawn)

@@ -32,8 +32,8 @@ from linkwalk.evaluate import TaskConfig, draw_episodes, draw_sentences, failure
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.navigate import open_baseline, unit_rows
 from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.moves import MapConfig, MoveConfig
 from linkwalk.navigate.trained_map import TrainedMap, article_length, read_map
-from linkwalk.navigate.ways import MapConfig, Ways
 from linkwalk.policy.compass import LinearCompass
 
 FIRST, SECOND = ["mdn", "webplatform", "freecad", "modwiki", "jargon"], ["dotnet", "kubernetes", "handbook"]
@@ -122,7 +122,7 @@ def train_map_of(world: World, policies: dict[str, Policy], path: Path) -> None:
     from linkwalk.progress import Progress
 
     def opening(policy: Policy, name: str) -> Any:
-        graph, table, ways = world.graphs[world.number[name]], policy.table(name), Ways(map=policy.map)
+        graph, table, ways = world.graphs[world.number[name]], policy.table(name), MoveConfig(map=policy.map)
         return lambda: MapWalks(graph.forward, graph.reverse, table, policy.compass, ways=ways, workers=CORES)
 
     start = time.time()
@@ -203,7 +203,7 @@ class Walked:
                 episodes, texts = self.task(wiki, task, steps, count)
                 if texts:
                     episodes = episodes._replace(queries=self.world.read(self.world.reader, texts))
-                ways = Ways(back=back)
+                ways = MoveConfig(back=back)
                 for name in ("greedy-unvisited", "greedy-map")[: 1 if back or texts else 2]:
                     walker = open_baseline(name, graph, table, ways, workers=CORES)
                     self.note(wiki, task, steps, back, name, walker, episodes)
@@ -228,7 +228,7 @@ class Walked:
                     episodes = episodes._replace(queries=policy.read(texts))
                 for name, learned in agents.items():
                     weights = learned.on(article_length(graph)) if learned else None
-                    ways = Ways(back=back, map=policy.map)
+                    ways = MoveConfig(back=back, map=policy.map)
                     walker = CompassWalker(
                         name, policy.compass, graph, table, ways, workers=CORES, weights=weights
                     )

@@ -29,7 +29,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.learn.encoders.spans import SpanConfig, train_spans
 from linkwalk.navigate import Agent, open_baseline, unit_rows
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.learned import Learned
+from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.spans import SpanModel
 from linkwalk.progress import Progress
@@ -87,7 +87,7 @@ class Test:
                 goals,
             )
         kinds = np.array(self.graph.out_kinds)
-        yield "words of links", Learned("spans", model.head, self.graph.forward, kinds, table), None
+        yield "words of links", PolicyWalker("spans", model.head, self.graph.forward, kinds, table), None
 
     def rows(self, model: SpanModel, blocks: BlockTokens) -> Iterator[dict[str, Any]]:
         """Every agent on every task."""

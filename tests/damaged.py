@@ -34,8 +34,8 @@ from linkwalk.graph.store import Graph
 from linkwalk.graph.subgraph import write_subgraph
 from linkwalk.graph.words import count_words
 from linkwalk.learn.own_walks import OwnWalks
-from linkwalk.navigate import BASELINES, Episodes, HalfUnits, Ways, open_baseline, unit_rows
-from linkwalk.navigate.learned import Learned
+from linkwalk.navigate import BASELINES, Episodes, HalfUnits, MoveConfig, open_baseline, unit_rows
+from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.navigate.tabs import Hits, read_tabs
 from linkwalk.policy import from_walks
 from linkwalk.policy.heads import HeadConfig, build_head
@@ -125,7 +125,7 @@ def agent(name: str, *, back: bool, half: bool = False) -> Callable[[Graph], Non
         table: Any = vectors(graph.forward.nodes)
         if half:
             table = HalfUnits(table.astype(np.float16))
-        player = open_baseline(name, graph.forward, table, Ways(back=back))
+        player = open_baseline(name, graph.forward, table, MoveConfig(back=back))
         nodes_are_nodes(player.run(episodes(graph), budget=12).nodes, graph)
 
     return run
@@ -141,7 +141,7 @@ def learned(**options: Any) -> Callable[[Graph], None]:
         torch.manual_seed(0)
         head = build_head(HeadConfig(head="feedforward", width=WIDTH, hidden=4))
         table = vectors(graph.forward.nodes)
-        player = Learned("it", head, graph.forward, graph.out_kinds, table, Ways(**options))
+        player = PolicyWalker("it", head, graph.forward, graph.out_kinds, table, MoveConfig(**options))
         player.run(episodes(graph), budget=6)
 
     return run

@@ -15,11 +15,14 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import numpy as np
 from numba import config, njit
 from numba.core.caching import IndexDataCacheFile
 
@@ -147,6 +150,18 @@ def _own_folder() -> Path | None:
         return None
     ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
     return folder if ours and not found.st_mode & 0o077 and os.access(folder, os.W_OK) else None
+
+
+def in_pieces(count: int, workers: int, work: Callable[[int, int], None]) -> None:
+    """Cut a batch into one piece per worker, and work on all at once; kernels let go of the interpreter."""
+    cuts = np.linspace(0, count, max(1, workers) + 1).astype(int).tolist()
+    pieces = [(a, b) for a, b in pairwise(cuts) if a < b]
+    if len(pieces) <= 1:
+        for piece in pieces:
+            work(*piece)
+        return
+    with ThreadPoolExecutor(len(pieces)) as pool:
+        list(pool.map(lambda piece: work(*piece), pieces))
 
 
 @guarded

@@ -15,7 +15,7 @@ from linkwalk import shipped
 from linkwalk.artifact import seal
 from linkwalk.embed import Embeddings, embed
 from linkwalk.graph.store import LINK, Graph
-from linkwalk.navigate import BASELINES, Ways, unit_rows
+from linkwalk.navigate import BASELINES, MoveConfig, unit_rows
 from linkwalk.navigate.trained_map import MAP, SHIPPED
 from linkwalk.policy.checkpoint import load_compass, read_policy, save_policy
 from linkwalk.policy.heads import CompassHead, HeadConfig, build_head
@@ -111,7 +111,7 @@ def test_scores_are_what_it_goes_by(run: Run, wiki: Path) -> None:
     # With the back button, the constants of the map decide alone.
     (click, *_) = run("walk", wiki, *ends(wiki), "--back", "--json").json()["steps"]
     folder = shipped.policy_path()
-    map_ = with_its_map(Ways(), folder, read_policy(folder)).constants
+    map_ = with_its_map(MoveConfig(), folder, read_policy(folder)).constants
     here = vectors[click["at"]["node"]]
     for choice in click["choices"]:  # at first nothing counts but the link, and how like the start it is
         target = vectors[choice["node"]]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from linkwalk.errors import ArtifactError
-from linkwalk.navigate.ways import MapConfig, Ways
+from linkwalk.navigate.moves import MapConfig, MoveConfig
 from linkwalk.policy.checkpoint import read_policy
 from linkwalk.wiki.agents import with_its_map
 from tests.cli.conftest import Ran
@@ -55,11 +55,14 @@ def test_a_policy_is_trained_once_with_its_encoder_and_walks(run: Run, wiki: Pat
     (folder / "map.json").unlink()
 
     manifest = read_policy(folder)
-    assert with_its_map(Ways(back=True), folder, manifest).constants.detour == 0.2
-    for asked in (Ways(map=MapConfig(detour=0.1)), Ways(map=MapConfig())):  # the usual ones can be asked for
+    assert with_its_map(MoveConfig(back=True), folder, manifest).constants.detour == 0.2
+    for asked in (
+        MoveConfig(map=MapConfig(detour=0.1)),
+        MoveConfig(map=MapConfig()),
+    ):  # the usual ones can be asked for
         assert with_its_map(asked, folder, manifest) == asked
     with pytest.raises(ArtifactError, match="detour=-1"):
-        with_its_map(Ways(), folder, manifest | {"map": {"detour": -1}})
+        with_its_map(MoveConfig(), folder, manifest | {"map": {"detour": -1}})
 
     other = run(*train, "--set", "updates=3")
     assert other.status == 2

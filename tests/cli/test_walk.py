@@ -11,7 +11,7 @@ from linkwalk.artifact import checks, notes
 from linkwalk.embed import Embeddings
 from linkwalk.graph.store import ENTITY, LINK, Graph
 from linkwalk.navigate import unit_rows
-from linkwalk.wiki import Ways
+from linkwalk.wiki import MoveConfig
 from linkwalk.wiki.answers import plain
 from tests.graph.conftest import Page, write_graph
 
@@ -50,7 +50,7 @@ def test_json_is_as_promised(run: Run, world: Path) -> None:
         ("Gamma (0)", "entity"),
         ("Gamma (1)", "next"),
     ]
-    ways = Ways(back=True)
+    ways = MoveConfig(back=True)
     same = Wiki.open(world, embeddings="random").walk(
         "Alpha", "Gamma (1)", agent="greedy-unvisited", ways=ways
     )

@@ -9,7 +9,7 @@ from linkwalk.errors import InputError
 from linkwalk.games.board import Board
 from linkwalk.games.checked import check_section, score_runs
 from linkwalk.games.runs import Header, Run, read_runs, runs_of, write_runs
-from linkwalk.navigate import Episodes, Ways, open_baseline
+from linkwalk.navigate import Episodes, MoveConfig, open_baseline
 
 BOARD = Board.of(["Ant", "Bee", "Cat", "Elk"], [(0, 1), (1, 2), (2, 3), (1, 0), (3, 0)], "ring")
 HEADER = Header(wiki=BOARD.fingerprint, snapshot="ring", agent="me", budget=5, level="article")
@@ -25,7 +25,7 @@ def test_what_agents_did_is_read_again_and_scored(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     episodes = Episodes.of([0, 1, 2], [3, 3, 1])
     vectors = rng.standard_normal((4, 3)).astype(np.float32)
-    agent = open_baseline("random", BOARD.forward, vectors, Ways(back=True))
+    agent = open_baseline("random", BOARD.forward, vectors, MoveConfig(back=True))
     journeys = agent.run(episodes, budget=50)
     made = list(runs_of(BOARD, episodes, journeys, 0.25))
     header = Header(wiki=BOARD.fingerprint, snapshot="ring", agent="random", budget=50)

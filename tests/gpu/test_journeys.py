@@ -6,8 +6,8 @@ import torch
 
 from linkwalk.gpu.journeys import DeviceAgent
 from linkwalk.gpu.walks import DeviceGraph
-from linkwalk.navigate import Episodes, Journeys, Ways, open_baseline, unit_rows
-from linkwalk.navigate.learned import Learned
+from linkwalk.navigate import Episodes, Journeys, MoveConfig, open_baseline, unit_rows
+from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.policy.heads import FeedForward, HeadConfig
 from tests.graph.conftest import csr
 from tests.on_device import DEVICE, way
@@ -55,7 +55,9 @@ def test_with_a_head_they_are_those_of_the_learned_agent(revisit: bool) -> None:
     graph, kinds, vectors, episodes = world()
     torch.manual_seed(0)
     head = FeedForward(HeadConfig(width=WIDTH))
-    exact = Learned("p", head, graph, kinds, vectors, Ways(revisit=revisit)).run(episodes, budget=BUDGET)
+    exact = PolicyWalker("p", head, graph, kinds, vectors, MoveConfig(revisit=revisit)).run(
+        episodes, budget=BUDGET
+    )
     assert exact.looped.any()
     there = DeviceGraph.of(graph, kinds, device=DEVICE)
     agent = DeviceAgent("p", there, torch.from_numpy(vectors).to(DEVICE), head.to(DEVICE), revisit=revisit)

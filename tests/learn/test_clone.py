@@ -15,7 +15,7 @@ from linkwalk.graph.csr import transpose
 from linkwalk.learn.clone import CloneConfig, clone, cloning_loss, sampler
 from linkwalk.learn.metrics import read_rows
 from linkwalk.navigate import Episodes, open_baseline, unit_rows
-from linkwalk.navigate.learned import Learned
+from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.policy import from_walks
 from linkwalk.policy.heads import HeadConfig, NodeTable, build_head
 from linkwalk.recipes import RECIPES
@@ -61,7 +61,7 @@ def test_an_untrained_residual_walks_as_greedy_unvisited_does(world: World) -> N
     graph, _, kinds, vectors = world
     rng = np.random.default_rng(5)
     episodes = Episodes.of(rng.integers(0, 60, 200), rng.integers(0, 60, 200))
-    learned = Learned("p", build_head(HeadConfig(width=WIDTH)), graph, kinds, vectors).run(
+    learned = PolicyWalker("p", build_head(HeadConfig(width=WIDTH)), graph, kinds, vectors).run(
         episodes, budget=30
     )
     greedy = open_baseline("greedy-unvisited", graph, unit_rows(vectors)).run(episodes, budget=30)
@@ -77,7 +77,7 @@ def test_an_untrained_residual_walks_as_greedy_unvisited_does(world: World) -> N
 def test_a_dead_end_ends_the_journey() -> None:
     graph = csr(3, [(0, 1)])
     head = build_head(HeadConfig(width=2))
-    found = Learned("p", head, graph, np.zeros(1, np.uint8), np.eye(3, 2, dtype=np.float32)).run(
+    found = PolicyWalker("p", head, graph, np.zeros(1, np.uint8), np.eye(3, 2, dtype=np.float32)).run(
         Episodes.of([0, 1, 2], [2, 2, 2]), budget=5
     )
     assert found.steps.tolist() == [1, 0, 0]

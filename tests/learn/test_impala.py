@@ -18,7 +18,7 @@ from linkwalk.learn.rewards.actors import Actors, Places, likelihoods, look_back
 from linkwalk.learn.rewards.impala import ImpalaConfig, reinforce
 from linkwalk.learn.state import read_state
 from linkwalk.navigate import Episodes
-from linkwalk.navigate.learned import Learned
+from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.policy.heads import HeadConfig, build_head
 from tests.graph.conftest import csr
 from tests.on_device import DEVICE, way  # noqa: F401 (a fixture)
@@ -42,7 +42,7 @@ def test_a_corridor_is_learned(corridor: World, tmp_path: Path) -> None:
     head = reinforce(corridor, EYE, config, folder=tmp_path / "run")
     rows = read_rows(tmp_path / "run")
     starts, goals = np.nonzero(~np.eye(PAGES, dtype=bool))
-    walker = Learned("p", head, corridor.forward, corridor.kinds, EYE)
+    walker = PolicyWalker("p", head, corridor.forward, corridor.kinds, EYE)
     found = walker.run(Episodes.of(starts, goals), budget=PAGES)
     assert found.success.mean() > 0.95
     assert (found.steps == abs(starts - goals)).mean() > 0.95, "the shortest ways"
@@ -155,7 +155,7 @@ def test_an_older_policy_that_acts_is_corrected_for(corridor: World, tmp_path: P
     assert rows[0]["clipped"] == 0, "at first they have the same weights"
     assert 0 < rows[-1]["clipped"] < 1
     starts, goals = np.nonzero(~np.eye(PAGES, dtype=bool))
-    found = Learned("p", head, corridor.forward, corridor.kinds, EYE).run(
+    found = PolicyWalker("p", head, corridor.forward, corridor.kinds, EYE).run(
         Episodes.of(starts, goals), budget=PAGES
     )
     assert found.success.mean() > 0.9

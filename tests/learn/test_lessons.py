@@ -8,7 +8,7 @@ from linkwalk.graph.paths import distances_from
 from linkwalk.learn.encoders.lessons import FAR, Ground, LessonConfig, Teacher
 from linkwalk.learn.own_walks import NothingToDecide
 from linkwalk.navigate import unit_rows
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.moves import MoveConfig
 from linkwalk.policy.compass import LinearCompass
 from tests.graph.conftest import csr
 from tests.learn.conftest import WIDTH, World
@@ -22,7 +22,7 @@ def ground_of(world: World, config: LessonConfig = SMALL, **more: object) -> Gro
 
 
 def test_every_page_has_its_distance_to_every_goal(world: World) -> None:
-    lesson = ground_of(world).draw(3, STRAIGHT, Ways(), np.random.default_rng(0))
+    lesson = ground_of(world).draw(3, STRAIGHT, MoveConfig(), np.random.default_rng(0))
     assert lesson.ground == 3
     assert len(np.unique(lesson.pages)) == len(lesson.pages)
     for goal, row in zip(lesson.goals, lesson.distance, strict=True):
@@ -33,8 +33,8 @@ def test_every_page_has_its_distance_to_every_goal(world: World) -> None:
 def test_a_decision_has_the_nearest_links_and_no_more_than_wanted(world: World) -> None:
     whole = ground_of(world, LessonConfig(goals=12, steps=8, picks=3, links=50))
     for seed in range(3):
-        few = ground_of(world).draw(0, STRAIGHT, Ways(), np.random.default_rng(seed))
-        all_ = whole.draw(0, STRAIGHT, Ways(), np.random.default_rng(seed))
+        few = ground_of(world).draw(0, STRAIGHT, MoveConfig(), np.random.default_rng(seed))
+        all_ = whole.draw(0, STRAIGHT, MoveConfig(), np.random.default_rng(seed))
         assert (np.diff(few.bounds) == 2).all()
         # The same walks: the nearest of two is the nearest of all.
         nearest = [
@@ -52,11 +52,11 @@ def test_withheld_pages_are_neither_goals_nor_wrong_answers(world: World) -> Non
     ground = ground_of(world, withheld=withheld)
     rng = np.random.default_rng(0)
     for _ in range(5):
-        lesson = ground.draw(0, STRAIGHT, Ways(), rng)
+        lesson = ground.draw(0, STRAIGHT, MoveConfig(), rng)
         assert not withheld[lesson.goals].any()
         assert not withheld[lesson.pages].any()
     with pytest.raises(InputError, match="too few goals"):
-        ground_of(world, withheld=np.ones(world.forward.nodes, np.bool_)).draw(0, STRAIGHT, Ways(), rng)
+        ground_of(world, withheld=np.ones(world.forward.nodes, np.bool_)).draw(0, STRAIGHT, MoveConfig(), rng)
 
 
 def test_what_cannot_reach_the_goal_is_far() -> None:
@@ -69,7 +69,7 @@ def test_what_cannot_reach_the_goal_is_far() -> None:
     )
     seen = [
         ground_of(lonely, LessonConfig(goals=4, steps=3)).draw(
-            0, STRAIGHT, Ways(), np.random.default_rng(seed)
+            0, STRAIGHT, MoveConfig(), np.random.default_rng(seed)
         )
         for seed in range(4)
     ]
@@ -89,7 +89,7 @@ def test_lessons_come_from_all_grounds(world: World, ahead: int) -> None:
     grounds = [ground_of(world), ground_of(world)]
     share = np.array([0.5, 0.5])
     teacher = Teacher(
-        grounds, share, lambda: STRAIGHT, Ways(), np.random.default_rng(0), ahead=ahead, workers=2
+        grounds, share, lambda: STRAIGHT, MoveConfig(), np.random.default_rng(0), ahead=ahead, workers=2
     )
     try:
         assert {teacher.lesson().ground for _ in range(20)} == {0, 1}
@@ -102,7 +102,13 @@ def test_what_goes_wrong_in_another_thread_is_said(world: World) -> None:
     forward = csr(2, [(0, 1), (1, 0)])
     tiny = World(forward, forward, np.full(2, 2, np.uint8), np.eye(2, WIDTH, dtype=np.float32))
     teacher = Teacher(
-        [ground_of(tiny)], np.ones(1), lambda: STRAIGHT, Ways(), np.random.default_rng(0), ahead=2, workers=1
+        [ground_of(tiny)],
+        np.ones(1),
+        lambda: STRAIGHT,
+        MoveConfig(),
+        np.random.default_rng(0),
+        ahead=2,
+        workers=1,
     )
     with pytest.raises(NothingToDecide):
         teacher.lesson()

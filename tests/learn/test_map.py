@@ -11,8 +11,8 @@ from linkwalk.learn.maps.fit import Descent, fit_weights, labels, ranges_of
 from linkwalk.learn.maps.training import MapTrainingConfig, longest_articles, train_map
 from linkwalk.learn.maps.walks import NEVER, Lessons, MapWalks
 from linkwalk.navigate import Episodes, unit_rows
-from linkwalk.navigate.forecast import CLICKS
-from linkwalk.navigate.values import OF_LINKS, SIGHTS
+from linkwalk.navigate.map_sights import OF_LINKS, SIGHTS
+from linkwalk.navigate.trained_map import CLICKS
 from linkwalk.progress import Progress
 from tests.walks.conftest import unsorted_graph
 

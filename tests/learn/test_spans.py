@@ -20,7 +20,7 @@ from linkwalk.learn.loop import seeded
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.readers.target import Sentences
 from linkwalk.navigate import Episodes
-from linkwalk.navigate.learned import Learned
+from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.policy.decisions import from_walks, some
 from linkwalk.policy.heads import HeadConfig
 from linkwalk.policy.spans import SpanModel, show
@@ -112,7 +112,7 @@ def test_it_walks_by_what_it_was_trained_to_see(graph: Graph, encoder: Transform
     table = model.table(graph, blocks, 256, lambda _: None)
     walked, _ = table.logits(model.head, decisions)
     assert torch.allclose(seen, walked, atol=0.05)  # the table is in halves
-    agent = Learned("spans", model.head, graph.forward, np.array(graph.out_kinds), table)
+    agent = PolicyWalker("spans", model.head, graph.forward, np.array(graph.out_kinds), table)
     journeys = agent.run(Episodes.of(walks.starts, walks.goals), budget=5)
     assert (journeys.steps > 0).any()
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.csr import Csr
-from linkwalk.navigate import BACK, BASELINES, ENDED, Episodes, Journeys, Ways, open_baseline, unit_rows
+from linkwalk.navigate import BACK, BASELINES, ENDED, Episodes, Journeys, MoveConfig, open_baseline, unit_rows
 from tests.graph.conftest import csr
 from tests.navigate import oracle
 
@@ -28,7 +28,7 @@ def small_numbers(rng: np.random.Generator, nodes: int, width: int) -> NDArray[n
 
 def run(graph: Csr, vectors: NDArray[np.float32] | None, episodes: Episodes, **options: object) -> Journeys:
     budget, seed, name = options.pop("budget", 20), options.pop("seed", 0), str(options.pop("name"))
-    agent = open_baseline(name, graph, vectors, Ways(**options))  # type: ignore[arg-type]
+    agent = open_baseline(name, graph, vectors, MoveConfig(**options))  # type: ignore[arg-type]
     return agent.run(episodes, budget=budget, seed=seed)  # type: ignore[arg-type]
 
 
@@ -194,7 +194,7 @@ def test_results_do_not_depend_on_batches_threads_or_company(name: str) -> None:
     graph, vectors = random_csr(rng, 200, 2), unit_rows(rng.normal(size=(200, 8)))
     pairs = rng.integers(200, size=(300, 2))
     episodes = Episodes.of(pairs[:, 0], pairs[:, 1])
-    ways = Ways(back=True)
+    ways = MoveConfig(back=True)
     whole = open_baseline(name, graph, vectors, ways).run(episodes, budget=30, seed=7)
     threads = open_baseline(name, graph, vectors, ways, workers=3).run(episodes, budget=30, seed=7)
     pieces = [

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import BACK, Episodes, Journeys, Ways, open_baseline, unit_rows
+from linkwalk.navigate import BACK, Episodes, Journeys, MoveConfig, open_baseline, unit_rows
 from linkwalk.navigate.compass import CompassWalker
 from linkwalk.policy.checkpoint import save_policy
 from linkwalk.policy.compass import LinearCompass
@@ -48,7 +48,7 @@ def assert_same(found: Journeys, exact: Journeys) -> None:
 @pytest.mark.parametrize("back", [False, True])
 def test_untrained_it_is_the_baseline_with_a_map(back: bool, sampled: bool) -> None:
     graph, vectors, episodes = world()
-    config = Ways(back=back, sampled=sampled)
+    config = MoveConfig(back=back, sampled=sampled)
     exact = open_baseline("greedy-map", graph, vectors, config).run(episodes, budget=BUDGET, seed=4)
     for workers in (1, 3):
         guided = CompassWalker("compass", compass(), graph, vectors, config, workers=workers)
@@ -73,13 +73,15 @@ def test_untrained_it_takes_the_baselines_journeys_through_the_encyclopedia(
     graph = Graph.open(encyclopedia)
     vectors, rng = of_words(graph), np.random.default_rng(1)
     episodes = Episodes.of(rng.integers(graph.nodes, size=400), rng.integers(graph.nodes, size=400))
-    exact = open_baseline("greedy-map", graph.forward, vectors, Ways(back=back)).run(episodes, budget=100)
+    exact = open_baseline("greedy-map", graph.forward, vectors, MoveConfig(back=back)).run(
+        episodes, budget=100
+    )
     width = vectors.shape[1]
     for guide in (
         CompassHead(HeadConfig(head="compass", width=width)),
         LinearCompass(np.zeros((width, width), np.float32), np.zeros(width, np.float32)),
     ):
-        found = CompassWalker("compass", guide, graph.forward, vectors, Ways(back=back)).run(
+        found = CompassWalker("compass", guide, graph.forward, vectors, MoveConfig(back=back)).run(
             episodes, budget=100
         )
         assert_same(found, exact)
@@ -142,7 +144,7 @@ def test_it_walks_the_same_without_torch(tmp_path: Path, back: bool) -> None:
     )
     direction = LinearCompass.load(tmp_path / "weights.safetensors")
     assert np.allclose(direction.directions(3 * vectors), head.directions(3 * vectors), atol=1e-5)
-    config = Ways(back=back)
+    config = MoveConfig(back=back)
     exact = CompassWalker("compass", head, graph, vectors, config).run(episodes, budget=BUDGET)
     assert_same(
         CompassWalker("compass", direction, graph, vectors, config).run(episodes, budget=BUDGET), exact
@@ -156,7 +158,7 @@ def test_a_dead_end_is_left_by_the_back_button() -> None:
     head, episodes = CompassHead(HeadConfig(head="compass", width=2)), Episodes.of([0, 1, 2], [3, 3, 1])
     trapped = CompassWalker("compass", head, graph, vectors).run(episodes, budget=4)
     assert [trapped.path(e).tolist() for e in range(3)] == [[0, 1], [1], [2, 3]]
-    freed = CompassWalker("compass", head, graph, vectors, Ways(back=True)).run(episodes, budget=4)
+    freed = CompassWalker("compass", head, graph, vectors, MoveConfig(back=True)).run(episodes, budget=4)
     # From 2 nothing leads to 1, so all it can do is to come and go.
     assert [freed.path(e).tolist() for e in range(3)] == [[0, 1, 0, 2, 3], [1], [2, 3, 2, 3, 2]]
     assert freed.choices[[0, 2]].tolist() == [[0, BACK, 1, 0], [0, BACK, 0, BACK]]

@@ -7,7 +7,7 @@ import pytest
 
 from linkwalk.errors import ArtifactError
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import BASELINES, Episodes, HalfUnits, Ways, open_baseline, unit_rows, units_of
+from linkwalk.navigate import BASELINES, Episodes, HalfUnits, MoveConfig, open_baseline, unit_rows, units_of
 from linkwalk.navigate import cosine as cosine_module
 from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.tabs import Hits, read_tabs
@@ -53,7 +53,9 @@ def test_rows_are_those_of_the_copy(table: np.ndarray) -> None:
 @pytest.mark.parametrize("name", [name for name in BASELINES if name.startswith("greedy")])
 def test_baselines_go_the_same_ways(graph: Graph, table: np.ndarray, name: str, back: bool) -> None:
     ways = [
-        open_baseline(name, graph.forward, vectors, Ways(back=back, depth=5)).run(episodes(graph), budget=30)
+        open_baseline(name, graph.forward, vectors, MoveConfig(back=back, depth=5)).run(
+            episodes(graph), budget=30
+        )
         for vectors in (HalfUnits(table), unit_rows(table))
     ]
     for ours, theirs in zip(*ways, strict=True):
@@ -66,7 +68,7 @@ def test_a_compass_goes_the_same_way(graph: Graph, table: np.ndarray, back: bool
     weight = (0.1 * rng.standard_normal((WIDTH, WIDTH))).astype(np.float32)
     direction = LinearCompass(weight, np.zeros(WIDTH, np.float32))
     ways = [
-        CompassWalker("compass", direction, graph.forward, vectors, Ways(back=back)).run(
+        CompassWalker("compass", direction, graph.forward, vectors, MoveConfig(back=back)).run(
             episodes(graph), budget=30
         )
         for vectors in (HalfUnits(table), unit_rows(table))

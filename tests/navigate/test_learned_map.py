@@ -11,20 +11,21 @@ from numpy.typing import NDArray
 
 from linkwalk.errors import DamagedError
 from linkwalk.graph.csr import Csr
-from linkwalk.navigate import BASELINES, Episodes, HalfUnits, Ways, open_baseline, unit_rows
-from linkwalk.navigate.forecast import CLICKS, Forecast, quantile, within_clicks
-from linkwalk.navigate.learned_map import LearnedMap
-from linkwalk.navigate.mapped import Mapped
-from linkwalk.navigate.noted import Noted
+from linkwalk.navigate import BASELINES, Episodes, HalfUnits, MoveConfig, open_baseline, unit_rows
+from linkwalk.navigate.map_sights import ALIKE_FROM, OF_LINKS, SIGHTS, TWINS_FROM, MapNotes
+from linkwalk.navigate.map_walkers import LearnedMapWalker, MapWalker
 from linkwalk.navigate.trained_map import (
+    CLICKS,
     SHIPPED,
+    Forecast,
     TrainedMap,
     article_length,
     measure_of,
+    quantile,
     read_map,
     shipped_map,
+    within_clicks,
 )
-from linkwalk.navigate.values import ALIKE_FROM, OF_LINKS, SIGHTS, TWINS_FROM
 from tests.walks.conftest import unsorted_graph
 
 Floats = NDArray[np.float32]
@@ -52,8 +53,8 @@ def trained(rng: np.random.Generator) -> TrainedMap:
 def test_untrained_it_is_greedy_map(seed: int, nodes: int, back: bool, sampled: bool, half: bool) -> None:
     graph, vectors, episodes = world(seed, nodes)
     units = HalfUnits(vectors.astype(np.float16)) if half else vectors
-    plain = open_baseline("greedy-map", graph, units, ways := Ways(back=back, sampled=sampled))
-    blank = Mapped("blank", graph, units, ways)
+    plain = open_baseline("greedy-map", graph, units, ways := MoveConfig(back=back, sampled=sampled))
+    blank = MapWalker("blank", graph, units, ways)
     blank.weights = np.zeros(len(OF_LINKS), np.float32)
     a, b = (agent.run(episodes, budget=30, seed=seed) for agent in (plain, blank))
     np.testing.assert_array_equal(a.nodes, b.nodes)
@@ -125,12 +126,12 @@ def test_what_is_seen_is_what_the_words_say() -> None:
     compared = 0
     for seed in range(12):
         graph, vectors, episodes = world(seed, 50)
-        agent = Mapped("map", graph, vectors)
+        agent = MapWalker("map", graph, vectors)
         agent.weights = some_weights(np.random.default_rng(seed))
         journeys = agent.run(episodes, budget=15)
         for e in range(episodes.size):
             path, one = journeys.path(e).tolist(), episodes.part(e, e + 1)
-            noted = Noted.blank(len(path) - 1, 1)
+            noted = MapNotes.blank(len(path) - 1, 1)
             noted.steps[:] = np.arange(len(path) - 1)
             agent.note(one, noted, budget=15)
             for step in range(len(path) - 1):
@@ -147,14 +148,14 @@ def test_what_is_seen_is_what_the_words_say() -> None:
 
 def test_what_is_seen_adds_to_the_constants() -> None:
     graph, vectors, episodes = world(3, 60)
-    agent = Mapped("map", graph, vectors)
+    agent = MapWalker("map", graph, vectors)
     agent.weights = weights = some_weights(np.random.default_rng(0))
     weighed = 0
     for e in range(episodes.size):
         one = episodes.part(e, e + 1)
         journeys = agent.run(one, budget=12)
         steps = int(journeys.steps[0])
-        noted = Noted.blank(steps, 1)
+        noted = MapNotes.blank(steps, 1)
         noted.steps[:] = np.arange(steps)
         agent.note(one, noted, budget=12)
         said = agent.explain(one, journeys)
@@ -168,15 +169,17 @@ def test_what_is_seen_adds_to_the_constants() -> None:
 
 
 def test_the_one_that_ships() -> None:
-    assert BASELINES["learned-map"] is LearnedMap
+    assert BASELINES["learned-map"] is LearnedMapWalker
     graph, vectors, episodes = world(1, 80)
     agent = open_baseline("learned-map", graph, vectors)
-    assert isinstance(agent, LearnedMap)
+    assert isinstance(agent, LearnedMapWalker)
     journeys = agent.run(episodes, budget=20)
     chances = agent.forecast(episodes, journeys)
     assert chances.shape == (journeys.steps[0], len(CLICKS) + 1)
     np.testing.assert_allclose(chances.sum(axis=1), 1, rtol=1e-5)
-    back = (open_baseline(name, graph, vectors, Ways(back=True)) for name in ("learned-map", "greedy-map"))
+    back = (
+        open_baseline(name, graph, vectors, MoveConfig(back=True)) for name in ("learned-map", "greedy-map")
+    )
     np.testing.assert_array_equal(*(agent.run(episodes, budget=20).nodes for agent in back))
     assert SHIPPED.stat().st_size < 50_000
     assert shipped_map().trained["on"]
@@ -218,9 +221,9 @@ def test_weights_are_for_articles_of_a_length_that_they_were_good_at(tmp_path: P
         (tmp_path / "map.json").write_bytes(some._replace(longest=longest).to_bytes())
         found = read_map(tmp_path / "map.json")
         assert (found.longest, len(found.on(article_length(graph))) > 0) == (longest, used)
-        walker = LearnedMap("map", graph, vectors, trained=found)
+        walker = LearnedMapWalker("map", graph, vectors, trained=found)
         assert bool(walker.weights.any()) == used
-        counted = LearnedMap("map", graph, vectors, trained=found, length=100.0)
+        counted = LearnedMapWalker("map", graph, vectors, trained=found, length=100.0)
         assert bool(counted.weights.any()) == (longest > 100)
 
 

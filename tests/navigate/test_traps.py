@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from linkwalk.graph.csr import Csr
-from linkwalk.navigate.traps import trapped_at
+from linkwalk.navigate.journeys import trapped_at
 
 Rows = list[list[int]]
 

@@ -14,8 +14,8 @@ from linkwalk.graph.csr import transpose
 from linkwalk.learn.clone import clone
 from linkwalk.learn.metrics import read_rows
 from linkwalk.navigate import Episodes
-from linkwalk.navigate.learned import Learned
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.moves import MoveConfig
+from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.policy.checkpoint import load_policy, save_policy
 from linkwalk.policy.decisions import from_walks
 from linkwalk.policy.heads import HeadConfig, NodeTable, build_head, trajectory_of
@@ -70,7 +70,7 @@ def test_a_state_knows_the_goal_and_the_past_but_not_the_future(model: Trajector
 def test_a_walk_is_seen_as_it_was_learned() -> None:
     torch.manual_seed(1)
     head = build_head(HEAD).eval()
-    agent = Learned("policy", head, GRAPH, KINDS, VECTORS, Ways(revisit=True))
+    agent = PolicyWalker("policy", head, GRAPH, KINDS, VECTORS, MoveConfig(revisit=True))
     episodes = Episodes.of(np.arange(12), (np.arange(12) * 5 + 3) % COUNT)
     journeys = agent.run(episodes, budget=9)
     table = NodeTable.of(VECTORS, "cpu")
@@ -99,8 +99,8 @@ def test_it_is_trained_kept_and_walks(tmp_path: Path) -> None:
     again, manifest = load_policy(tmp_path / "policy", "e")
     assert manifest["head"]["trajectory"]["inner"] == 16
     episodes = Episodes.of(np.arange(20), (np.arange(20) + 9) % COUNT)
-    first = Learned("a", head, GRAPH, KINDS, VECTORS, Ways(back=True)).run(episodes, budget=20)
-    second = Learned("a", again, GRAPH, KINDS, VECTORS, Ways(back=True)).run(episodes, budget=20)
+    first = PolicyWalker("a", head, GRAPH, KINDS, VECTORS, MoveConfig(back=True)).run(episodes, budget=20)
+    second = PolicyWalker("a", again, GRAPH, KINDS, VECTORS, MoveConfig(back=True)).run(episodes, budget=20)
     assert (first.nodes == second.nodes).all()
     assert first.success.any()
 
@@ -117,7 +117,7 @@ def test_stopped_and_gone_on_it_ends_the_same(tmp_path: Path) -> None:
 def test_it_hides_the_visited_bit_too() -> None:
     head = build_head(replace(HEAD, visited=False))
     assert trajectory_of(head) is not None
-    Learned("policy", head, GRAPH, KINDS, VECTORS).run(Episodes.of([1, 2], [9, 8]), budget=3)
+    PolicyWalker("policy", head, GRAPH, KINDS, VECTORS).run(Episodes.of([1, 2], [9, 8]), budget=3)
 
 
 def test_bad_sizes() -> None:

@@ -25,7 +25,7 @@ from linkwalk.serve.errors import ApiError
 from linkwalk.serve.pages import FOLDER
 from linkwalk.serve.runs import append, check_steps
 from linkwalk.serve.schema import SHAPES
-from linkwalk.wiki import Answer, Click, Page, Walk, Ways, Wiki
+from linkwalk.wiki import Answer, Click, MoveConfig, Page, Walk, Wiki
 from linkwalk.wiki.answers import plain
 from tests.serve.conftest import HOSTILE, RIGHT_TO_LEFT, SCRIPT, serving
 
@@ -158,7 +158,7 @@ def test_a_walk_is_the_facade_s(client: httpx.Client, wiki: Wiki, agent: str) ->
         "back": True,
     }
     said = good(client.post("/api/v1/walk", json=asked), Walk)
-    own = wiki.walk("Star", "Water (1)", agent=agent, budget=30, seed=4, ways=Ways(back=True))
+    own = wiki.walk("Star", "Water (1)", agent=agent, budget=30, seed=4, ways=MoveConfig(back=True))
     assert said == plain(own)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from linkwalk.graph.sentence import Sentence, find_sentence
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import Episodes, Ways, open_baseline
+from linkwalk.navigate import Episodes, MoveConfig, open_baseline
 from linkwalk.wiki.clicks import clicks_along, shortest_clicks
 from tests.conftest import Maker, P, prose, world
 
@@ -51,7 +51,7 @@ def test_a_journey_as_clicks(graph: Graph) -> None:
     vectors = np.zeros((graph.nodes, 2), np.float32)
     vectors[:, 1] = 1
     vectors[iron] = vectors[harbour + 1] = 1, 0  # Iron looks like the goal and leads nowhere
-    agent = open_baseline("greedy-unvisited", graph.forward, vectors, Ways(back=True))
+    agent = open_baseline("greedy-unvisited", graph.forward, vectors, MoveConfig(back=True))
     journeys = agent.run(Episodes.of([home], [harbour + 1]))
     pages = journeys.path(0).tolist()
     clicks = clicks_along(graph, pages, journeys.choices[0, : len(pages) - 1].tolist())

@@ -10,7 +10,7 @@ import pytest
 from linkwalk import Wiki
 from linkwalk.arrays import Float32s
 from linkwalk.errors import InputError
-from linkwalk.navigate import Ways, open_baseline
+from linkwalk.navigate import MoveConfig, open_baseline
 from linkwalk.navigate.journeys import Episodes, Journeys
 from linkwalk.wiki.workspace import Workspace
 
@@ -49,7 +49,7 @@ def test_an_agent_of_ones_own_walks(walked: Wiki, query: str) -> None:
     """An object finds what the agent of that name finds."""
     workspace = Workspace(walked.folder, walked.graph, "minilm-walks")
     vectors = workspace.units(workspace.table())
-    greedy = open_baseline("greedy-unvisited", walked.graph.forward, vectors, Ways())
+    greedy = open_baseline("greedy-unvisited", walked.graph.forward, vectors, MoveConfig())
     options: dict[str, Any] = {"navigation": "walks", "rerank": "tfidf", "starts": 2, "steps": 4}
     assert walked.find(query, 50, agent=greedy, **options) == walked.find(
         query, 50, agent="greedy-unvisited", **options

@@ -11,7 +11,7 @@ from linkwalk.embed import EmbedConfig, Embeddings, embed
 from linkwalk.embed.store import choose
 from linkwalk.errors import ArtifactError
 from linkwalk.graph.store import LINK, Graph
-from linkwalk.navigate import MapConfig, Ways
+from linkwalk.navigate import MapConfig, MoveConfig
 from linkwalk.policy.checkpoint import save_policy
 from linkwalk.policy.heads import HeadConfig, build_head
 from linkwalk.retrieve import index
@@ -120,10 +120,10 @@ def test_without_embeddings_the_command_is_told(graph: Graph, tmp_path: Path) ->
 
 def test_a_policy_walks_by_its_own_constants_unless_others_are_asked_for(tmp_path: Path) -> None:
     own = {"map": {"detour": 0.2, "crowding": 1}}
-    assert with_its_map(Ways(back=True), tmp_path, own).constants == MapConfig(detour=0.2, crowding=1)
-    assert with_its_map(Ways(), tmp_path, {}).constants == MapConfig()
+    assert with_its_map(MoveConfig(back=True), tmp_path, own).constants == MapConfig(detour=0.2, crowding=1)
+    assert with_its_map(MoveConfig(), tmp_path, {}).constants == MapConfig()
     for asked in (MapConfig(detour=0.1), MapConfig()):  # the usual ones, too
-        assert with_its_map(Ways(map=asked), tmp_path, own).constants == asked
+        assert with_its_map(MoveConfig(map=asked), tmp_path, own).constants == asked
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_policy_walks_by_its_own_constants_unless_others_are_asked_for(tmp_pat
 )
 def test_broken_constants_are_one_line(tmp_path: Path, found: object, says: str) -> None:
     with pytest.raises(ArtifactError) as error:
-        with_its_map(Ways(), tmp_path, {"map": found})
+        with_its_map(MoveConfig(), tmp_path, {"map": found})
     assert str(error.value) == (
         f"{tmp_path / 'manifest.json'} is damaged ({says}): get the policy again, or train it anew"
     )

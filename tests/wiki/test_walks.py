@@ -19,7 +19,7 @@ from linkwalk.navigate import Episodes, Journeys, unit_rows
 from linkwalk.policy.checkpoint import load_compass, read_policy, save_policy
 from linkwalk.policy.heads import HeadConfig, build_head
 from linkwalk.shipped import policy_path
-from linkwalk.wiki import Choice, Click, Walk, Ways
+from linkwalk.wiki import Choice, Click, MoveConfig, Walk
 from linkwalk.wiki.agents import with_its_map
 from linkwalk.wiki.answers import plain
 from linkwalk.wiki.clicks import SHOWN
@@ -97,11 +97,11 @@ def check_segment(wiki: Wiki, click: Click) -> None:
 @pytest.mark.parametrize("agent", AGENTS)
 @pytest.mark.parametrize("back", [False, True])
 def test_clicks_of_every_agent(walked: Wiki, ends: tuple[int, int], agent: str, back: bool) -> None:
-    walk = walked.walk(*ends, agent=agent, budget=30, ways=Ways(back=back), seed=3)
+    walk = walked.walk(*ends, agent=agent, budget=30, ways=MoveConfig(back=back), seed=3)
     check(walked, walk)
     assert (walk.agent, walk.budget, walk.seed, walk.sentence, walk.closest) == (agent, 30, 3, None, None)
     assert walk.success == (walk.steps[-1].to == walk.goal)
-    assert walk == walked.walk(*ends, agent=agent, budget=30, ways=Ways(back=back), seed=3)
+    assert walk == walked.walk(*ends, agent=agent, budget=30, ways=MoveConfig(back=back), seed=3)
 
 
 def test_probabilities_are_the_softmax_of_scores(walked: Wiki, ends: tuple[int, int]) -> None:
@@ -109,7 +109,7 @@ def test_probabilities_are_the_softmax_of_scores(walked: Wiki, ends: tuple[int, 
 
     With the back button, the constants of the map decide alone.
     """
-    table, ways = Embeddings.open(walked.folder), Ways(back=True)
+    table, ways = Embeddings.open(walked.folder), MoveConfig(back=True)
     vectors, map_ = (
         unit_rows(table.vectors),
         with_its_map(ways, policy_path(), read_policy(policy_path())).constants,
@@ -167,7 +167,7 @@ def trained(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Wiki:
 @pytest.mark.parametrize("back", [False, True])
 def test_a_learned_policy_says_what_its_head_says(trained: Wiki, ends: tuple[int, int], back: bool) -> None:
     assert trained.agents == ["compass", "own", *AGENTS[1:]]
-    walk = trained.walk(*ends, agent="own", budget=25, ways=Ways(back=back))
+    walk = trained.walk(*ends, agent="own", budget=25, ways=MoveConfig(back=back))
     check(trained, walk)
     assert walk.measure == "log-probability"
     assert all(click.score is None or click.score <= 0 for click in walk.steps)
@@ -284,7 +284,7 @@ def test_one_is_there_already(known: Wiki) -> None:
         ({"goal": "Iron", "agent": "random", "budget": 0}, "budget=0"),
         ({"goal": "Iron", "agent": "random", "seed": -1}, "seed=-1"),
         ({"goal": "Iron", "agent": "random", "seed": 2**63}, "from 0 to 9223372036854775807"),
-        ({"goal": "Iron", "agent": "random", "ways": Ways(sampled=True)}, "sampled changes nothing"),
+        ({"goal": "Iron", "agent": "random", "ways": MoveConfig(sampled=True)}, "sampled changes nothing"),
         ({"sentence": " \n", "agent": "random"}, "the sentence is empty"),
     ],
 )

@@ -24,7 +24,7 @@ from linkwalk.cli.options import (
 )
 from linkwalk.cli.output import print_columns, print_json, print_missing, print_next
 from linkwalk.errors import InputError
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.moves import MoveConfig
 from linkwalk.progress import Progress
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def evaluate(
     from linkwalk.wiki.agents import check_agents
     from linkwalk.wiki.workspace import Workspace
 
-    ways = Ways(back=back, sampled=sampled, revisit=revisit)
+    ways = MoveConfig(back=back, sampled=sampled, revisit=revisit)
     if runs is not None:
         check_writable(runs)
     opened = Workspace(wiki, Graph.open(wiki), embeddings)

@@ -21,7 +21,7 @@ from linkwalk.cli.options import (
 )
 from linkwalk.cli.output import print_columns, print_json, print_next
 from linkwalk.errors import InputError
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.moves import MoveConfig
 from linkwalk.progress import Progress
 from linkwalk.records import write_records
 
@@ -125,7 +125,7 @@ def play(
         check_writable(runs)
     if plot is not None:
         require(plot.parent)
-    ways = Ways(back=back, sampled=sampled)
+    ways = MoveConfig(back=back, sampled=sampled)
     graph = Graph.open(wiki)
     opened = Workspace(wiki, graph, embeddings)
     names = check_agents(agent or (opened.usual, *COMPARED), wiki, ways)

@@ -15,7 +15,7 @@ from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig
 from linkwalk.graph.statistics import statistics
 from linkwalk.graph.store import Graph
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.moves import MoveConfig
 from linkwalk.progress import Progress
 from linkwalk.reproduce import evidence, show
 from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines
@@ -180,7 +180,7 @@ def goal_traces(
     names = check_agents([name or opened.usual], wiki)
     if len(names) != 1:
         raise InputError("traces are of one agent: name one with --agent")
-    agent = opened.agent(names[0], Ways(depth=steps), opened.table_for(names))
+    agent = opened.agent(names[0], MoveConfig(depth=steps), opened.table_for(names))
     task = TaskConfig(steps=steps, episodes=size.episodes, seed=size.seed)
     found = gallery(graph, agent, task, budget=budget, count=count)
     if not shown.json:

@@ -132,14 +132,14 @@ def _opening(wiki: Path, name: str, policy: Path | None) -> "Callable[[], MapWal
         from linkwalk.graph.store import Graph
         from linkwalk.learn.maps.walks import MapWalks
         from linkwalk.navigate import units_of
-        from linkwalk.navigate.ways import Ways
+        from linkwalk.navigate.moves import MoveConfig
         from linkwalk.policy.checkpoint import load_compass, read_policy
         from linkwalk.wiki.agents import with_its_map
 
         graph = Graph.open(wiki)
         table = Embeddings.open(wiki, name, graph)
         compass = None if policy is None else load_compass(policy, table.fingerprint)
-        ways = Ways() if policy is None else with_its_map(Ways(), policy, read_policy(policy))
+        ways = MoveConfig() if policy is None else with_its_map(MoveConfig(), policy, read_policy(policy))
         units, length = units_of(table.vectors), graph.article_length
         return MapWalks(graph.forward, graph.reverse, units, compass, ways=ways, length=length)
 

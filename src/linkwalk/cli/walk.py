@@ -23,7 +23,7 @@ from linkwalk.cli.options import (
 )
 from linkwalk.cli.output import print_json, print_missing, print_next
 from linkwalk.errors import InputError
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.moves import MoveConfig
 
 if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
@@ -90,7 +90,7 @@ def walk(
     from linkwalk.wiki.agents import check_agents
     from linkwalk.wiki.answers import plain
 
-    ways = Ways(back=back, sampled=sampled, revisit=revisit, depth=_DEPTH)
+    ways = MoveConfig(back=back, sampled=sampled, revisit=revisit, depth=_DEPTH)
     opened = Wiki.open(wiki, embeddings=embeddings)
     named, agent = agent, agent or opened.usual
     if len(check_agents([agent], wiki, ways)) != 1:

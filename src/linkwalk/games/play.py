@@ -15,7 +15,7 @@ from linkwalk.games.runs import Header, Run, Section, runs_of, write_runs
 from linkwalk.games.tasks import TaskFile
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.navigate import BACK, ENDED, Agent, Episodes, Journeys
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.moves import MoveConfig
 from linkwalk.wiki.workspace import Workspace
 
 _PARTS = 10
@@ -74,7 +74,9 @@ def perform(
     return Performance(agent.name, journeys, time.perf_counter() - begin)
 
 
-def play_tasks(wiki: Workspace, file: TaskFile, names: Sequence[str], ways: Ways, seed: int) -> list[Section]:
+def play_tasks(
+    wiki: Workspace, file: TaskFile, names: Sequence[str], ways: MoveConfig, seed: int
+) -> list[Section]:
     """Agents on a task file, from block to block: what players from outside are compared with."""
     table = wiki.table_for(names)
     episodes = Episodes.of([task.start for task in file.tasks], [task.goal for task in file.tasks])

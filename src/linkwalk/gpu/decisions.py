@@ -276,7 +276,7 @@ def click(
 
     ``state`` [B, W] is the feed-forward head's; with ``cosine`` it is a query [B, D] of unit length, and links are
     scored by their cosine to it. Unless it may ``revisit``, a journey goes to a page it has been at only where all
-    links do: by cosine to the one seen longest ago, as greedy-unvisited, else to the best, as ``Learned``.
+    links do: by cosine to the one seen longest ago, as greedy-unvisited, else to the best, as ``PolicyWalker``.
     """
     if not cosine:
         _check_kinds(graph)

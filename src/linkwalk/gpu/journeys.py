@@ -15,8 +15,8 @@ _LOOK_UP = 10
 class DeviceAgent:
     """Greedy-unvisited by cosine or, with a head, the most probable link of the paper's feed-forward policy.
 
-    Does as ``Baseline`` (without a back button) and ``Learned`` do, up to the rounding of sums; ``vectors`` [N, D] in
-    any precision, of any length.
+    Does as ``GreedyUnvisited`` (without a back button) and ``PolicyWalker`` do, up to the rounding of sums; ``vectors``
+    [N, D] in any precision, of any length.
     """
 
     def __init__(

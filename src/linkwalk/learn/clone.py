@@ -30,7 +30,7 @@ from linkwalk.learn.own_walks import OwnWalks
 from linkwalk.learn.ranks import ranks
 from linkwalk.navigate import Agent, Episodes, unit_rows
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.learned import Learned
+from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import Decisions, from_walks, without
 from linkwalk.policy.heads import HeadConfig, NodeTable, build_head, highest, log_softmax, shared_likelihood
@@ -287,7 +287,7 @@ class Validation:
         training = head.training
         head.eval()
         loss, accuracy = cloning_loss(head, self.table, self.decisions)
-        agent: Agent = Learned("policy", head, self.forward, self.kinds, self.table)
+        agent: Agent = PolicyWalker("policy", head, self.forward, self.kinds, self.table)
         if isinstance(head, Compass) and self.units is not None:
             agent = CompassWalker("policy", head, self.forward, self.units)
         success = agent.run(self.episodes, budget=BUDGET).success.mean()

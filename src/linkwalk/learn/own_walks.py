@@ -1,7 +1,7 @@
 """Decisions on the policy's own walks, with what would have been right at each: cloning where the policy goes.
 
 A policy cloned from walks to their ends has only seen pages on the way to the goal. Its own walks lead elsewhere, and
-there it has to do well too. So the policy walks (with its map, ``navigate.mapped``), some steps of every walk are
+there it has to do well too. So the policy walks (with its map, ``navigate.map_walkers``), some steps of every walk are
 picked, and at each the right link is known: a search back from the goal gives the distance of every page. Links that
 lead nearer share the label, 1 in all, each step further is e^-3 as right. Links to pages seen before are left out, as
 the walker leaves them out. No labels from anyone: the graph has them all.
@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwalk.arrays import Array, Bytes, Float32s, Int32s, Int64s
+from linkwalk.compiled import in_pieces
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, bounds_of, owners
 from linkwalk.graph.floods import flood_many
 from linkwalk.navigate import Episodes
 from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.journeys import Journeys
-from linkwalk.navigate.walker import in_pieces
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import Decisions, actions_at, visited_targets
 from linkwalk.walks import ForwardWalks

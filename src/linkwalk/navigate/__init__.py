@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linkwalk.navigate.agents import BASELINES, REFERENCE, Agent, Explains, open_baseline
+    from linkwalk.navigate.agents import Agent, Explains, Walker
+    from linkwalk.navigate.baselines import BASELINES, REFERENCE, open_baseline
+    from linkwalk.navigate.click_weights import ClickWeights
     from linkwalk.navigate.cosine import HalfUnits, Units, unit_rows, units_of
     from linkwalk.navigate.journeys import BACK, ENDED, Episodes, Journeys
-    from linkwalk.navigate.walker import Walker
-    from linkwalk.navigate.ways import MapConfig, Ways
-    from linkwalk.navigate.weights import Weights
+    from linkwalk.navigate.moves import MapConfig, MoveConfig
 
 __all__ = [
     "BACK",
@@ -20,42 +20,25 @@ __all__ = [
     "ENDED",
     "REFERENCE",
     "Agent",
+    "ClickWeights",
     "Episodes",
     "Explains",
     "HalfUnits",
     "Journeys",
     "MapConfig",
+    "MoveConfig",
     "Units",
     "Walker",
-    "Ways",
-    "Weights",
     "open_baseline",
     "unit_rows",
     "units_of",
 ]
-
-_WHERE = {
-    "BACK": "journeys",
-    "BASELINES": "agents",
-    "ENDED": "journeys",
-    "REFERENCE": "agents",
-    "Agent": "agents",
-    "Episodes": "journeys",
-    "Explains": "agents",
-    "HalfUnits": "cosine",
-    "Journeys": "journeys",
-    "MapConfig": "ways",
-    "Units": "cosine",
-    "Walker": "walker",
-    "Ways": "ways",
-    "Weights": "weights",
-    "open_baseline": "agents",
-    "unit_rows": "cosine",
-    "units_of": "cosine",
-}
+_PARTS = ("moves", "journeys", "cosine", "click_weights", "agents", "baselines")
+"""Each imports those before it at most."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    if name in __all__:
+        modules = (import_module(f"{__name__}.{part}") for part in _PARTS)
+        return next(getattr(module, name) for module in modules if hasattr(module, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

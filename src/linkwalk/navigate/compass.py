@@ -1,4 +1,4 @@
-"""A policy with a compass and a map: the walker of ``mapped``, looking in the learned direction.
+"""A policy with a compass and a map: the walker of ``map_walkers``, looking in the learned direction.
 
 Its map may be learned as well: that of the file ``map.json`` in its folder, if there is one. With the back button, for
 which no map was trained, the constants decide alone.
@@ -7,12 +7,12 @@ which no map was trained, the constants decide alone.
 from linkwalk.arrays import Float32s
 from linkwalk.graph.csr import Csr
 from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.mapped import Mapped
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.map_walkers import MapWalker
+from linkwalk.navigate.moves import MoveConfig
 from linkwalk.policy.compass import Compass
 
 
-class CompassWalker(Mapped):
+class CompassWalker(MapWalker):
     """A compass as an agent on one graph; ``vectors`` [N, D] of unit length."""
 
     def __init__(
@@ -21,7 +21,7 @@ class CompassWalker(Mapped):
         compass: Compass,
         graph: Csr,
         vectors: Units,
-        ways: Ways = Ways(),  # noqa: B008 (frozen)
+        ways: MoveConfig = MoveConfig(),  # noqa: B008 (frozen)
         *,
         workers: int = 1,
         weights: Float32s | None = None,

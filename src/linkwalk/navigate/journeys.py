@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwalk.arrays import Bools, Float32s, Int32s, Int64s, Integers
+from linkwalk.graph.csr import Csr
 
 BACK, ENDED = -1, -2
 """A step's choice where it is no link: the back button, or nothing since the journey is over."""
@@ -36,8 +37,7 @@ class Episodes(NamedTuple):
 
     def part(self, start: int, stop: int) -> "Episodes":
         """Some of the episodes, which keep their numbers."""
-        queries = None if self.queries is None else self.queries[start:stop]
-        return Episodes(self.starts[start:stop], self.goals[start:stop], self.numbers[start:stop], queries)
+        return Episodes._make(column if column is None else column[start:stop] for column in self)
 
 
 class Journeys(NamedTuple):
@@ -70,16 +70,50 @@ class Journeys(NamedTuple):
 
     def part(self, start: int, stop: int) -> "Journeys":
         """Some of the journeys, as views."""
-        rows = slice(start, stop)
-        return Journeys(
-            self.nodes[rows],
-            self.choices[rows],
-            self.probabilities[rows],
-            self.steps[rows],
-            self.success[rows],
-            self.looped[rows],
-        )
+        return Journeys._make(column[start:stop] for column in self)
 
     def path(self, episode: int) -> Int32s:
         """The pages of one journey, from its start to where it ended."""
         return self.nodes[episode, : self.steps[episode] + 1]
+
+
+def trapped_at(graph: Csr, path: list[int], *, back: bool) -> int | None:
+    """The first step of a walk at which nothing unseen could be reached any more; None if there is none.
+
+    A page is looked at only where the walk goes on to one it has seen, or ends: from a trap there is no other way.
+    """
+    seen: set[int] = set()
+    pages: list[int] = []  # the same, in order
+    leads_on: set[int] = set()  # pages that lead to something unseen, as long as nothing more has been seen
+    done = 0  # with a back button: so many of the pages seen lead to nothing new, and never will again
+    for step, node in enumerate(path):
+        if node not in seen:
+            seen.add(node)
+            pages.append(node)
+            leads_on.clear()
+        on = path[step + 1] if step + 1 < len(path) else node
+        if on not in seen or node in leads_on:
+            continue
+        if back:  # every page seen can be reached again
+            while done < len(pages) and seen.issuperset(graph.row(pages[done]).tolist()):
+                done += 1
+            trapped = done == len(pages)
+        else:
+            trapped = not _leads_on(graph, node, seen)
+        if trapped:
+            return step
+        leads_on.add(node)
+    return None
+
+
+def _leads_on(graph: Csr, start: int, seen: set[int]) -> bool:
+    """Whether links lead from a page, by way of pages seen, to one that is not."""
+    to_do, found = [start], {start}
+    while to_do:
+        for target in graph.row(to_do.pop()).tolist():
+            if target not in seen:
+                return True
+            if target not in found:
+                found.add(target)
+                to_do.append(target)
+    return False

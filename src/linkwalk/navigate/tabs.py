@@ -22,13 +22,12 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwalk.arrays import Bytes, Float32s, Int32s, Int64s
-from linkwalk.compiled import guarded, kernel, row_of, within
+from linkwalk.compiled import guarded, in_pieces, kernel, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.hashes import EMPTY, slot_of
 from linkwalk.graph.store import LINK
 from linkwalk.navigate.cosine import Units, cosine, in_kernel
-from linkwalk.navigate.walker import in_pieces
 
 HIT = -1
 """The parent of a page that was opened from the search results."""

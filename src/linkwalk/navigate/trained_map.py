@@ -1,4 +1,9 @@
-"""The learned part of a map, and its file: what each sight of an unseen link adds to what the constants say."""
+"""The learned part of a map, and its file: what each sight of an unseen link adds to what the constants say.
+
+Beside it the forecast: how many clicks a walk with a map will still take, an estimate with its spread, for giving up or
+going on. A small network looks at what is seen of the link that the walker goes for, and divides its belief among a few
+ranges of clicks. They are those of the walker itself, detours and all, not those of the shortest path.
+"""
 
 import json
 import math
@@ -8,23 +13,45 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwalk.arrays import Float32s
+from linkwalk.arrays import Float32s, Float64s
 from linkwalk.artifact import MANIFEST, parsing, read_json
 from linkwalk.graph.csr import Csr
 from linkwalk.navigate.cosine import Units
-from linkwalk.navigate.forecast import CLICKS, Forecast
-from linkwalk.navigate.values import OF_LINKS, SIGHTS
+from linkwalk.navigate.map_sights import OF_LINKS, SIGHTS
 
 MAP = "map.json"
 """What a map is called in a policy's folder: that policy walks by it."""
 SHIPPED = Path(__file__).with_name(MAP)
 FORMAT = 2
 _FIELDS = {"format": int, "sights": list, "worth": dict, "clicks": dict, "trained": dict}
+CLICKS = (1, 2, 3, 5, 8, 13, 21, 40)
+"""The last of each range; in the one after them all are more clicks, and goals that are never found."""
 NO_WEIGHTS: Float32s = np.zeros(0, np.float32)
 """The constants are all there is."""
 _PAIRS, _LEAST = 4096, 0.01
 _RUNS, _RUN = 64, 256
 _DIGITS = 5
+
+
+class Forecast(NamedTuple):
+    """One hidden layer of rectified units, on ``map_sights.SIGHTS``."""
+
+    into: Float32s
+    """[SIGHTS, H]."""
+    bias: Float32s
+    """[H]."""
+    out: Float32s
+    """[H, CLICKS + 1]."""
+    last: Float32s
+    """[CLICKS + 1]."""
+
+    def chances(self, sights: Float32s) -> Float32s:
+        """Of each range of clicks [T, CLICKS + 1], by what is seen of the best link [T, SIGHTS]."""
+        hidden = np.maximum(sights @ self.into + self.bias, 0)
+        logits = hidden @ self.out + self.last
+        chances = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        found: Float32s = (chances / chances.sum(axis=-1, keepdims=True)).astype(np.float32)
+        return found
 
 
 class TrainedMap(NamedTuple):
@@ -130,3 +157,19 @@ def measure_of(vectors: Units) -> tuple[float, float]:
     rows = np.sort(rng.integers(len(vectors), size=(2, _PAIRS)))  # in order: the table may be mapped
     cosines = np.einsum("nd,nd->n", vectors[rows[0]], vectors[rng.permutation(rows[1])])
     return float(cosines.mean()), max(_LEAST, float(cosines.std()))
+
+
+def within_clicks(chances: Float32s, clicks: int) -> Float32s:
+    """How probable it is that the goal is found within so many clicks [T], evenly spread within a range."""
+    bounds = np.array((0, *CLICKS))
+    share = np.clip((clicks - bounds[:-1]) / np.diff(bounds), 0, 1)
+    found: Float32s = chances[:, :-1] @ share.astype(np.float32)
+    return found
+
+
+def quantile(chances: Float32s, share: float) -> Float64s:
+    """The clicks within which the goal is found with that probability [T]; infinite where never."""
+    bounds, below = np.array((0.0, *CLICKS)), np.cumsum(chances[:, :-1], axis=1)
+    below = np.hstack([np.zeros((len(chances), 1), np.float32), below])
+    clicks = [np.interp(share, row, bounds) if row[-1] >= share else np.inf for row in below]
+    return np.array(clicks, np.float64)

@@ -212,7 +212,7 @@ class CompassHead(Pointing):
     The paper's feed-forward policy is an inner product of the action with a linear map of the state. This is the same,
     of the goal alone, and begins as the identity: q = phi(s_g) + W phi(s_g) + b with W = 0, b = 0. All of it is in the
     query, so nodes need no second table, and a link is worth the same from wherever it is seen: links of different
-    pages can be compared, which a walker with a map or a back button needs (``navigate.mapped``).
+    pages can be compared, which a walker with a map or a back button needs (``navigate.map_walkers``).
     """
 
     def __init__(self, config: HeadConfig) -> None:

@@ -34,9 +34,9 @@ from linkwalk.learn.clone_on_device import clone_recorded, recordable
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.rewards.impala import ImpalaConfig
 from linkwalk.learn.state import FILE, read_state
-from linkwalk.navigate import REFERENCE, Agent, Episodes, Ways, open_baseline, unit_rows
+from linkwalk.navigate import REFERENCE, Agent, Episodes, MoveConfig, open_baseline, unit_rows
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.learned import Learned
+from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.policy.checkpoint import load_policy, put_policy
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.heads import FeedForward
@@ -249,11 +249,11 @@ class Runner:
         """A contender on the unseen half; depth-first search goes as many links deep as the task has steps."""
         graph = self.eval
         if contender.baseline is not None:
-            ways = Ways(depth=task.steps)
+            ways = MoveConfig(depth=task.steps)
             workers = min(4, os.cpu_count() or 1)
             return open_baseline(contender.baseline, graph.forward, self.units, ways, workers=workers)
         if contender.spans:
-            return self.trained.walker(graph, Ways(revisit=contender.revisit))
+            return self.trained.walker(graph, MoveConfig(revisit=contender.revisit))
         name, head = self.policy(contender).name, self.head(contender)
         vectors = self.table(self.halves.eval, contender.features).vectors
         if self.recorded and isinstance(head, FeedForward) and task.task != "sentence":
@@ -263,8 +263,8 @@ class Runner:
             return DeviceAgent(name, there, on_device, head, revisit=contender.revisit)
         if isinstance(head, Compass) and contender.map:
             return CompassWalker(name, head, graph.forward, self.units, workers=min(16, os.cpu_count() or 1))
-        ways = Ways(revisit=contender.revisit)
-        return Learned(name, head, graph.forward, graph.out_kinds, vectors, ways)
+        ways = MoveConfig(revisit=contender.revisit)
+        return PolicyWalker(name, head, graph.forward, graph.out_kinds, vectors, ways)
 
     def measure(self, task: TaskConfig, contenders: Sequence[Contender]) -> list[dict[str, Any]]:
         """One task's cells, in the order of the contenders: known ones from the journal, the others run now."""

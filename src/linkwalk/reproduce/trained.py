@@ -19,8 +19,8 @@ from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.encoders.folder import job_of, read_encoder, train_encoder
 from linkwalk.learn.encoders.spans import SpanConfig
-from linkwalk.navigate.learned import Learned
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.moves import MoveConfig
+from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.policy.spans import TARGET, SpanModel
 from linkwalk.progress import Progress
 from linkwalk.recipes import ENCODERS
@@ -51,7 +51,7 @@ class TrainedEncoder:
         self.halves, self.device, self.progress, self.plain = halves, device, progress, plain
         self.base = str(plain.manifest["encoder"])
         self.graph = Graph.open(halves.train)
-        self._walker: Learned | None = None
+        self._walker: PolicyWalker | None = None
         if plan.recipe not in ENCODERS:
             raise InputError(f"no recipe named {plan.recipe!r}: choose one of {', '.join(ENCODERS)}")
         self.config: SpanConfig = with_settings(ENCODERS[plan.recipe](plain.width), plan.settings)
@@ -102,17 +102,17 @@ class TrainedEncoder:
             spec, device=self.device, tanh=self.config.tanh, max_tokens=self.config.max_tokens
         )
 
-    def walker(self, graph: Graph, ways: Ways) -> Learned:
+    def walker(self, graph: Graph, ways: MoveConfig) -> PolicyWalker:
         """The policy that it was trained with, which scores links by their words; these are read once."""
         if self._walker is None or self._walker.ways != ways:
             self._walker = self._read_links(graph, ways)
         return self._walker
 
-    def _read_links(self, graph: Graph, ways: Ways) -> Learned:
+    def _read_links(self, graph: Graph, ways: MoveConfig) -> PolicyWalker:
         model, tokenizer = SpanModel.open(self.folder, self.device)
         with self.progress.stage("tokenise", graph.nodes, "blocks") as stage:
             blocks = BlockTokens.read(graph, tokenizer, self.config.max_tokens, stage.advance)
         at_once = _GPU_TOKENS if self.device.startswith("cuda") else _CPU_TOKENS
         with self.progress.stage("read links", graph.nodes, "blocks") as stage:
             table = model.table(graph, blocks, at_once, stage.advance)
-        return Learned(self.name, model.head, graph.forward, np.array(graph.out_kinds), table, ways)
+        return PolicyWalker(self.name, model.head, graph.forward, np.array(graph.out_kinds), table, ways)

@@ -17,12 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwalk.arrays import Bools, Float32s, Float64s, Int32s, Int64s
-from linkwalk.compiled import inlined, kernel, row_of, within
+from linkwalk.compiled import in_pieces, inlined, kernel, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.hashes import EMPTY, slot_of
 from linkwalk.graph.store import Graph
-from linkwalk.navigate.walker import in_pieces
 from linkwalk.retrieve.starts import SearchHits, fuse
 
 HITS = 20

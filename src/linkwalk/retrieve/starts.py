@@ -7,11 +7,10 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from linkwalk.arrays import Array, Float32s, Float64s, Int32s, Int64s
-from linkwalk.compiled import kernel
+from linkwalk.compiled import in_pieces, kernel
 from linkwalk.embed.bert import cores
 from linkwalk.errors import InputError
 from linkwalk.navigate.cosine import HalfUnits, Units, cosine, in_kernel
-from linkwalk.navigate.walker import in_pieces
 
 STARTS = ("bm25", "dense", "hybrid")
 DEPTH = 100

@@ -15,7 +15,7 @@ from linkwalk.serve.errors import ApiError, not_found
 from linkwalk.serve.metrics import Counters
 from linkwalk.serve.work import Lane, Lanes
 from linkwalk.shipped import POLICY
-from linkwalk.wiki import Walk, Ways, Wiki
+from linkwalk.wiki import MoveConfig, Walk, Wiki
 
 _ABOUT = {
     POLICY: "The policy that ships: goes where a learned map of the goal points, and remembers the links it has seen.",
@@ -84,7 +84,7 @@ class Api:
                 sentence=asked.sentence,
                 agent=asked.agent,
                 budget=asked.budget,
-                ways=Ways(back=asked.back),
+                ways=MoveConfig(back=asked.back),
                 seed=asked.seed,
             )
         except InputError as error:  # all else was checked: no path leads there

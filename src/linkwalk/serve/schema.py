@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 from pydantic_core import to_json
 
 from linkwalk.graph.sentence import Sentence
-from linkwalk.navigate.ways import MapConfig, Ways
+from linkwalk.navigate.moves import MapConfig, MoveConfig
 from linkwalk.shipped import POLICY
 from linkwalk.wiki import Answer, Choice, Click, Evidence, Link, Page, Place, Segment, Walk
 from linkwalk.wiki.answers import Closest
@@ -28,7 +28,7 @@ Navigation = Literal["tabs", "walks", "expand", "pagerank", "order", "lead", "no
 Rerank = Literal["cross", "tfidf", "none"]
 
 SHAPES = (
-    *(Place, Segment, Link, Listed, Page, Sentence, Choice, Click, Closest, MapConfig, Ways, Walk),
+    *(Place, Segment, Link, Listed, Page, Sentence, Choice, Click, Closest, MapConfig, MoveConfig, Walk),
     *(Evidence, Answer),
 )
 _DESCRIBED = ConfigDict(

@@ -24,8 +24,8 @@ from linkwalk.learn.readers.tune_target import PAPER, TuneConfig, tune_target
 from linkwalk.learn.state import FILE as STATE
 from linkwalk.learn.state import differences
 from linkwalk.navigate import unit_rows
+from linkwalk.navigate.moves import MoveConfig
 from linkwalk.navigate.trained_map import MAP
-from linkwalk.navigate.ways import Ways
 from linkwalk.policy import checkpoint
 from linkwalk.policy.checkpoint import is_compass, load_policy, read_policy
 from linkwalk.policy.low_rank import save_target
@@ -186,7 +186,7 @@ def train_reader(
                 encoder,
                 config,
                 head=place.open_head(wiki, table, run.device),
-                ways=with_its_map(Ways(), place.source, manifest),
+                ways=with_its_map(MoveConfig(), place.source, manifest),
                 device=run.device,
                 **kept,
             )

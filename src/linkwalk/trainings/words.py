@@ -25,7 +25,7 @@ from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.state import FILE
 from linkwalk.navigate import REFERENCE, open_baseline
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.moves import MoveConfig
 from linkwalk.policy.checkpoint import load_compass, put_policy
 from linkwalk.policy.compass import LinearCompass
 from linkwalk.policy.heads import HeadConfig
@@ -117,7 +117,7 @@ def _gains(
     progress: Progress,
 ) -> tuple[bool, list[dict[str, Any]]]:
     """Whether the walker is better than the one before, by goals that are not reported; then by those that are."""
-    wiki, ways = final.parent.parent, Ways(back=config.back, map=config.map)
+    wiki, ways = final.parent.parent, MoveConfig(back=config.back, map=config.map)
     seen = _seen_before(final, graph, table)
     workspace = Workspace(wiki, graph)
     before = workspace.agent(usual_agent(wiki, seen, directing=True), ways, seen)

@@ -6,6 +6,7 @@ batch is cut.
 
 import numpy as np
 
+from linkwalk.arrays import Float64s
 from linkwalk.compiled import kernel
 from linkwalk.graph.hashes import GOLDEN, mix_word
 
@@ -48,3 +49,16 @@ def below(word: np.uint64, count: int) -> np.int64:
 def fraction(word: np.uint64) -> np.float64:
     """Turn 64 random bits into a number from 0 to below 1."""
     return np.float64(word >> np.uint64(11)) * 2.0**-53
+
+
+@kernel
+def pick(word: np.uint64, chances: Float64s) -> int:
+    """Turn 64 random bits into the place of one of some chances, whatever their sum; never one of 0, if any is more."""
+    left, choice = fraction(word) * chances.sum(), 0
+    for at in range(chances.shape[0]):
+        if chances[at] > 0:
+            choice = at
+            left -= chances[at]
+            if left < 0:
+                break
+    return choice

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linkwalk.navigate.ways import Ways
+    from linkwalk.navigate.moves import MoveConfig
     from linkwalk.wiki.answers import Answer, Choice, Click, Evidence, Place, Walk
     from linkwalk.wiki.pages import Link, Page, Segment
     from linkwalk.wiki.wiki import Wiki
@@ -18,11 +18,11 @@ __all__ = [
     "Click",
     "Evidence",
     "Link",
+    "MoveConfig",
     "Page",
     "Place",
     "Segment",
     "Walk",
-    "Ways",
     "Wiki",
 ]
 

@@ -20,8 +20,8 @@ from linkwalk.graph.csr import Csr
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import BASELINES, Agent, Units
 from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.moves import MapConfig, MoveConfig
 from linkwalk.navigate.trained_map import MAP, read_map
-from linkwalk.navigate.ways import MapConfig, Ways
 from linkwalk.parts import import_part, is_part, make_part
 from linkwalk.policy.checkpoint import can_open, is_compass, look_at_policy, read_policy
 from linkwalk.shipped import POLICY, policy_path
@@ -56,7 +56,7 @@ class Walkable(Protocol):
         """What kind each link is of."""
 
 
-def check_agents(names: Iterable[str], wiki: Path, ways: Ways = Ways()) -> list[str]:  # noqa: B008 (frozen)
+def check_agents(names: Iterable[str], wiki: Path, ways: MoveConfig = MoveConfig()) -> list[str]:  # noqa: B008 (frozen)
     """The agents named, each once: baselines, policies of the workspace or elsewhere, or parts of one's own.
 
     A way of moving that changes nothing for any of them is refused.
@@ -109,7 +109,7 @@ def policy_names(wiki: Path) -> list[str]:
     return sorted({POLICY, *(name for name in there if not name.endswith((".partial", ".old")))})
 
 
-def with_its_map(ways: Ways, folder: Path, manifest: dict[str, Any]) -> Ways:
+def with_its_map(ways: MoveConfig, folder: Path, manifest: dict[str, Any]) -> MoveConfig:
     """The ways, with the constants of the map that a policy was trained with, unless others were asked for."""
     if "map" not in manifest or ways.map is not None:
         return ways

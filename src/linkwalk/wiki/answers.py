@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwalk.graph.sentence import Sentence
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.moves import MoveConfig
 
 if TYPE_CHECKING:
     from linkwalk.graph.store import Graph
@@ -174,7 +174,7 @@ class Walk:
     """Towards a sentence: the best of the pages seen."""
     budget: int
     seed: int
-    ways: Ways = field(default_factory=Ways)
+    ways: MoveConfig = field(default_factory=MoveConfig)
     measure: str | None = None
     """What the clicks' scores are: ``cosine``; ``worth``, for a compass and walkers with a map; ``log-probability``,
     for other policies; ``chance``, where nothing is weighed; None for an agent that does not say."""

@@ -1,8 +1,8 @@
 """From pages and links to clicks that say what else there was, and what decided each.
 
-An agent that explains itself says what every way out of a page was worth to it (``navigate.weights``). Links to the
-same page are one choice here. A walk's clicks are put together some hundred at a time: C clicks, L ways out of their
-pages, K choices among them.
+An agent that explains itself says what every way out of a page was worth to it (``navigate.click_weights``). Links to
+the same page are one choice here. A walk's clicks are put together some hundred at a time: C clicks, L ways out of
+their pages, K choices among them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from linkwalk.arrays import Float32s, Int32s, Int64s
 from linkwalk.graph.sentence import find_sentence
 from linkwalk.graph.store import KINDS, LINK, Graph
-from linkwalk.navigate import BACK, Weights
-from linkwalk.navigate.weights import NOWHERE
+from linkwalk.navigate import BACK, ClickWeights
+from linkwalk.navigate.click_weights import NOWHERE
 from linkwalk.wiki.answers import Choice, Click, Place
 from linkwalk.wiki.pages import find_segment, stands_in_text
 
@@ -70,7 +70,9 @@ def shortest_clicks(graph: Graph, pages: Sequence[int]) -> tuple[Click, ...]:
     return clicks_along(graph, pages, links)
 
 
-def weighed(graph: Graph, pages: Sequence[int], links: Sequence[int], weights: Weights) -> Iterator[Choices]:
+def weighed(
+    graph: Graph, pages: Sequence[int], links: Sequence[int], weights: ClickWeights
+) -> Iterator[Choices]:
     """What there was to click on, click by click, best first."""
     first: dict[int, int] = {}  # the click at which a page was first stood on
     for step, page in enumerate(pages[:-1]):
@@ -94,7 +96,7 @@ class _Merged(NamedTuple):
     taken: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, graph: Graph, begin: int, pages: Int32s, links: Int64s, weights: Weights) -> "_Merged":
+    def of(cls, graph: Graph, begin: int, pages: Int32s, links: Int64s, weights: ClickWeights) -> "_Merged":
         """The choices of the clicks on these pages, which are those from ``begin`` on."""
         bounds = weights.indptr[begin : begin + len(pages) + 1]
         rows = slice(int(bounds[0]), int(bounds[-1]))
@@ -142,7 +144,7 @@ def _weighed(
     begin: int,
     pages: Sequence[int],
     links: Sequence[int],
-    weights: Weights,
+    weights: ClickWeights,
     first: dict[int, int],
 ) -> Iterator[Choices]:
     merged = _Merged.of(graph, begin, np.array(pages, np.int32), np.array(links, np.int64), weights)

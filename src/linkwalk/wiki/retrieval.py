@@ -8,7 +8,7 @@ from linkwalk.arrays import Float32s
 from linkwalk.embed import Embeddings, Encoder
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.navigate import BASELINES, unit_rows
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.moves import MoveConfig
 from linkwalk.parts import is_part
 from linkwalk.policy.checkpoint import is_compass, open_policy, read_policy
 from linkwalk.policy.compass import Compass
@@ -190,7 +190,7 @@ def _open_walker(workspace: Workspace, asked: FindConfig, table: Embeddings) -> 
     name, walker = asked.who, asked.agent
     if isinstance(walker, str):
         walker = workspace.opened(
-            ("agent", name, Ways(), table.name), lambda: workspace.agent(name, Ways(), table)
+            ("agent", name, MoveConfig(), table.name), lambda: workspace.agent(name, MoveConfig(), table)
         )
     if not callable(getattr(walker, "run", None)):
         raise InputError(f"{name} does not walk: let it say where to look, with tabs or order")

@@ -13,8 +13,8 @@ from linkwalk.errors import InputError
 from linkwalk.graph.paths import Path as ShortestPath
 from linkwalk.graph.paths import ShortestPaths, no_way_out, why_no_path
 from linkwalk.graph.store import Graph
-from linkwalk.navigate import Agent, Episodes, Explains, Ways, unit_rows
-from linkwalk.navigate.traps import trapped_at
+from linkwalk.navigate import Agent, Episodes, Explains, MoveConfig, unit_rows
+from linkwalk.navigate.journeys import trapped_at
 from linkwalk.retrieve import FindConfig, Found, Reranker
 from linkwalk.wiki.agents import check_agents
 from linkwalk.wiki.answers import Answer, Closest, Evidence, Place, Walk
@@ -126,7 +126,7 @@ class Wiki(Workspace):
         sentence: str | None = None,
         agent: str | Agent | None = None,
         budget: int | None = None,
-        ways: Ways = Ways(),  # noqa: B008 (frozen)
+        ways: MoveConfig = MoveConfig(),  # noqa: B008 (frozen)
         seed: int = 0,
     ) -> Walk:
         """Let an agent walk to a block, or for all its steps towards what a sentence means (sec. 4.1, 4.2).
@@ -159,7 +159,7 @@ class Wiki(Workspace):
         agents: Sequence[str | Agent],
         *,
         budget: int = BUDGET,
-        ways: Ways = Ways(),  # noqa: B008 (frozen)
+        ways: MoveConfig = MoveConfig(),  # noqa: B008 (frozen)
         seed: int = 0,
     ) -> list[Walk]:
         """The same walk by several agents."""
@@ -168,7 +168,7 @@ class Wiki(Workspace):
         shortest = self._shortest(self.node(start), self.node(goal))
         return [self._walk_along(shortest, who, budget, ways, seed) for who in walkers]
 
-    def _named(self, agents: Sequence[str | Agent], ways: Ways) -> list[str | Agent]:
+    def _named(self, agents: Sequence[str | Agent], ways: MoveConfig) -> list[str | Agent]:
         """Names that are agents here, and agents that are objects, each once."""
         names = self._check(tuple(agent for agent in agents if isinstance(agent, str)), ways)
         walkers: list[str | Agent] = [*names, *(agent for agent in agents if not isinstance(agent, str))]
@@ -189,7 +189,7 @@ class Wiki(Workspace):
         return self.opened("paths", lambda: ShortestPaths(self.graph.forward, self.graph.reverse))
 
     def _walk_along(
-        self, shortest: ShortestPath, who: str | Agent, budget: int, ways: Ways, seed: int
+        self, shortest: ShortestPath, who: str | Agent, budget: int, ways: MoveConfig, seed: int
     ) -> Walk:
         """A walk to the goal that a shortest path leads to."""
         nodes: list[int] = shortest.nodes.tolist()
@@ -204,7 +204,7 @@ class Wiki(Workspace):
         )
 
     def _walk_towards(
-        self, start: int, sentence: str, who: str | Agent, budget: int, ways: Ways, seed: int
+        self, start: int, sentence: str, who: str | Agent, budget: int, ways: MoveConfig, seed: int
     ) -> Walk:
         """A walk towards what a sentence says; the agent is shown what it means, a vector of unit length."""
         table = self.table(*_name(who))
@@ -224,7 +224,7 @@ class Wiki(Workspace):
         who: str | Agent,
         table: Embeddings | None,
         budget: int,
-        ways: Ways,
+        ways: MoveConfig,
         seed: int,
     ) -> Walk:
         """What an agent does in one episode, up to where it is trapped."""

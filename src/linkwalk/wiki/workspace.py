@@ -15,9 +15,9 @@ from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkErr
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import BASELINES, Agent, Units, open_baseline, units_of
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.learned_map import LearnedMap
+from linkwalk.navigate.map_walkers import LearnedMapWalker
+from linkwalk.navigate.moves import MoveConfig
 from linkwalk.navigate.trained_map import read_map, shipped_map
-from linkwalk.navigate.ways import Ways
 from linkwalk.policy.checkpoint import open_policy, read_policy
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.target import load_target
@@ -136,7 +136,7 @@ class Workspace:
     def agent(
         self,
         name: str,
-        ways: Ways,
+        ways: MoveConfig,
         table: Embeddings | None,
         ground: Walkable | None = None,
         vectors: Units | None = None,
@@ -151,7 +151,7 @@ class Workspace:
         if is_map(name) or name == LEARNED_MAP:
             trained = read_map(Path(name)) if is_map(name) else shipped_map()
             length = ground.article_length
-            return LearnedMap(
+            return LearnedMapWalker(
                 name, ground.forward, vectors, ways, workers=threads(), trained=trained, length=length
             )
         if name in BASELINES:
@@ -168,10 +168,10 @@ class Workspace:
             return CompassWalker(
                 name, policy, ground.forward, vectors, ways, workers=threads(), weights=weights
             )
-        from linkwalk.navigate.learned import Learned  # which needs torch
+        from linkwalk.navigate.policy_walker import PolicyWalker  # which needs torch
 
         rows = table.vectors if ground is self.graph else vectors[:]
-        return Learned(name, policy, ground.forward, ground.out_kinds, rows, ways)
+        return PolicyWalker(name, policy, ground.forward, ground.out_kinds, rows, ways)
 
     def encoder(self, table: Embeddings, agent: str | None = None) -> TellingEncoder:
         """What an agent reads sentences with: its policy's target encoder, or else the one that made the embeddings.

@@ -29,7 +29,7 @@ from linkwalk.learn.encoders.lessons import Ground, Lesson, LessonConfig, Teache
 from linkwalk.learn.encoders.phi import Phi
 from linkwalk.learn.loop import LoopConfig, Training
 from linkwalk.learn.own_walks import SHARPNESS
-from linkwalk.navigate.ways import MapConfig, Ways
+from linkwalk.navigate.moves import MapConfig, MoveConfig
 from linkwalk.policy.compass import LinearCompass
 from linkwalk.policy.heads import CompassHead, HeadConfig, highest, shared_likelihood
 from linkwalk.settings import Count, CountOrNone, NotNegative, Share
@@ -110,7 +110,7 @@ class Joint(Training[JointSettings]):
         """Seconds in which there was no lesson to learn from."""
         self._direction = self.look()
         sizes = np.array([ground.forward.nodes for ground in self.grounds], np.float64) ** config.even
-        shares, ways = sizes / sizes.sum(), Ways(map=config.map)
+        shares, ways = sizes / sizes.sum(), MoveConfig(map=config.map)
         self.teacher = Teacher(
             self.grounds, shares, lambda: self._direction, ways, self.rng, ahead=config.ahead
         )

@@ -25,7 +25,7 @@ from linkwalk.graph.csr import Csr, bounds_of, owners
 from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, FAR, NothingToDecide, distances_to, pick_steps
 from linkwalk.navigate import Episodes
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.moves import MoveConfig
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import actions_at, visited_targets
 from linkwalk.settings import CheckedSettings, Count, at_least
@@ -97,7 +97,7 @@ class Ground:
         self.open = np.ones(self.forward.nodes, np.bool_) if self.withheld is None else ~self.withheld
         self._ends = ForwardWalks(self.forward, steps=self.config.steps, multistep=True, apart=True)
 
-    def draw(self, number: int, compass: Compass, ways: Ways, rng: np.random.Generator) -> Lesson:
+    def draw(self, number: int, compass: Compass, ways: MoveConfig, rng: np.random.Generator) -> Lesson:
         """A lesson of walks that go by the compass; ``number`` is the wiki's."""
         for _ in range(ATTEMPTS):
             episodes = self.episodes(rng)
@@ -190,7 +190,7 @@ class Teacher:
     grounds: Sequence[Ground]
     shares: Float32s
     compass: Callable[[], Compass]
-    ways: Ways
+    ways: MoveConfig
     rng: np.random.Generator
     ahead: int = 0
     workers: int = max(1, (os.cpu_count() or 2) - 1)

@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from linkwalk.arrays import Float32s, Int32s, Int64s
-from linkwalk.compiled import guarded, row_of, within
+from linkwalk.compiled import guarded, in_pieces, row_of, within
 from linkwalk.embed.bert import cores
 from linkwalk.embed.svd import Sparse
 from linkwalk.embed.text import node_texts
 from linkwalk.embed.word_projection import WordProjection
 from linkwalk.embed.words import TITLES, weighed
 from linkwalk.graph.store import Graph
-from linkwalk.navigate.walker import in_pieces
 
 _PIECE = 4096
 _TINY = 1e-12

@@ -27,7 +27,7 @@ from linkwalk.learn.encoders.word_phi import WordPhi, evened, tfidf_rows
 from linkwalk.learn.loop import HeldOutScore, RunOptions, seeded, train
 from linkwalk.navigate import Agent
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.ways import MapConfig, Ways
+from linkwalk.navigate.moves import MapConfig, MoveConfig
 from linkwalk.policy.heads import CompassHead
 from linkwalk.settings import Count, CountOrNone, NotNegative
 from linkwalk.walks import ForwardWalks
@@ -95,7 +95,7 @@ class WordTableTraining(Joint[WordTableConfig]):
         """Lessons are learned from several times."""
         super().__post_init__()
         self.teacher.repeat = self.config.repeat
-        self.teacher.ways = Ways(back=self.config.back, map=self.config.map)
+        self.teacher.ways = MoveConfig(back=self.config.back, map=self.config.map)
 
     def optimiser(self) -> torch.optim.Optimizer:
         """Adam by rows: an update touches the words of some hundred blocks."""

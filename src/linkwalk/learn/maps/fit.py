@@ -20,8 +20,8 @@ from linkwalk.arrays import Float32s
 from linkwalk.graph.paths import UNREACHABLE
 from linkwalk.learn.maps.walks import NEVER, Lessons
 from linkwalk.learn.own_walks import SHARPNESS, NothingToDecide
-from linkwalk.navigate.forecast import CLICKS, Forecast
-from linkwalk.navigate.values import OF_LINKS, SIGHTS
+from linkwalk.navigate.map_sights import OF_LINKS, SIGHTS
+from linkwalk.navigate.trained_map import CLICKS, Forecast
 
 _SCALE = 20.0
 """Worth is in units of the cosine; a softmax wants more."""

@@ -14,9 +14,8 @@ from linkwalk.arrays import Float32s
 from linkwalk.errors import InputError
 from linkwalk.learn.maps.fit import Descent, fit_forecast, fit_weights, ranges_of
 from linkwalk.learn.maps.walks import Lessons, MapWalks
-from linkwalk.navigate.forecast import CLICKS, Forecast, quantile, within_clicks
-from linkwalk.navigate.trained_map import TrainedMap
-from linkwalk.navigate.values import OF_LINKS
+from linkwalk.navigate.map_sights import OF_LINKS
+from linkwalk.navigate.trained_map import CLICKS, Forecast, TrainedMap, quantile, within_clicks
 from linkwalk.progress import Progress
 
 EARLY = 100

@@ -14,16 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk.arrays import Float32s, Int32s, Int64s
+from linkwalk.compiled import in_pieces
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.paths import UNREACHABLE, flood
 from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Episodes, Journeys
-from linkwalk.navigate.mapped import Mapped
-from linkwalk.navigate.noted import Noted
+from linkwalk.navigate.map_sights import MapNotes
+from linkwalk.navigate.map_walkers import MapWalker
+from linkwalk.navigate.moves import MoveConfig
 from linkwalk.navigate.trained_map import NO_WEIGHTS, article_length
-from linkwalk.navigate.walker import in_pieces
-from linkwalk.navigate.ways import Ways
 from linkwalk.policy.compass import Compass
 from linkwalk.walks import ForwardWalks
 
@@ -76,7 +76,7 @@ class MapWalks:
         vectors: Units,
         compass: Compass | None = None,
         *,
-        ways: Ways = Ways(),  # noqa: B008 (frozen)
+        ways: MoveConfig = MoveConfig(),  # noqa: B008 (frozen)
         length: float | None = None,
         workers: int | None = None,
     ) -> None:
@@ -84,7 +84,7 @@ class MapWalks:
         self.article_length = article_length(forward) if length is None else length
         self.workers = workers or min(16, os.cpu_count() or 1)
         self.walker = (
-            Mapped("map", forward, vectors, ways, workers=self.workers)
+            MapWalker("map", forward, vectors, ways, workers=self.workers)
             if compass is None
             else CompassWalker("map", compass, forward, vectors, ways, workers=self.workers)
         )
@@ -119,7 +119,7 @@ class MapWalks:
         episodes = Episodes.of(episodes.starts[chosen], episodes.goals[chosen])
         steps = [np.unique(rng.integers(count, size=picks)) for count in journeys.steps.tolist()]
         bounds = np.cumsum([0, *map(len, steps)]).tolist()
-        noted = Noted.blank(bounds[-1], links)
+        noted = MapNotes.blank(bounds[-1], links)
         noted.steps[:] = np.concatenate([np.zeros(0, np.int64), *steps])
 
         def work(start: int, stop: int) -> None:
@@ -141,7 +141,7 @@ class MapWalks:
             found.append(int((~self.walker.run(episodes, budget=USUAL).success).sum()))
         return found[0], found[1]
 
-    def _note(self, episode: Episodes, path: Int32s, noted: Noted) -> None:
+    def _note(self, episode: Episodes, path: Int32s, noted: MapNotes) -> None:
         """Walk it again, and write down what was seen at its picked steps."""
         nodes = self.reverse.nodes
         far, queue = np.full(nodes, _CLOSED, np.int32), np.empty(nodes, np.int32)

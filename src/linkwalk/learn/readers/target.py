@@ -34,7 +34,7 @@ from linkwalk.learn.loop import DivergenceError, LoopConfig, RunOptions, Trainin
 from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, NothingToDecide, OwnWalks
 from linkwalk.navigate import Episodes, unit_rows
 from linkwalk.navigate.compass import CompassWalker
-from linkwalk.navigate.ways import Ways
+from linkwalk.navigate.moves import MoveConfig
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import Decisions, from_walks
 from linkwalk.policy.heads import CompassHead, HeadConfig, NodeTable, Pointing, shared_likelihood
@@ -282,7 +282,7 @@ class SentenceTraining(ReaderTraining[TargetConfig]):
 
     vectors: Array
     sentences: Sentences
-    ways: Ways
+    ways: MoveConfig
 
     def __post_init__(self) -> None:
         """A policy that is a compass walks by itself."""
@@ -336,7 +336,7 @@ def train_target(
     *,
     head: nn.Module | None = None,
     sentences: Sentences | None = None,
-    ways: Ways = Ways(),  # noqa: B008 (frozen)
+    ways: MoveConfig = MoveConfig(),  # noqa: B008 (frozen)
     device: str = "cpu",
     **run: Unpack[RunOptions],
 ) -> dict[str, Tensor]:

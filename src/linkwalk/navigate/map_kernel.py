@@ -1,16 +1,17 @@
-"""The walk of ``mapped``, compiled: a batch of episodes, the map of each, and what the links on it are worth."""
+"""The walk of ``map_walkers``, compiled: a batch of episodes, the map of each, and what the links on it are worth."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwalk.arrays import Float32s, Int32s, Int64s
+from linkwalk.arrays import Float32s, Int32s
 from linkwalk.compiled import kernel, row_of, within
+from linkwalk.graph.csr import Csr
 from linkwalk.graph.hashes import EMPTY, slot_of
+from linkwalk.navigate.click_weights import NOWHERE
 from linkwalk.navigate.cosine import cosine
-from linkwalk.navigate.journeys import BACK, Journeys
-from linkwalk.navigate.noted import Noted, note
-from linkwalk.navigate.values import (
+from linkwalk.navigate.journeys import BACK, Episodes, Journeys
+from linkwalk.navigate.map_sights import (
     ADJACENCY,
     ADJACENT,
     BEHIND,
@@ -28,6 +29,7 @@ from linkwalk.navigate.values import (
     RUN,
     SIGHTS,
     WALK,
+    MapNotes,
     Worth,
     constants,
     crowd,
@@ -35,6 +37,7 @@ from linkwalk.navigate.values import (
     link_from,
     measured,
     moving,
+    note,
     see,
     see_walk,
     settle,
@@ -42,44 +45,42 @@ from linkwalk.navigate.values import (
     tally_page,
     trained,
 )
-from linkwalk.navigate.weights import NOWHERE
-from linkwalk.walks.draws import draw, fraction, key_of
+from linkwalk.walks.draws import draw, key_of, pick
 
 _NOT_SEEN = -1
 _NOWHERE = -3  # the page itself, which no step leads to
 
 
-class Told(NamedTuple):
+class WayWorth(NamedTuple):
     """What the ways out of each page of one journey were worth, links first, then the back button, page by page."""
 
     worth: Float32s
     towards: Int32s
 
 
-NOT_TOLD = Told(np.zeros(0, np.float32), np.zeros(0, np.int32))
+NO_WORTH = WayWorth(np.zeros(0, np.float32), np.zeros(0, np.int32))
 
 
 @kernel
-def mapped(
-    indptr: Int64s,
-    indices: Int32s,
+def walk_with_map(
+    graph: Csr,
     vectors: Float32s,
     value: Worth,
     sampled: bool,
     window: int,
-    starts: Int32s,
-    goals: Int32s,
-    directions: Float32s,
-    numbers: Int64s,
+    episodes: Episodes,
     seed: np.uint64,
     journeys: Journeys,
-    told: Told,
-    noted: Noted,
+    told: WayWorth,
+    notes: MapNotes,
 ) -> None:
-    """Fill the journeys of a batch; ``directions`` [B, D] are looked in, ``window`` 0 means no back button.
+    """Fill the journeys of a batch; the queries [B, D] are looked in, ``window`` 0 means no back button.
 
     Of a single episode, walked before, ``told`` takes what each way was worth.
     """
+    indptr, indices = graph
+    starts, goals, numbers, _ = episodes
+    directions: Any = episodes.queries
     learned = value.weights.shape[0] > 0
     crowds = learned or value.crowding > 0
     worth_told, towards_told = told
@@ -235,7 +236,7 @@ def mapped(
                         count += 1
                 end = tail
                 away += 1
-            noting = picked < noted.steps.shape[0] and noted.steps[picked] == step
+            noting = picked < notes.steps.shape[0] and notes.steps[picked] == step
             if noting:
                 all_sights = np.empty((count, len(SIGHTS)), np.float32)
                 all_plain, all_worth = np.empty(count, np.float32), np.empty(count, np.float32)
@@ -257,7 +258,7 @@ def mapped(
                 if worth > ways[way]:
                     ways[way], heads[way] = worth, pages[to]
             if noting:
-                note(noted, picked, all_sights, all_plain, all_worth, clicks, pages[near[:count]])
+                note(notes, picked, all_sights, all_plain, all_worth, clicks, pages[near[:count]])
                 picked += 1
             if worth_told.shape[0] > 0:
                 worth_told[line : line + degree + 1] = ways
@@ -284,16 +285,9 @@ def mapped(
                 for way in range(degree + 1):
                     if ways[way] > -np.inf:  # at a temperature of 0, too, only ways to something new
                         chances[way] = np.exp(value.temperature * (ways[way] - best))
-                total = chances.sum()
                 if sampled:
-                    left = fraction(draw(key, step)) * total
-                    for way in range(degree + 1):
-                        if chances[way] > 0:
-                            choice = way
-                            left -= chances[way]
-                            if left < 0:
-                                break
-                probability = chances[choice] / total
+                    choice = pick(draw(key, step), chances)
+                probability = chances[choice] / chances.sum()
             if choice == degree:
                 top -= 1
                 node = opened[top]

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
-from linkwalk.navigate import BACK, Episodes, Ways, unit_rows
-from linkwalk.navigate.learned import Learned
+from linkwalk.navigate import BACK, Episodes, MoveConfig, unit_rows
+from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.policy.decisions import Decisions
 from linkwalk.policy.heads import HEADS, HeadConfig, NodeTable, build_head, log_softmax
 from tests.graph.conftest import csr
@@ -54,7 +54,7 @@ def test_it_looks_for_what_it_is_shown(name: str) -> None:
     vectors = 3 * unit_rows(rng.normal(size=(60, 16)).astype(np.float32))  # all of one length
     torch.manual_seed(1)
     head = build_head(HeadConfig(head=name, width=16, hidden=8))
-    agent = Learned(name, head, graph, np.full(len(graph.indices), 2, np.uint8), vectors)
+    agent = PolicyWalker(name, head, graph, np.full(len(graph.indices), 2, np.uint8), vectors)
     episodes = Episodes.of(rng.integers(0, 60, 80), rng.integers(0, 60, 80))
     plain = agent.run(episodes, budget=20)
     shown = agent.run(episodes._replace(queries=unit_rows(vectors)[episodes.goals]), budget=20)
@@ -87,8 +87,8 @@ def test_the_back_button_is_what_the_words_say(name: str, window: int) -> None:
         vectors = unit_rows(rng.normal(size=(nodes, WIDTH)))
         episodes = Episodes.of(rng.integers(nodes, size=15), rng.integers(nodes, size=15))
         head = policy(name, seed)
-        config = Ways(back=True, window=window)
-        journeys = Learned(name, head, graph, kinds, vectors, config).run(episodes, budget=budget)
+        config = MoveConfig(back=True, window=window)
+        journeys = PolicyWalker(name, head, graph, kinds, vectors, config).run(episodes, budget=budget)
         check(journeys, graph, episodes, budget)
         towards = looking(head, graph, kinds, vectors)
         for e in range(15):
@@ -111,16 +111,16 @@ def test_with_the_back_button_a_dead_end_is_no_end() -> None:
     head = build_head(HeadConfig(head="residual", width=2))
     episodes = Episodes.of([0, 1, 0], [3, 3, 4])
     kinds = np.zeros(3, np.uint8)
-    without = Learned("p", head, graph, kinds, vectors).run(episodes, budget=6)
+    without = PolicyWalker("p", head, graph, kinds, vectors).run(episodes, budget=6)
     assert [without.path(e).tolist() for e in range(3)] == [[0, 1], [1], [0, 1]]
-    found = Learned("p", head, graph, kinds, vectors, Ways(back=True)).run(episodes, budget=6)
+    found = PolicyWalker("p", head, graph, kinds, vectors, MoveConfig(back=True)).run(episodes, budget=6)
     assert found.path(0).tolist() == [0, 1, 0, 2, 3]
     assert found.choices[0, :4].tolist() == [0, BACK, 1, 0]
     assert (found.steps.tolist(), found.success.tolist()) == ([4, 0, 6], [True, False, False])
     # All seen: back to the start, and from there to the page seen longest ago.
     assert found.path(2).tolist() == [0, 1, 0, 2, 3, 2, 0]
     assert not found.looped.any()
-    on = Learned("p", head, graph, kinds, vectors, Ways(back=True)).run(episodes, budget=7)
+    on = PolicyWalker("p", head, graph, kinds, vectors, MoveConfig(back=True)).run(episodes, budget=7)
     assert on.path(2).tolist()[-1] == 1
     assert on.looped.tolist() == [False, False, True]
 
@@ -132,8 +132,8 @@ def test_links_are_drawn_by_their_probability(revisit: bool) -> None:
     rng = np.random.default_rng(1)
     kinds, vectors = rng.integers(0, 4, 6).astype(np.uint8), unit_rows(rng.normal(size=(6, WIDTH)))
     head = policy("residual", spread=0.3)
-    config = Ways(sampled=True, revisit=revisit)
-    journeys = Learned("p", head, graph, kinds, vectors, config).run(
+    config = MoveConfig(sampled=True, revisit=revisit)
+    journeys = PolicyWalker("p", head, graph, kinds, vectors, config).run(
         Episodes.of([0] * count, [5] * count), budget=2, seed=3
     )
     assert (journeys.nodes[:, 1] == 1).all()
@@ -150,7 +150,7 @@ def test_a_page_seen_before_is_drawn_only_where_there_is_no_other() -> None:
     kinds = rng.integers(0, 4, len(graph.indices)).astype(np.uint8)
     vectors = unit_rows(rng.normal(size=(20, WIDTH)))
     episodes = Episodes.of(rng.integers(20, size=200), rng.integers(20, size=200))
-    agent = Learned("p", policy("mlp"), graph, kinds, vectors, Ways(sampled=True))
+    agent = PolicyWalker("p", policy("mlp"), graph, kinds, vectors, MoveConfig(sampled=True))
     journeys = agent.run(episodes, budget=25, seed=1)
     check(journeys, graph, episodes, 25)
     cornered = 0
@@ -178,7 +178,7 @@ def test_new_pages_that_are_most_improbable() -> None:
     vectors = np.array([[1, 0], [1, 0], [-1, 0.01], [-1, -0.01]], np.float32)
     head = build_head(HeadConfig(head="residual", width=2, temperature=400.0))
     episodes = Episodes.of([0] * 500, [-1] * 500)._replace(queries=np.tile(vectors[:1], (500, 1)))
-    journeys = Learned("p", head, graph, np.zeros(4, np.uint8), vectors, Ways(sampled=True)).run(
+    journeys = PolicyWalker("p", head, graph, np.zeros(4, np.uint8), vectors, MoveConfig(sampled=True)).run(
         episodes, budget=2
     )
     assert 200 < (journeys.nodes[:, 2] == 2).sum() < 300
@@ -187,9 +187,14 @@ def test_new_pages_that_are_most_improbable() -> None:
 
 def test_what_makes_no_sense_is_refused() -> None:
     with pytest.raises(InputError, match="window=0: choose 1 or more"):
-        Ways(window=0)
+        MoveConfig(window=0)
     for wrong in ({"sampled": True}, {"revisit": True}):
         with pytest.raises(InputError, match="with a back button takes the best unseen link"):
-            Learned(
-                "p", policy("mlp"), csr(1, []), np.zeros(0, np.uint8), np.eye(1), Ways(back=True, **wrong)
+            PolicyWalker(
+                "p",
+                policy("mlp"),
+                csr(1, []),
+                np.zeros(0, np.uint8),
+                np.eye(1),
+                MoveConfig(back=True, **wrong),
             )

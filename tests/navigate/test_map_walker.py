@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
-from linkwalk.navigate import BACK, Episodes, Journeys, MapConfig, Ways, open_baseline, unit_rows
+from linkwalk.navigate import BACK, Episodes, Journeys, MapConfig, MoveConfig, open_baseline, unit_rows
 from tests.graph.conftest import csr
 from tests.navigate.oracle import map_ways, replay
 from tests.navigate.test_agents import check, random_csr
@@ -34,7 +34,7 @@ def walk(
 ) -> Journeys:
     """Journeys by a map; ``window`` 0 means no back button."""
     sampled = bool(trades.pop("sampled", False))
-    ways = Ways(back=window > 0, sampled=sampled, window=window or 16, map=MapConfig(**trades))
+    ways = MoveConfig(back=window > 0, sampled=sampled, window=window or 16, map=MapConfig(**trades))
     return open_baseline("greedy-map", graph, vectors, ways, workers=workers).run(
         episodes, budget=budget, seed=seed
     )
@@ -51,7 +51,7 @@ def compare(
     episodes: Episodes,
     budget: int,
     window: int,
-    config: Ways,
+    config: MoveConfig,
 ) -> int:
     """Hold every choice against what the plain walker would do there; how many were held."""
     check(journeys, graph, episodes, budget)
@@ -118,7 +118,7 @@ def test_every_choice_is_what_the_words_say(
         pairs, budget = rng.integers(nodes, size=(12, 2)), int(rng.choice([1, 7, 40]))
         episodes = Episodes.of(pairs[:, 0], pairs[:, 1])
         map_ = MapConfig(detour=detour, crowding=crowding, homing=homing, temperature=3.0)
-        config = Ways(sampled=sampled, map=map_)
+        config = MoveConfig(sampled=sampled, map=map_)
         journeys = walk(
             graph,
             vectors,
@@ -145,7 +145,7 @@ def test_any_small_graph(seed: int, nodes: int, window: int, crowded: bool, samp
     queries = unit_rows(vectors[episodes.goals] + rng.normal(size=(4, 5)))
     episodes = episodes._replace(queries=queries) if seed % 2 else episodes
     map_ = MapConfig(crowding=0.5 * crowded, likeness=-0.5, homing=seed % 3, temperature=2.0)
-    config = Ways(sampled=sampled, map=map_)
+    config = MoveConfig(sampled=sampled, map=map_)
     journeys = walk(
         graph,
         vectors,
@@ -171,7 +171,7 @@ def test_hubs_with_more_links_than_the_map_has_room_for(window: int, budget: int
     graph, vectors = csr(nodes, edges), units(rng, nodes, 12)
     vectors[:3] = unit_rows(vectors[goal] + 0.1 * vectors[:3])  # hubs look good, so it goes there early
     episodes = Episodes.of([0, 3, 4], [goal] * 3)
-    config = Ways()
+    config = MoveConfig()
     journeys = walk(graph, vectors, episodes, budget=budget, window=window)
     check(journeys, graph, episodes, budget)
     # A map of this size takes the plain walker a while: some steps of every journey will do.
@@ -238,7 +238,7 @@ def test_sixteen_pages_compete_behind_the_back_button(away: int, comes: bool) ->
         ("greedy-map", MapConfig(detour=0.0, crowding=0.0)),
         ("greedy-unvisited", MapConfig()),
     ):
-        ways = Ways(back=True, map=trades)
+        ways = MoveConfig(back=True, map=trades)
         path = open_baseline(name, graph, vectors, ways).run(episodes, budget=100).path(0).tolist()
         assert path[: end + 1] == list(range(end + 1))
         assert path[end + 1] == (end - 1 if comes else end + 1), name
@@ -311,7 +311,9 @@ def test_ways_are_drawn_by_their_probability(temperature: float) -> None:
     rng = np.random.default_rng(0)
     vectors, count = units(rng, 7, 4), 20_000
     episodes = Episodes.of([0] * count, [6] * count)
-    config = Ways(sampled=True, map=MapConfig(temperature=temperature, detour=0.1, crowding=0.2, homing=0.3))
+    config = MoveConfig(
+        sampled=True, map=MapConfig(temperature=temperature, detour=0.1, crowding=0.2, homing=0.3)
+    )
     journeys = walk(graph, vectors, episodes, budget=2, window=16, sampled=config.sampled, **vars(config.map))
     at = journeys.nodes[:, 1] == 1
     ways = map_ways(

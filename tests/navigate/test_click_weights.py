@@ -10,16 +10,16 @@ from linkwalk.graph.csr import Csr
 from linkwalk.navigate import (
     BACK,
     BASELINES,
+    ClickWeights,
     Episodes,
     HalfUnits,
     Journeys,
-    Ways,
-    Weights,
+    MoveConfig,
     open_baseline,
     unit_rows,
 )
-from linkwalk.navigate.learned import Learned
-from linkwalk.navigate.weights import CHANCE, NOWHERE
+from linkwalk.navigate.click_weights import CHANCE, NOWHERE
+from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.policy.heads import HEADS, HeadConfig, build_head
 from tests.graph.conftest import csr
 from tests.navigate.oracle import map_ways
@@ -28,7 +28,7 @@ from tests.walks.conftest import unsorted_graph
 BUDGET = 30
 
 
-def check(graph: Csr, journeys: Journeys, weights: Weights, *, sampled: bool) -> None:
+def check(graph: Csr, journeys: Journeys, weights: ClickWeights, *, sampled: bool) -> None:
     """The ways out are those of the pages; the one clicked is possible, and the best where nothing is drawn."""
     path = journeys.path(0).tolist()
     assert len(weights.indptr) == len(path)
@@ -64,7 +64,7 @@ def world(seed: int, nodes: int) -> tuple[Csr, NDArray[np.float32], Episodes]:
 @given(st.integers(0, 10**6), st.integers(1, 25), st.booleans(), st.booleans(), st.integers(1, 6))
 def test_every_baseline(name: str, seed: int, nodes: int, back: bool, sampled: bool, window: int) -> None:
     graph, vectors, episodes = world(seed, nodes)
-    ways = Ways(back=back, sampled=sampled, depth=4, window=window)
+    ways = MoveConfig(back=back, sampled=sampled, depth=4, window=window)
     agent = open_baseline(name, graph, vectors, ways)
     journeys = agent.run(episodes, budget=BUDGET, seed=seed)
     weights = agent.explain(episodes, journeys, seed=seed)
@@ -79,7 +79,7 @@ def test_a_larger_graph_and_halves(name: str, half: bool) -> None:
     vectors = rng.normal(size=(400, 48))
     units = HalfUnits(vectors.astype(np.float16)) if half else unit_rows(vectors)
     for back in (False, True):
-        agent = open_baseline(name, graph, units, Ways(back=back))
+        agent = open_baseline(name, graph, units, MoveConfig(back=back))
         for start, goal in rng.integers(400, size=(20, 2)).tolist():
             episodes = Episodes.of([start], [goal])
             journeys = agent.run(episodes, budget=60)
@@ -100,7 +100,7 @@ def test_every_head(head: str, seed: int, nodes: int, how: str) -> None:
     graph, vectors, episodes = world(seed, nodes)
     policy = build_head(HeadConfig(head=head, width=6, hidden=8)).eval()
     kinds = np.full(len(graph.indices), 2, np.uint8)
-    agent = Learned("p", policy, graph, kinds, vectors, Ways(**({how: True} if how else {})))
+    agent = PolicyWalker("p", policy, graph, kinds, vectors, MoveConfig(**({how: True} if how else {})))
     journeys = agent.run(episodes, budget=BUDGET, seed=seed)
     check(graph, journeys, agent.explain(episodes, journeys, seed=seed), sampled=how == "sampled")
 
@@ -109,7 +109,7 @@ def test_every_head(head: str, seed: int, nodes: int, how: str) -> None:
 def test_a_map_says_what_it_went_by_and_for(window: int) -> None:
     rng = np.random.default_rng(8)
     graph, vectors = unsorted_graph(rng, nodes=60, links=3), unit_rows(rng.normal(size=(60, 5)))
-    ways, ahead = Ways(back=window > 0, window=window or 16), 0
+    ways, ahead = MoveConfig(back=window > 0, window=window or 16), 0
     agent = open_baseline("greedy-map", graph, vectors, ways)
     for start, goal in rng.integers(60, size=(60, 2)).tolist():
         episodes = Episodes.of([start], [goal])

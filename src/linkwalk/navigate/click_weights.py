@@ -19,7 +19,7 @@ COSINE, WORTH, LIKELY, CHANCE = "cosine", "worth", "log-probability", "chance"
 """What worth is measured in."""
 
 
-class Weights(NamedTuple):
+class ClickWeights(NamedTuple):
     """What decided each click of a journey."""
 
     indptr: Int64s
@@ -35,7 +35,7 @@ class Weights(NamedTuple):
     measure: str
 
 
-class Outlook:
+class WaysOut:
     """The ways out of a journey's pages: what agents put their worth on."""
 
     def __init__(self, graph: Csr, journeys: Journeys, *, back: bool) -> None:
@@ -80,28 +80,28 @@ class Outlook:
 
     def by_worth(
         self, worth: Float32s, measure: str, *, scale: float, towards: Int32s | None = None
-    ) -> Weights:
+    ) -> ClickWeights:
         """Probabilities are a softmax of what was weighed; where nothing was, the click was the only way left."""
         worth = np.where(np.isfinite(worth), worth, np.nan).astype(np.float32)
         towards = np.full(len(worth), NOWHERE, np.int32) if towards is None else towards
         towards = np.where(towards == self.targets, NOWHERE, towards).astype(np.int32)
         if not len(worth):
-            return Weights(self.indptr, self.targets, worth, worth, towards, measure)
+            return ClickWeights(self.indptr, self.targets, worth, worth, towards, measure)
         top = np.fmax.reduceat(worth, self.indptr[:-1])
         chances = np.nan_to_num(np.exp(scale * (worth - top[self.owner]).astype(np.float64)))
         return self._divided(chances, worth, towards, measure)
 
-    def by_chance(self, may: Bools) -> Weights:
+    def by_chance(self, may: Bools) -> ClickWeights:
         """Every way that may be taken is as likely as any other."""
         none = np.full(len(may), NOWHERE, np.int32)
         return self._divided(may.astype(np.float64), np.full(len(may), np.nan, np.float32), none, CHANCE)
 
-    def _divided(self, chances: Float64s, worth: Float32s, towards: Int32s, measure: str) -> Weights:
+    def _divided(self, chances: Float64s, worth: Float32s, towards: Int32s, measure: str) -> ClickWeights:
         if len(chances):
             total = np.add.reduceat(chances, self.indptr[:-1])
             chances[self.taken[total == 0]] = 1
             chances = chances / np.where(total == 0, 1, total)[self.owner]
-        return Weights(self.indptr, self.targets, worth, chances.astype(np.float32), towards, measure)
+        return ClickWeights(self.indptr, self.targets, worth, chances.astype(np.float32), towards, measure)
 
 
 def _behind(path: list[int], choices: list[int]) -> list[int]:

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwalk.arrays import Float32s
-from linkwalk.compiled import guarded
+from linkwalk.arrays import Float32s, Int32s, Int64s
+from linkwalk.compiled import guarded, kernel, within
+from linkwalk.graph.paths import UNREACHABLE
 
 (
     COSINE,  # to the direction looked in, as it is
@@ -87,13 +88,56 @@ class Worth(NamedTuple):
     detour: float
     crowding: float
     likeness: float
-    temperature: float
     homing: float
+    temperature: float
     mean: float
     """Of the cosines of any two pages."""
     spread: float
     weights: Float32s
     """[OF_LINKS], or empty: the constants decide alone."""
+
+
+class MapNotes(NamedTuple):
+    """What was seen at P steps of one walk, K of the unseen links known at each: the one worth most first."""
+
+    steps: Int64s
+    """[P]: the steps to be noted, ascending, each once."""
+    distances: Int32s
+    """[N]: clicks from every page to the goal, UNREACHABLE where none lead there; empty where nobody asks."""
+    sights: Float32s
+    """[P, K, SIGHTS]: what is seen of them."""
+    worth: Float32s
+    """[P, K]: what the constants say."""
+    clicks: Int32s
+    """[P, K]: from here to the link's page on the map, and from there to the goal; UNREACHABLE, too."""
+    counts: Int64s
+    """[P]: how many were noted."""
+
+    @classmethod
+    def blank(cls, steps: int, links: int) -> "MapNotes":
+        """Room for some links of some steps, all else empty."""
+        return cls(
+            np.zeros(steps, np.int64),
+            np.zeros(0, np.int32),
+            np.zeros((steps, links, len(SIGHTS)), np.float32),
+            np.zeros((steps, links), np.float32),
+            np.full((steps, links), UNREACHABLE, np.int32),
+            np.zeros(steps, np.int64),
+        )
+
+    def part(self, start: int, stop: int) -> "MapNotes":
+        """Room for some of the steps, as views."""
+        rows = slice(start, stop)
+        return self._replace(
+            steps=self.steps[rows],
+            sights=self.sights[rows],
+            worth=self.worth[rows],
+            clicks=self.clicks[rows],
+            counts=self.counts[rows],
+        )
+
+
+NO_NOTES = MapNotes.blank(0, 0)
 
 
 @guarded
@@ -140,26 +184,35 @@ def liken(facts: Float32s, alike: Any, page: Any, best: Any) -> Any:
 
 
 @guarded
+def still(facts: Float32s) -> Any:
+    """What is seen of a link and stays as it is from step to step: the first ``STILL`` of ``OF_LINKS``."""
+    return (
+        facts[OWN],
+        facts[PAGE],
+        facts[LINK],
+        facts[BEHIND],
+        facts[RANK],
+        facts[ADJACENT],
+        np.log1p(facts[RUN]),
+        facts[BEST_PAGE],
+        np.log1p(facts[LINKED]),
+        np.log1p(facts[CROWD]),
+        np.log1p(facts[ALIKE]),
+        np.log1p(facts[TWINS]),
+        facts[CLOSEST],
+        facts[CLOSEST_PAGE],
+        facts[CLOSEST_LINK],
+        facts[DEGREE],
+    )
+
+
+@guarded
 def settle(facts: Float32s, weights: Float32s) -> None:
     """Find anew what the weights add, but for what changes with every step."""
-    facts[ADDED] = (
-        weights[0] * facts[OWN]
-        + weights[1] * facts[PAGE]
-        + weights[2] * facts[LINK]
-        + weights[3] * facts[BEHIND]
-        + weights[4] * facts[RANK]
-        + weights[5] * facts[ADJACENT]
-        + weights[6] * np.log1p(facts[RUN])
-        + weights[7] * facts[BEST_PAGE]
-        + weights[8] * np.log1p(facts[LINKED])
-        + weights[9] * np.log1p(facts[CROWD])
-        + weights[10] * np.log1p(facts[ALIKE])
-        + weights[11] * np.log1p(facts[TWINS])
-        + weights[12] * facts[CLOSEST]
-        + weights[13] * facts[CLOSEST_PAGE]
-        + weights[14] * facts[CLOSEST_LINK]
-        + weights[15] * facts[DEGREE]
-    )
+    seen, added = still(facts), np.float32(0)
+    for sight in range(STILL):
+        added += weights[sight] * seen[sight]
+    facts[ADDED] = added
 
 
 @guarded
@@ -207,22 +260,9 @@ def tally_page(walk: Float32s, degree: int) -> None:
 @guarded
 def see(sights: Float32s, facts: Float32s, away: int, step: int, tried: Any, walk: Float32s) -> None:
     """Write down what is seen of a link."""
-    sights[0] = facts[OWN]
-    sights[1] = facts[PAGE]
-    sights[2] = facts[LINK]
-    sights[3] = facts[BEHIND]
-    sights[4] = facts[RANK]
-    sights[5] = facts[ADJACENT]
-    sights[6] = np.log1p(facts[RUN])
-    sights[7] = facts[BEST_PAGE]
-    sights[8] = np.log1p(facts[LINKED])
-    sights[9] = np.log1p(facts[CROWD])
-    sights[10] = np.log1p(facts[ALIKE])
-    sights[11] = np.log1p(facts[TWINS])
-    sights[12] = facts[CLOSEST]
-    sights[13] = facts[CLOSEST_PAGE]
-    sights[14] = facts[CLOSEST_LINK]
-    sights[15] = facts[DEGREE]
+    seen = still(facts)
+    for sight in range(STILL):
+        sights[sight] = seen[sight]
     sights[IN_THE_WALK] = (facts[OWN] - walk[MEAN]) / walk[SPREAD]
     sights[DETOUR] = away
     sights[AGE] = np.log1p(np.float32(step) - facts[ORIGIN])
@@ -238,3 +278,52 @@ def see_walk(sights: Float32s, step: int, frontier: int, here: Any, walk: Float3
     sights[23] = walk[BEST]
     sights[24] = walk[DEGREES] / max(walk[READ], np.float32(1))
     sights[25] = walk[ADJACENCY] / max(walk[COUNT], np.float32(1))
+
+
+@kernel
+def note(
+    notes: MapNotes,
+    line: int,
+    sights: Float32s,
+    plain: Float32s,
+    worth: Float32s,
+    clicks: Int32s,
+    pages: Int32s,
+) -> None:
+    """Write down the links worth most, some of those nearest to the goal, and of the rest one in so many."""
+    count, room = worth.shape[0], notes.worth.shape[1]
+    totals = np.empty(count, np.int64)
+    far = np.iinfo(np.int32).max
+    for i in range(count):
+        distance = UNREACHABLE
+        if notes.distances.shape[0] > 0:
+            distance = notes.distances[within(pages[i], notes.distances.shape[0])]
+        totals[i] = far if distance == UNREACHABLE else clicks[i] + 1 + distance
+    taken = np.zeros(count, np.bool_)
+    by_worth, by_distance = np.argsort(-worth), np.argsort(totals)
+    to = 0
+    for chosen, limit in ((by_worth, (room + 1) // 2), (by_distance, room * 2 // 3)):
+        for i in chosen:
+            if to < limit and not taken[i]:
+                taken[i] = True
+                _write(notes, line, to, sights[i], plain[i], totals[i], far)
+                to += 1
+    left = count - to
+    if left > 0 and to < room:
+        stride = max(1.0, left / (room - to))
+        at, due = 0.0, (line * 0.37) % 1.0 * stride
+        for i in by_worth:
+            if not taken[i]:
+                if at >= due and to < room:
+                    _write(notes, line, to, sights[i], plain[i], totals[i], far)
+                    to += 1
+                    due += stride
+                at += 1
+    notes.counts[line] = to
+
+
+@kernel
+def _write(notes: MapNotes, line: int, to: int, sights: Float32s, plain: float, total: int, far: int) -> None:
+    notes.sights[line, to] = sights
+    notes.worth[line, to] = plain
+    notes.clicks[line, to] = UNREACHABLE if total == far else total

@@ -1,7 +1,7 @@
-"""How agents may move: privileges, and what the paper leaves open."""
+"""How agents may move: privileges, and what the paper leaves open. Imports little: command lines are made of it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from linkwalk.errors import InputError
 
@@ -22,23 +22,20 @@ class MapConfig:
     """By which worth is multiplied before the softmax over the ways to go: for probabilities and sampled walks."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Costs are no gains, and likeness is a cosine."""
         for name in ("detour", "crowding", "homing", "temperature"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InputError(f"{name}={getattr(self, name)}: choose 0 or more")
         if not -1 <= self.likeness < 1:
             raise InputError(f"likeness={self.likeness}: choose a cosine, from -1 to below 1")
 
-    def trades(self) -> tuple[float, float, float, float, float]:
+    def trades(self) -> tuple[float, ...]:
         """As the kernel takes them: floats, since it would be compiled again for whole numbers."""
-        detour, crowding, likeness, temperature, homing = map(
-            float, (self.detour, self.crowding, self.likeness, self.temperature, self.homing)
-        )
-        return detour, crowding, likeness, temperature, homing
+        return tuple(map(float, astuple(self)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ways:
+class MoveConfig:
     """How an agent may move; each minds those that mean something to it (``Agent.minds``)."""
 
     back: bool = False
@@ -55,7 +52,7 @@ class Ways:
     """What a walker with a map trades against what; None: as its policy was trained to, or else as usual."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """The current page is always looked at."""
         if self.window < 1:
             raise InputError(f"window={self.window}: choose 1 or more pages")
 

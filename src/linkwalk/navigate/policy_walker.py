@@ -12,20 +12,20 @@ from linkwalk.arrays import Array, Bools, Bytes, Float32s, Int32s, Int64s
 from linkwalk.compiled import kernel
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
+from linkwalk.navigate.click_weights import LIKELY, NOWHERE, ClickWeights, WaysOut
 from linkwalk.navigate.journeys import BACK, Episodes, Journeys
-from linkwalk.navigate.ways import Ways
-from linkwalk.navigate.weights import LIKELY, NOWHERE, Outlook, Weights
+from linkwalk.navigate.moves import MoveConfig
 from linkwalk.policy.decisions import Decisions, actions_at, visited_targets
 from linkwalk.policy.heads import NodeTable, log_softmax, trajectory_of
 from linkwalk.policy.trajectory import Trajectory
-from linkwalk.walks.draws import draw, fraction, key_of
+from linkwalk.walks.draws import draw, key_of, pick
 
 _NONE = -1
 _REMEMBERED, _ON_GPU = 512, 8192
 """Episodes at once of a head that remembers its walks: of the paper's sizes a gigabyte, on a GPU ten."""
 
 
-class Learned:
+class PolicyWalker:
     """A trained head on one graph and its embeddings.
 
     The paper does not say how probabilities become clicks. By default the most probable link is taken, and pages it has
@@ -43,7 +43,7 @@ class Learned:
         graph: Csr,
         kinds: Bytes,
         vectors: Array | NodeTable,
-        ways: Ways = Ways(),  # noqa: B008 (frozen)
+        ways: MoveConfig = MoveConfig(),  # noqa: B008 (frozen)
     ) -> None:
         if ways.back and (ways.sampled or ways.revisit):
             raise InputError(
@@ -62,22 +62,22 @@ class Learned:
             at_once = _ON_GPU if self.table.vectors.is_cuda else _REMEMBERED
         with self._lock:
             parts = [
-                self._run(episodes.part(at, at + at_once), budget, seed, None)
+                _Batch(self, episodes.part(at, at + at_once), budget, seed).walk()
                 for at in range(0, episodes.size, max(1, at_once))
             ]
         return (
             Journeys(*map(np.concatenate, zip(*parts, strict=True))) if parts else Journeys.blank(0, budget)
         )
 
-    def explain(self, episodes: Episodes, journeys: Journeys, *, seed: int = 0) -> Weights:
+    def explain(self, episodes: Episodes, journeys: Journeys, *, seed: int = 0) -> ClickWeights:
         """What decided each click of the first journey: it is walked once more, with that written down."""
-        out = Outlook(self.graph, journeys, back=self.ways.back)
-        told = _Told([], {})
+        out = WaysOut(self.graph, journeys, back=self.ways.back)
+        log = _ClickLog([], {})
         with self._lock:
-            self._run(episodes.part(0, 1), len(out.pages), seed, told)
-        worth = np.concatenate([np.zeros(0, np.float32), *(own for own, _ in told.worth)])
+            _Batch(self, episodes.part(0, 1), len(out.pages), seed, log).walk()
+        worth = np.concatenate([np.zeros(0, np.float32), *(own for own, _ in log.worth)])
         towards = np.full(len(out.targets), NOWHERE, np.int32)
-        towards[out.buttons] = [to for _, to in told.worth]
+        towards[out.buttons] = [to for _, to in log.worth]
         if not self.ways.sampled:  # of several links to a page the likeliest counts, the first of equals
             owner_target = out.owner * self.graph.nodes + np.where(out.links, out.targets, -1)
             order = np.lexsort((-np.nan_to_num(worth, nan=-np.inf), owner_target))
@@ -85,140 +85,127 @@ class Learned:
             worth[order[1:][owner_target[order[1:]] == owner_target[order[:-1]]]] = np.nan
         return out.by_worth(worth, LIKELY, scale=1.0, towards=towards)
 
-    def _run(self, episodes: Episodes, budget: int, seed: int, told: "_Told | None") -> Journeys:
-        journeys = Journeys.blank(episodes.size, budget)
-        queries = self._queries(episodes)
-        journeys.nodes[:, 0] = episodes.starts
-        journeys.success[:] = episodes.starts == episodes.goals
+
+class _Move(NamedTuple):
+    """What some episodes do next: the number of a link or BACK, how probable that is, and the page it leads to."""
+
+    choice: Int64s
+    probability: Float32s
+    taken: Int32s
+
+
+class _Batch:
+    """Episodes that step together; of a single one, a log may take what decided its clicks."""
+
+    def __init__(
+        self,
+        agent: PolicyWalker,
+        episodes: Episodes,
+        budget: int,
+        seed: int,
+        log: "_ClickLog | None" = None,
+    ) -> None:
+        self.agent, self.graph, self.ways, self.seed, self.log = agent, agent.graph, agent.ways, seed, log
+        self.episodes, self.journeys = episodes, Journeys.blank(episodes.size, budget)
+        table = agent.table
+        self.queries: Tensor | None = None  # of the goals [B, D]; None: their own vectors
+        if episodes.queries is not None:
+            # They have unit length; a head that was trained on vectors as they are must not see shorter ones.
+            self.queries = torch.from_numpy(episodes.queries).to(table.vectors.device) * table.length
+        self.stacks = _Stacks(episodes.starts, budget, self.ways.window) if self.ways.back else None
+        self.walks = _Walks.of(agent.head, table, episodes.goals, self.queries, budget)
+
+    def walk(self) -> Journeys:
+        """All journeys, to their ends."""
+        journeys, stacks, goals = self.journeys, self.stacks, self.episodes.goals
+        journeys.nodes[:, 0] = self.episodes.starts
+        journeys.success[:] = self.episodes.starts == goals
         going = np.flatnonzero(~journeys.success)
-        stacks = _Stacks(episodes.starts, budget, self.ways.window) if self.ways.back else None
-        self._walks = _Walks.of(self.head, self.table, episodes.goals, queries, budget)
-        for step in range(budget):
-            current = journeys.nodes[going, step]
-            stuck = self.graph.indptr[current + 1] == self.graph.indptr[current]
+        for step in range(journeys.choices.shape[1]):
+            stuck = self._degrees(journeys.nodes[going, step]) == 0
             going = going[~stuck] if stacks is None else going[~stuck | (stacks.top[going] > 0)]
             if not len(going):
                 break
-            if self._walks is not None:
-                self._walks.see(going, journeys.nodes[going, step])
-            if stacks is None:
-                choice, probability, taken = self._click(episodes, journeys, queries, going, step, seed, told)
-            else:
-                choice, probability, taken = self._click_or_back(
-                    episodes, journeys, queries, going, step, stacks, told
-                )
-            clicked = choice != BACK
-            seen = (journeys.nodes[going, : step + 1] == taken[:, None]).any(1)
-            journeys.looped[going] |= clicked & seen
-            journeys.choices[going, step] = choice
-            journeys.probabilities[going, step] = probability
-            journeys.nodes[going, step + 1] = taken
+            if self.walks is not None:
+                self.walks.see(going, journeys.nodes[going, step])
+            move = self._click(going, step) if stacks is None else self._click_or_back(going, step, stacks)
+            seen = (journeys.nodes[going, : step + 1] == move.taken[:, None]).any(1)
+            journeys.looped[going] |= (move.choice != BACK) & seen
+            journeys.choices[going, step] = move.choice
+            journeys.probabilities[going, step] = move.probability
+            journeys.nodes[going, step + 1] = move.taken
             journeys.steps[going] = step + 1
-            arrived = taken == episodes.goals[going]
+            arrived = move.taken == goals[going]
             journeys.success[going[arrived]] = True
             going = going[~arrived]
         return journeys
 
-    def _click(
-        self,
-        episodes: Episodes,
-        journeys: Journeys,
-        queries: Tensor | None,
-        going: Int64s,
-        step: int,
-        seed: int,
-        told: "_Told | None",
-    ) -> tuple[Int64s, Float32s, Int32s]:
-        """One of the current page's links: its number, its probability, its target."""
-        decisions, likely = self._look(
-            episodes, journeys, queries, going, journeys.nodes[going, step], np.full(len(going), step)
-        )
+    def _degrees(self, pages: Int32s) -> Int64s:
+        return self.graph.indptr[pages + 1] - self.graph.indptr[pages]
+
+    def _click(self, going: Int64s, step: int) -> _Move:
+        """One of the current page's links."""
+        decisions, likely = self._look(going, self.journeys.nodes[going, step], step)
         open_ = np.ones(len(likely), np.bool_) if self.ways.revisit else ~decisions.visited
-        if told is not None:
-            told.add(np.where(open_ if open_.any() else ~open_, likely, np.nan))
+        if self.log is not None:
+            self.log.add(np.where(open_ if open_.any() else ~open_, likely, np.nan))
         if self.ways.sampled:
-            choice = _drawn(likely, open_, decisions.indptr, episodes.numbers[going], step, np.uint64(seed))
+            numbers = self.episodes.numbers[going]
+            choice = _drawn(likely, open_, decisions.indptr, numbers, step, np.uint64(self.seed))
         else:
             # Pages seen before come below every new one, in the same order among themselves.
             score = likely if self.ways.revisit else likely - 1e6 * decisions.visited
             choice = _best(score, decisions.indptr)
         at = decisions.indptr[:-1] + choice
-        return choice, np.exp(likely[at]), decisions.target[at]
+        return _Move(choice, np.exp(likely[at]), decisions.target[at])
 
-    def _click_or_back(
-        self,
-        episodes: Episodes,
-        journeys: Journeys,
-        queries: Tensor | None,
-        going: Int64s,
-        step: int,
-        stacks: "_Stacks",
-        told: "_Told | None",
-    ) -> tuple[Int64s, Float32s, Int32s]:
+    def _click_or_back(self, going: Int64s, step: int, stacks: "_Stacks") -> _Move:
         """The best unseen link of the last pages, or one press of the back button towards it."""
-        row, slot = stacks.stale(going, journeys.nodes[:, : step + 1])
+        paths = self.journeys.nodes[:, : step + 1]
+        row, slot = stacks.stale(going, paths)
         pages = stacks.opened[row, slot]
-        linked = self.graph.indptr[pages + 1] > self.graph.indptr[pages]
+        linked = self._degrees(pages) > 0
         stacks.link[row[~linked], slot[~linked]] = _NONE
         row, slot, pages = row[linked], slot[linked], pages[linked]
         if len(row):
-            decisions, likely = self._look(
-                episodes, journeys, queries, row, pages, np.full(len(row), step, np.int64)
-            )
-            if told is not None:
-                told.look(slot, decisions.indptr, decisions.target, likely)
-            choice = _best(np.where(decisions.visited, -np.inf, likely), decisions.indptr)
-            at = decisions.indptr[:-1] + choice
+            decisions, likely = self._look(row, pages, step)
+            if self.log is not None:
+                self.log.look(slot, decisions.indptr, decisions.target, likely)
+            best = _best(np.where(decisions.visited, -np.inf, likely), decisions.indptr)
+            at = decisions.indptr[:-1] + best
             stacks.score[row, slot] = likely[at]
             stacks.target[row, slot] = decisions.target[at]
-            stacks.link[row, slot] = np.where(decisions.visited[at], _NONE, choice)
+            stacks.link[row, slot] = np.where(decisions.visited[at], _NONE, best)
         slot = stacks.best(going)
         top = stacks.top[going]
         none = slot == _NONE
         back = np.where(none, top > 0, slot < top)
-        if told is not None:
-            told.weigh(stacks, journeys.nodes[0, : step + 1], self.graph)
+        if self.log is not None:
+            self.log.weigh(stacks, paths[0], int(self._degrees(paths[0, -1:])[0]))
         choice, probability = stacks.link[going, slot], np.exp(stacks.score[going, slot])
-        taken = stacks.target[going, slot].copy()
-        for i in np.flatnonzero(
-            none & ~back
-        ).tolist():  # at the start, all seen: to the page seen longest ago
-            targets = self.graph.row(int(journeys.nodes[going[i], step]))
-            path = journeys.nodes[going[i], : step + 1]
+        taken = stacks.target[going, slot]
+        for i in np.flatnonzero(none & ~back).tolist():  # at the start, all seen: to the one seen longest ago
+            path = paths[going[i]]
+            targets = self.graph.row(int(path[-1]))
             last = np.array([np.flatnonzero(path == target)[-1] for target in targets])
             choice[i], probability[i], taken[i] = int(last.argmin()), 1.0, targets[last.argmin()]
         choice[back], probability[back] = BACK, 1.0
         taken[back] = stacks.opened[going[back], top[back] - 1]
         stacks.move(going, back, taken)
-        return choice, probability, taken
+        return _Move(choice, probability, taken)
 
     @torch.inference_mode()
-    def _look(
-        self,
-        episodes: Episodes,
-        journeys: Journeys,
-        queries: Tensor | None,
-        row: Int64s,
-        pages: Int32s,
-        step: Int64s,
-    ) -> tuple[Decisions, Float32s]:
+    def _look(self, row: Int64s, pages: Int32s, step: int) -> tuple[Decisions, Float32s]:
         """The links of pages, one page for each episode of ``row``, and their log-probabilities."""
-        indptr, target, kind = actions_at(self.graph, self.kinds, pages)
-        visited = visited_targets(journeys.nodes, row, step, indptr, target)
-        none = np.zeros(0, np.int64)
-        decisions = Decisions(pages, episodes.goals[row], indptr, target, kind, visited, none)
-        state = None if self._walks is None else self._walks.states[torch.as_tensor(row)]
-        goal = None if queries is None else queries[row]
-        logits, owner = self.table.logits(self.head, decisions, goal, state)
+        indptr, target, kind = actions_at(self.graph, self.agent.kinds, pages)
+        steps, none = np.full(len(row), step), np.zeros(0, np.int64)
+        visited = visited_targets(self.journeys.nodes, row, steps, indptr, target)
+        decisions = Decisions(pages, self.episodes.goals[row], indptr, target, kind, visited, none)
+        state = None if self.walks is None else self.walks.states[torch.as_tensor(row)]
+        goal = None if self.queries is None else self.queries[row]
+        logits, owner = self.agent.table.logits(self.agent.head, decisions, goal, state)
         likely: Float32s = log_softmax(logits, owner, len(pages)).cpu().numpy()
         return decisions, likely
-
-    def _queries(self, episodes: Episodes) -> Tensor | None:
-        """What it is shown of the goals [B, D], as long as the table's vectors are; None: their own vectors."""
-        if episodes.queries is None:
-            return None
-        # Queries have unit length; a head that was trained on vectors as they are must not see shorter ones.
-        return torch.from_numpy(episodes.queries).to(self.table.vectors.device) * self.table.length
 
 
 class _Walks:
@@ -254,7 +241,7 @@ class _Walks:
         self.states[torch.as_tensor(going)] = found[torch.as_tensor(at)]
 
 
-class _Told(NamedTuple):
+class _ClickLog(NamedTuple):
     """What decided the clicks of one journey, written down as it is walked."""
 
     worth: list[tuple[Float32s, int]]
@@ -272,10 +259,9 @@ class _Told(NamedTuple):
         for slot, a, b in zip(slots.tolist(), indptr.tolist(), indptr[1:].tolist(), strict=False):
             self.looks[slot] = target[a:b], likely[a:b]
 
-    def weigh(self, stacks: "_Stacks", path: Int32s, graph: Csr) -> None:
+    def weigh(self, stacks: "_Stacks", path: Int32s, degree: int) -> None:
         """What was compared: the links of the page on top, and the best of those behind the button."""
         top = int(stacks.top[0])
-        degree = int(graph.indptr[path[-1] + 1] - graph.indptr[path[-1]])
         likely = np.full(degree, np.nan, np.float32)
         if degree:
             targets, last = self.looks[top]
@@ -355,11 +341,5 @@ def _drawn(
             if open_[at]:
                 top = max(top, likely[indptr[s] + at])
         chances = np.where(open_, np.exp(likely[row] - top), 0.0)
-        left = fraction(draw(key_of(seed, 0, numbers[s]), step)) * chances.sum()
-        for at in range(open_.shape[0]):
-            if chances[at] > 0:
-                choice[s] = at
-                left -= chances[at]
-                if left < 0:
-                    break
+        choice[s] = pick(draw(key_of(seed, 0, numbers[s]), step), chances)
     return choice

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from linkwalk.errors import InputError
-from linkwalk.games.board import Board
-from linkwalk.games.checked import check_section, score_runs
+from linkwalk.games.archive import Board
+from linkwalk.games.run_scores import check_section, score_runs
 from linkwalk.games.runs import Header, Run, read_runs, runs_of, write_runs
 from linkwalk.navigate import Episodes, MoveConfig, open_baseline
 

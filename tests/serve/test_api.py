@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from linkwalk import shipped
 from linkwalk.cli import main
 from linkwalk.errors import InputError
-from linkwalk.games.checked import check_section
+from linkwalk.games.run_scores import check_section
 from linkwalk.games.runs import read_runs
 from linkwalk.serve import schema
 from linkwalk.serve.app import create_app

@@ -1,5 +1,6 @@
 """``linkwalk games``: agents against people, runs scored, tasks for players from outside."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -26,10 +27,9 @@ from linkwalk.progress import Progress
 from linkwalk.records import write_records
 
 if TYPE_CHECKING:
-    from linkwalk.games.archive import Archive
-    from linkwalk.games.board import Board
-    from linkwalk.games.checked import RunScores
-    from linkwalk.games.scores import GameScores, People
+    from linkwalk.games.against_people import GameScores, PeopleScores
+    from linkwalk.games.archive import Archive, Board
+    from linkwalk.games.run_scores import RunScores
 
 _SHOWN = 5
 """Of what was set aside."""
@@ -109,13 +109,21 @@ def play(
 
     Example: linkwalk games play WIKI tasks.jsonl --agent greedy-map --runs runs.jsonl
     """
-    from linkwalk.games import play as playing
+    from linkwalk.games.against_people import (
+        PlayedPairs,
+        part_of,
+        plot_games,
+        score_games,
+        score_people,
+        write_games,
+    )
+    from linkwalk.games.against_people import sample as some_of
     from linkwalk.games.archive import read_archive
-    from linkwalk.games.checked import score_section
+    from linkwalk.games.play import perform, play_tasks
+    from linkwalk.games.run_scores import score_section
     from linkwalk.games.runs import check_writable, write_runs
-    from linkwalk.games.scores import people, score_games
+    from linkwalk.games.sight import articles_of, page_units
     from linkwalk.games.tasks import read_tasks
-    from linkwalk.games.texts import articles_of, page_units
     from linkwalk.graph.plots import require
     from linkwalk.graph.store import Graph
     from linkwalk.wiki.agents import check_agents
@@ -131,12 +139,12 @@ def play(
     names = check_agents(agent or (opened.usual, *COMPARED), wiki, ways)
     if archive.suffix == ".jsonl":
         file = read_tasks(archive, graph)
-        sections = playing.play_tasks(opened, file, names, ways, seed)
+        sections = play_tasks(opened, file, names, ways, seed)
         if runs is not None:
             write_runs(runs, sections)
         scores = [score_section(graph, section, file.tasks)[0] for section in sections]
         if json:
-            print_json({"results": [score.to_json() for score in scores]})
+            print_json({"results": [asdict(score) for score in scores]})
             return
         print(f"{graph.snapshot}: {len(file.tasks):,} tasks, {file.budget} clicks each{ways.words()}\n")
         _print_scores(scores)
@@ -144,10 +152,10 @@ def play(
         return
     read = read_archive(archive)
     board = read.board
-    finished, unfinished = playing.part_of(read, part)
-    finished = playing.sample(finished, sample, seed)
+    finished, unfinished = part_of(read, part)
+    finished = some_of(finished, sample, seed)
     unfinished = [] if sample else unfinished
-    pairs = playing.PlayedPairs.of(board, finished, unfinished)
+    pairs = PlayedPairs.of(board, finished, unfinished)
     table = opened.table(*names)
     articles = articles_of(board.names, graph)
     units = page_units(board, articles, graph, table, sight)
@@ -155,23 +163,21 @@ def play(
     with Progress(quiet=quiet).stage("games", len(pairs.starts) * len(names), "games") as stage:
         for name in names:
             walker = opened.agent(name, ways, table, board, units)
-            done.append(playing.perform(walker, pairs.episodes(), budget=budget, seed=seed, board=board))
+            done.append(perform(walker, pairs.episodes(), budget=budget, seed=seed, board=board))
             stage.advance(len(pairs.starts))
-    found = people(finished, unfinished, pairs, budget)
-    results = [score_games(one, finished, unfinished, pairs) for one in done]
+    found = score_people(pairs, budget)
+    results = [score_games(one, pairs) for one in done]
     if plot is not None:
-        from linkwalk.games.plots import plot_games
-
         plot_games(found, results, graph.snapshot, plot)
     untold = [board.names[node] for node in (articles < 0).nonzero()[0].tolist()]
     if runs is not None:
-        playing.write_games(runs, board, archive, budget, (*finished, *unfinished), pairs, done)
+        write_games(runs, board, archive, budget, (*finished, *unfinished), pairs, done)
     if json:
         options = {"budget": budget, "sight": sight, "part": part, "sample": sample, "seed": seed}
         print_json(
             {
-                **found.to_json(),
-                "results": [result.to_json() for result in results],
+                **asdict(found),
+                "results": [asdict(result) for result in results],
                 **options,
                 "embeddings": table.name,
                 "archive": _archive_json(read) | {"without_text": untold},
@@ -212,7 +218,7 @@ def score(
     Example: linkwalk games score runs.jsonl
     """
     from linkwalk.games.archive import read_archive
-    from linkwalk.games.checked import score_section
+    from linkwalk.games.run_scores import score_section
     from linkwalk.games.runs import read_runs
     from linkwalk.games.tasks import read_tasks
     from linkwalk.graph.store import Graph
@@ -244,7 +250,7 @@ def score(
             if replay is not None and header.level == "block":
                 replays += [replay.rstrip("/") + run.address(ground) for run in checked]
     if json:
-        print_json({"results": [result.to_json() for result in results], "replays": replays})
+        print_json({"results": [asdict(result) for result in results], "replays": replays})
         return
     _print_scores(results)
     for address in replays:
@@ -315,7 +321,7 @@ def _print_archive(read: "Archive", untold: int) -> None:
         print(f"  {note}")
 
 
-def _print_games(found: "People", results: "list[GameScores]") -> None:
+def _print_games(found: "PeopleScores", results: "list[GameScores]") -> None:
     """Agents beside people, all games together and by distance."""
     print(f"\n{found.games:,} games on {found.pairs:,} pairs: people {found.human_mean:.2f} clicks, ", end="")
     print(f"shortest paths {found.optimal_mean:.2f}", end="")

@@ -114,7 +114,8 @@ def walk(
 
 
 def _write(walk: "Walk", graph: "Graph", wiki: Path, file: Path) -> None:
-    from linkwalk.games.runs import BACK_CLICK, Header, Run, write_runs
+    from linkwalk.games.archive import BACK_CLICK
+    from linkwalk.games.runs import Header, Run, write_runs
 
     assert walk.goal is not None, "seen to before"
     clicks: list[str | int] = [BACK_CLICK if click.kind == "back" else click.to.name for click in walk.steps]

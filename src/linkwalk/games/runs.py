@@ -9,42 +9,19 @@ field.
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr
+from linkwalk.games.archive import BACK_CLICK, Board
+from linkwalk.graph.store import Graph
 from linkwalk.navigate.journeys import BACK, Episodes, Journeys
 from linkwalk.records import BadLine, stream_records, write_records
 
 FORMAT, VERSION = "linkwalk-runs", 1
-BACK_CLICK = "<"
-
-
-class Wikis(Protocol):
-    """What runs are on: a wiki's blocks, or a board of articles."""
-
-    @property
-    def forward(self) -> Csr:
-        """Out-links."""
-
-    @property
-    def reverse(self) -> Csr:
-        """In-links."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Which state of the wiki it is."""
-
-    @property
-    def snapshot(self) -> str:
-        """What it is called."""
-
-    def find(self, name: str) -> int:
-        """The node of a name."""
-
-    def name(self, node: int) -> str:
-        """A name that finds the node again."""
+GameWiki = Graph | Board
+"""What runs are on: a wiki's blocks, or an archive's articles."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,18 +40,18 @@ class Header:
     """Where the wiki was: a workspace, or an archive of games."""
 
     def to_json(self) -> dict[str, Any]:
-        """As it is written."""
+        """A line of a run file."""
         return {"format": FORMAT, "version": VERSION, **vars(self)}
 
     @classmethod
-    def on(cls, wiki: Wikis, at: Path, agent: str, budget: int, level: str = "block") -> "Header":
+    def on(cls, wiki: GameWiki, at: Path, agent: str, budget: int, level: str = "block") -> "Header":
         """That of somebody on a workspace's blocks, or on an archive's articles."""
-        known = {"wiki": wiki.fingerprint, "snapshot": wiki.snapshot, "at": str(at)}
-        return cls(agent=agent, budget=budget, level=level, **known)
+        wiki_of = {"wiki": wiki.fingerprint, "snapshot": wiki.snapshot, "at": str(at)}
+        return cls(agent=agent, budget=budget, level=level, **wiki_of)
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> "Header":
-        """As it was written."""
+        """From a line of a run file."""
         if record["format"] != FORMAT:
             raise ValueError(f"a file of another format, {record['format']!r}")
         if record.get("version") != VERSION:
@@ -82,9 +59,7 @@ class Header:
                 f"version {record.get('version')!r}, while this linkwalk reads version {VERSION}"
             )
         fields = {name: record[name] for name in cls.__dataclass_fields__ if name in record}
-        texts = all(
-            isinstance(fields.get(name, ""), str) for name in ("wiki", "snapshot", "agent", "level", "at")
-        )
+        texts = all(isinstance(value, str) for name, value in fields.items() if name != "budget")
         if not {"wiki", "agent", "budget"} <= fields.keys() or not texts or type(fields["budget"]) is not int:
             raise ValueError("a header without wiki, agent and budget")
         return cls(**{"snapshot": "", **fields})
@@ -102,19 +77,13 @@ class Run(NamedTuple):
     """Where it stands in its file."""
 
     def to_json(self) -> dict[str, Any]:
-        """As it is written."""
-        seconds = {} if self.seconds is None else {"seconds": self.seconds}
-        return {
-            "start": self.start,
-            "goal": self.goal,
-            "clicks": self.clicks,
-            "success": self.success,
-            **seconds,
-        }
+        """A line of a run file."""
+        unwritten = {"line"} if self.seconds is not None else {"line", "seconds"}
+        return {name: value for name, value in self._asdict().items() if name not in unwritten}
 
     @classmethod
     def of(cls, record: dict[str, Any], line: int) -> "Run":
-        """As it was written."""
+        """From a line of a run file."""
         start, goal, clicks = (record.get(name) for name in ("start", "goal", "clicks"))
         named = isinstance(clicks, list) and all(type(step) in (str, int) for step in (start, goal, *clicks))
         if not isinstance(clicks, list) or not named:
@@ -134,41 +103,35 @@ class Section(NamedTuple):
 
 def read_runs(path: Path) -> list[Section]:
     """All runs of a file, those under equal headers together; a line that is neither is an error that names it."""
-    sections: list[Section] = []
+    header: Header | None = None
+    sections: dict[Header, Section] = {}
     damage: list[BadLine] = []
     for line, record in stream_records(path, damage):
         try:
             if "format" in record:
-                sections.append(Section(Header.of(record), []))
+                header = Header.of(record)
+                sections.setdefault(header, Section(header, []))
             if "format" in record and "clicks" not in record:
                 continue
-            if not sections:
+            if header is None:
                 raise ValueError("a run without a header above it")
-            sections[-1].runs.append(Run.of(record, line))
+            sections[header].runs.append(Run.of(record, line))
         except ValueError as error:
             raise InputError(f"{path}, line {line}: {error}") from None
     if damage:
         raise InputError(f"{path}, line {damage[0].line}: {damage[0].reason}")
-    players: dict[Header, Section] = {}
-    for section in sections:
-        players.setdefault(section.header, Section(section.header, [])).runs.extend(section.runs)
-    return list(players.values())
+    return list(sections.values())
 
 
 def write_runs(path: Path, sections: Iterable[tuple[Header, Iterable[Run]]]) -> int:
     """Write runs under their headers; returns how many lines that are."""
-    return write_records(path, _records(sections))
-
-
-def _records(sections: Iterable[tuple[Header, Iterable[Run]]]) -> Iterator[dict[str, Any]]:
-    for header, runs in sections:
-        yield header.to_json()
-        for run in runs:
-            yield run.to_json()
+    return write_records(
+        path, (one.to_json() for header, runs in sections for one in chain[Header | Run]([header], runs))
+    )
 
 
 def runs_of(
-    wiki: Wikis, episodes: Episodes, journeys: Journeys, seconds: float | None = None
+    wiki: GameWiki, episodes: Episodes, journeys: Journeys, seconds: float | None = None
 ) -> Iterator[Run]:
     """An agent's journeys as runs; ``seconds`` is what each of them took."""
     for at in range(episodes.size):

@@ -10,7 +10,8 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from linkwalk.games.runs import BACK_CLICK, Header, Run
+from linkwalk.games.archive import BACK_CLICK
+from linkwalk.games.runs import Header, Run
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.serve.errors import ApiError, not_found

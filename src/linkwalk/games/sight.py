@@ -10,7 +10,7 @@ import numpy as np
 
 from linkwalk.arrays import Float32s, Int64s
 from linkwalk.embed import Embeddings
-from linkwalk.games.board import Board
+from linkwalk.games.archive import Board
 from linkwalk.graph.store import Graph
 from linkwalk.navigate.cosine import PageUnits, unit_rows
 from linkwalk.wiki.titles import fold

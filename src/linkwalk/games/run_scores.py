@@ -1,7 +1,7 @@
-"""Runs, checked click by click against the links of their wiki."""
+"""Runs, checked click by click against the links of their wiki, and scored."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -9,8 +9,9 @@ import numpy as np
 
 from linkwalk.arrays import Bools, Int64s
 from linkwalk.errors import InputError
-from linkwalk.evaluate.metrics import wilson
-from linkwalk.games.runs import BACK_CLICK, Header, Run, Section, Wikis
+from linkwalk.evaluate.metrics import spl, wilson
+from linkwalk.games.archive import BACK_CLICK
+from linkwalk.games.runs import GameWiki, Header, Run, Section
 from linkwalk.games.tasks import LEVELS, GameTask
 from linkwalk.graph.paths import ShortestPaths
 
@@ -30,7 +31,7 @@ class CheckedRun(NamedTuple):
     pages: tuple[int, ...] = ()
     """Those stood on after each click."""
 
-    def address(self, wiki: Wikis) -> str:
+    def address(self, wiki: GameWiki) -> str:
         """Where the page of ``linkwalk serve`` replays it, behind the server's own address."""
         ends = {"view": "play", "from": wiki.name(self.start), "to": wiki.name(self.goal)}
         steps = {"steps": ".".join(map(str, self.pages)), "end": "won" if self.success else "lost"}
@@ -38,7 +39,7 @@ class CheckedRun(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SomeRuns:
+class RunGroup:
     """Runs of one player that have something in common."""
 
     runs: int
@@ -48,14 +49,14 @@ class SomeRuns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunsAt(SomeRuns):
+class RunsAtDistance(RunGroup):
     """Those whose shortest path has so many clicks."""
 
     distance: int
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunsOf(SomeRuns):
+class RunsOfDifficulty(RunGroup):
     """Those on tasks of one difficulty."""
 
     difficulty: str
@@ -80,59 +81,51 @@ class RunScores:
     loops: float
     seconds: float | None
     """Of a run, on average; None where nobody took the time."""
-    by_distance: tuple[RunsAt, ...]
-    by_difficulty: tuple[RunsOf, ...] = ()
+    by_distance: tuple[RunsAtDistance, ...]
+    by_difficulty: tuple[RunsOfDifficulty, ...] = ()
     """Where the runs are on tasks."""
 
-    def to_json(self) -> dict[str, Any]:
-        """As ``linkwalk games score --json`` prints it."""
-        return asdict(self)
 
-
-def check_run(wiki: Wikis, run: Run, header: Header) -> CheckedRun:
+def check_run(wiki: GameWiki, run: Run, header: Header) -> CheckedRun:
     """Follow a run; its first click that is no link is an error, and so is a success that is none."""
-    start, goal = (_node(wiki, name, run, what) for name, what in ((run.start, "start"), (run.goal, "goal")))
-    history, seen, looped, pages = [start], {start}, False, list[int]()
+
+    def wrong(what: str) -> InputError:
+        return InputError(f"line {run.line}: {what}")
+
+    def node_of(name: str | int, what: str) -> int:
+        if isinstance(name, int):
+            if not 0 <= name < wiki.forward.nodes:
+                raise wrong(f"{what}: no node {name}, there are {wiki.forward.nodes:,}")
+            return name
+        try:
+            return wiki.find(name)
+        except InputError as error:
+            raise wrong(f"{what}: {error}") from None
+
+    start, goal = node_of(run.start, "start"), node_of(run.goal, "goal")
+    history, pages, looped = [start], [start], False
     for number, click in enumerate(run.clicks, 1):
         if click == BACK_CLICK:
             if len(history) == 1:
-                raise _wrong(run, f"click {number} goes back from the start")
+                raise wrong(f"click {number} goes back from the start")
             history.pop()
-            pages.append(history[-1])
-            continue
-        node = _node(wiki, click, run, f"click {number}")
-        if not (wiki.forward.row(history[-1]) == node).any():
-            raise _wrong(
-                run, f"click {number}: no link leads from {wiki.name(history[-1])} to {wiki.name(node)}"
-            )
-        looped |= node in seen
-        history.append(node)
-        seen.add(node)
-        pages.append(node)
+        else:
+            node = node_of(click, f"click {number}")
+            if node not in wiki.forward.row(history[-1]):
+                here = wiki.name(history[-1])
+                raise wrong(f"click {number}: no link leads from {here} to {wiki.name(node)}")
+            looped |= node in pages
+            history.append(node)
+        pages.append(history[-1])
     arrived = history[-1] == goal
     if run.success and not arrived:
-        raise _wrong(run, f"it says success, and its clicks end at {wiki.name(history[-1])}")
-    within = not header.budget or len(run.clicks) <= header.budget
-    success = arrived and within
-    return CheckedRun(start, goal, len(run.clicks), success, looped, run.seconds, run.line, tuple(pages))
+        raise wrong(f"it says success, and its clicks end at {wiki.name(history[-1])}")
+    success = arrived and (not header.budget or len(run.clicks) <= header.budget)
+    clicks = len(run.clicks)
+    return CheckedRun(start, goal, clicks, success, looped, run.seconds, run.line, tuple(pages[1:]))
 
 
-def _node(wiki: Wikis, name: str | int, run: Run, what: str) -> int:
-    if isinstance(name, int):
-        if not 0 <= name < wiki.forward.nodes:
-            raise _wrong(run, f"{what}: no node {name}, there are {wiki.forward.nodes:,}")
-        return name
-    try:
-        return wiki.find(name)
-    except InputError as error:
-        raise _wrong(run, f"{what}: {error}") from None
-
-
-def _wrong(run: Run, what: str) -> InputError:
-    return InputError(f"line {run.line}: {what}")
-
-
-def check_section(wiki: Wikis, section: Section) -> list[CheckedRun]:
+def check_section(wiki: GameWiki, section: Section) -> list[CheckedRun]:
     """All runs of one player, of which each must be on this very wiki."""
     if section.header.wiki != wiki.fingerprint:
         raise InputError(
@@ -141,7 +134,7 @@ def check_section(wiki: Wikis, section: Section) -> list[CheckedRun]:
     return [check_run(wiki, run, section.header) for run in section.runs]
 
 
-def on_tasks(wiki: Wikis, runs: Sequence[CheckedRun], tasks: Sequence[GameTask]) -> list[CheckedRun]:
+def on_tasks(wiki: GameWiki, runs: Sequence[CheckedRun], tasks: Sequence[GameTask]) -> list[CheckedRun]:
     """A run for each task: the first that there is, or else a failure; a run that is on none is an error."""
     missing = {task[:2]: CheckedRun(*task[:2], 0, False, False, None) for task in tasks}
     found: dict[tuple[int, int], CheckedRun] = {}
@@ -153,7 +146,7 @@ def on_tasks(wiki: Wikis, runs: Sequence[CheckedRun], tasks: Sequence[GameTask])
 
 
 def score_section(
-    wiki: Wikis, section: Section, tasks: Sequence[GameTask] | None = None
+    wiki: GameWiki, section: Section, tasks: Sequence[GameTask] | None = None
 ) -> tuple[RunScores, list[CheckedRun]]:
     """Check the runs of one player and score them; with ``tasks``, one for each of these."""
     checked = check_section(wiki, section)
@@ -163,16 +156,13 @@ def score_section(
 
 
 def score_runs(
-    wiki: Wikis, header: Header, runs: Sequence[CheckedRun], tasks: Sequence[GameTask] = ()
+    wiki: GameWiki, header: Header, runs: Sequence[CheckedRun], tasks: Sequence[GameTask] = ()
 ) -> RunScores:
     """Score the runs of one player; those ``on_tasks`` by their difficulty, too."""
     starts, goals = np.array([(run.start, run.goal) for run in runs], np.int64).reshape(-1, 2).T
     distances = ShortestPaths(wiki.forward, wiki.reverse).distances(starts, goals)
-    success, clicks = (
-        np.array([run.success for run in runs], np.bool_),
-        np.array([run.clicks for run in runs]),
-    )
-    weights = distances / np.maximum(np.maximum(clicks, distances), 1)
+    success = np.array([run.success for run in runs], np.bool_)
+    clicks = np.array([run.clicks for run in runs], np.int64)
     times = [run.seconds for run in runs if run.seconds is not None]
     return RunScores(
         agent=header.agent,
@@ -183,15 +173,15 @@ def score_runs(
         success_ci95=wilson(int(success.sum()), len(runs)),
         mean_clicks=float(clicks[success].mean()) if success.any() else None,
         mean_distance=float(distances.mean()) if runs else None,
-        spl=float(np.where(distances == 0, success, success * weights).mean()) if runs else 0.0,
+        spl=spl(success, clicks, distances),
         loops=float(np.mean([run.looped for run in runs])) if runs else 0.0,
         seconds=float(np.mean(times)) if times else None,
         by_distance=tuple(
-            RunsAt(distance=distance, **_some(success, clicks, distances == distance))
+            RunsAtDistance(distance=distance, **_some(success, clicks, distances == distance))
             for distance in np.unique(distances).tolist()
         ),
         by_difficulty=tuple(
-            RunsOf(difficulty=level, **_some(success, clicks, own))
+            RunsOfDifficulty(difficulty=level, **_some(success, clicks, own))
             for level in LEVELS
             if (own := np.array([task.difficulty == level for task in tasks], np.bool_)).any()
         ),

@@ -3,10 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from linkwalk.games.archive import read_archive
-from linkwalk.games.board import Board
-from linkwalk.games.play import Performance, PlayedPairs, end_at_the_link, part_of, sample
-from linkwalk.games.scores import people, score_games
+from linkwalk.games.against_people import PlayedPairs, part_of, sample, score_games, score_people
+from linkwalk.games.archive import Board, read_archive
+from linkwalk.games.play import AgentGames, end_at_the_link
 from linkwalk.navigate import Episodes, open_baseline
 from tests.games.conftest import WriteArchive
 
@@ -34,21 +33,21 @@ def test_wins_ties_and_losses_by_hand(write_archive: WriteArchive) -> None:
     vectors = np.eye(6, dtype=np.float32)
     vectors[1, 4] = 0.5  # Bee is a little like Elk
     agent = open_baseline("greedy-unvisited", archive.board.forward, vectors)
-    done = Performance("greedy", agent.run(pairs.episodes(), budget=30), 1.0)
-    found = score_games(done, finished, unfinished, pairs)
+    done = AgentGames("greedy", agent.run(pairs.episodes(), budget=30), 1.0)
+    found = score_games(done, pairs)
     assert (found.success_30, found.mean_clicks) == (1, pytest.approx(5 / 3))
     assert (found.wins, found.ties, found.losses) == pytest.approx((1 / 3, 2 / 3, 0))
     assert (found.with_unfinished, found.with_back_clicks, found.pairs_wins_or_ties) == (1, 1, 1)
     assert [(at.distance, at.games, at.wins) for at in found.by_distance] == [(1, 1, 0), (2, 2, 0.5)]
-    told = people(finished, unfinished, pairs, 30)
+    told = score_people(pairs, 30)
     assert (told.human_mean, told.optimal_mean, told.human_success) == pytest.approx((2, 5 / 3, 3 / 4))
     assert told.human_mean_with_back == pytest.approx(8 / 3)
     slow = done._replace(journeys=done.journeys._replace(steps=np.array([3, 2], np.int32)))
-    found = score_games(slow, finished, unfinished, pairs)
+    found = score_games(slow, pairs)
     assert (found.wins_or_ties, found.pairs_wins_or_ties) == pytest.approx((1 / 3, 1 / 4))
     lost = done._replace(journeys=done.journeys._replace(success=np.zeros(2, np.bool_)))
-    assert score_games(lost, finished, unfinished, pairs).losses == 1
-    assert score_games(lost, finished, unfinished, pairs).with_unfinished == 0
+    assert score_games(lost, pairs).losses == 1
+    assert score_games(lost, pairs).with_unfinished == 0
 
 
 def test_parts_are_apart_and_samples_repeat(write_archive: WriteArchive) -> None:
@@ -67,5 +66,5 @@ def test_people_as_the_study_counted_them() -> None:
     assert (archive.board.nodes, len(archive.board.forward.indices)) == (4604, 119882)
     assert (len(archive.finished), archive.trivial, len(archive.bad)) == (51301, 11, 0)
     pairs = PlayedPairs.of(archive.board, archive.finished, [])
-    told = people(archive.finished, [], pairs, 30)
+    told = score_people(pairs, 30)
     assert (told.human_mean, told.optimal_mean) == pytest.approx((4.949, 2.846), abs=0.001)

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 
 from linkwalk.compiled import kernel
-from linkwalk.games.texts import articles_of
+from linkwalk.games.sight import articles_of
 from linkwalk.navigate.cosine import PageUnits, cosine, unit_rows
 from tests.graph.conftest import Page, write_graph
 

@@ -20,10 +20,8 @@ from typing import Any
 import numpy as np
 
 from linkwalk.envs import ID
-from linkwalk.envs.on_cpu import Navigation
-from linkwalk.envs.rules import Rules, task_of
-from linkwalk.envs.vectors import Vectors
-from linkwalk.envs.world import World
+from linkwalk.envs.on_cpu import Navigation, Vectors
+from linkwalk.envs.world import Rules, World, task_of
 from report import report
 
 TASK = "navigation-10"

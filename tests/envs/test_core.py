@@ -9,13 +9,9 @@ import pytest
 import torch
 
 import linkwalk.envs
-from linkwalk.envs.drawn import Drawing, draw_episode
-from linkwalk.envs.on_cpu import Navigation
+from linkwalk.envs.on_cpu import Navigation, SeenVectors, Vectors
 from linkwalk.envs.on_torch import NavigationOnDevice
-from linkwalk.envs.rules import Rules, task_of
-from linkwalk.envs.seen import Stepped
-from linkwalk.envs.vectors import Looks, Vectors
-from linkwalk.envs.world import World
+from linkwalk.envs.world import EpisodeSource, Rules, StepResult, World, draw_episode, task_of
 from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig
 from linkwalk.walks import ForwardWalks, ReverseWalks
@@ -51,7 +47,7 @@ def test_a_core_does_as_the_plain_one(dead_ends: World, make: Any, task: str, ba
     rules = Rules(task=task_of(task), budget=9, back=back, step_cost=0.25)
     core, rng = make(dead_ends, rules), np.random.default_rng(3)
     core.seeded(11)
-    seen, drawing = core.reset(), Drawing.of(dead_ends, rules.task)
+    seen, drawing = core.reset(), EpisodeSource.of(dead_ends, rules.task)
     plain = [Plain(dead_ends.forward, dead_ends.kinds, budget=9, back=back, cost=0.25) for _ in range(COUNT)]
     numbered, over, met = [0] * COUNT, [True] * COUNT, Counter[str]()
     for b in range(COUNT):
@@ -60,7 +56,7 @@ def test_a_core_does_as_the_plain_one(dead_ends: World, make: Any, task: str, ba
     for _ in range(STEPS):
         actions = rng.integers(-1, core.actions + 1, size=COUNT)  # some of them illegal
         actions[::2] %= np.maximum(seen.action_mask.sum(1).tolist(), 1)[::2]
-        found: Stepped = core.step(numbers(core, actions))
+        found: StepResult = core.step(numbers(core, actions))
         seen = found.seen
         for b in range(COUNT):
             if over[b]:
@@ -93,7 +89,7 @@ def test_an_episode_is_the_walk_of_its_number(random_world: Path, sampling: Any,
         else ReverseWalks(world.forward, world.reverse, **options)
     ).sample(200, np.random.default_rng(5))
     seed = np.random.default_rng(5).integers(1 << 64, dtype=np.uint64)
-    drawn = [draw_episode(Drawing.of(world, config), seed, number) for number in range(200)]
+    drawn = [draw_episode(EpisodeSource.of(world, config), seed, number) for number in range(200)]
     assert drawn == list(zip(walks.starts.tolist(), walks.goals.tolist(), strict=True))
 
 
@@ -157,12 +153,12 @@ def test_looks_stay_as_they_are_while_anybody_holds_a_part_of_them(random_world:
         core.step(rng.integers(4, size=COUNT))
         looks = vectors.look(fresh=True)
         part = [looks, looks.goal, looks.links[3], torch.from_numpy(looks.current)[1:]][step % 4]
-        whole = part.links if isinstance(part, Looks) else part
+        whole = part.links if isinstance(part, SeenVectors) else part
         held.append((part, whole.tolist()))
         del looks, part, whole
         held = held[-9:]
         for kept, before in held:
-            assert (kept.links if isinstance(kept, Looks) else kept).tolist() == before
+            assert (kept.links if isinstance(kept, SeenVectors) else kept).tolist() == before
     held.clear()
     first = vectors.look(fresh=True).links.ctypes.data
     assert vectors.look(fresh=True).links.ctypes.data == first, "what nobody holds is taken again"
@@ -201,9 +197,9 @@ def test_an_unknown_task_is_refused(name: str) -> None:
 
 
 def test_the_core_does_without_gymnasium() -> None:
-    wrappers = {"__init__.py", "single.py", "vector.py", "wrapped.py"}
+    wrappers = {"__init__.py", "gym_core.py", "gym_envs.py"}
     core = [path for path in FILES if path.parent.name == "envs" and path.name not in wrappers]
-    assert len(core) > 5
+    assert len(core) == 3
     for path in core:
         found = {name for _, name in imports(path)}
         assert not [name for name in found if name.startswith("gymnasium")], path

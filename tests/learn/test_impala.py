@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from linkwalk.envs.on_torch import NavigationOnDevice
-from linkwalk.envs.rules import Rules, task_of
-from linkwalk.envs.world import World, fixed
+from linkwalk.envs.world import Rules, World, fixed, task_of
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.metrics import read_rows

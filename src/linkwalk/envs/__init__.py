@@ -9,14 +9,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linkwalk.envs.on_cpu import Navigation
+    from linkwalk.envs.gym_envs import NavigateEnv, NavigateVectorEnv
+    from linkwalk.envs.on_cpu import Navigation, Vectors
     from linkwalk.envs.on_torch import NavigationOnDevice
-    from linkwalk.envs.rules import Rules, task_of
-    from linkwalk.envs.seen import Seen, Stepped
-    from linkwalk.envs.single import NavigateEnv
-    from linkwalk.envs.vector import NavigateVectorEnv
-    from linkwalk.envs.vectors import Vectors
-    from linkwalk.envs.world import World
+    from linkwalk.envs.world import Observation, Rules, StepResult, World, task_of
 
 __all__ = [
     "ID",
@@ -24,26 +20,21 @@ __all__ = [
     "NavigateVectorEnv",
     "Navigation",
     "NavigationOnDevice",
+    "Observation",
     "Rules",
-    "Seen",
-    "Stepped",
+    "StepResult",
     "Vectors",
     "World",
     "task_of",
 ]
-
-_WHERE = {
-    "NavigateEnv": "single",
-    "NavigateVectorEnv": "vector",
+_PARTS = {
+    "NavigateEnv": "gym_envs",
+    "NavigateVectorEnv": "gym_envs",
     "Navigation": "on_cpu",
-    "NavigationOnDevice": "on_device",
-    "Rules": "rules",
-    "Seen": "seen",
-    "Stepped": "seen",
-    "Vectors": "vectors",
-    "World": "world",
-    "task_of": "rules",
+    "NavigationOnDevice": "on_torch",
+    "Vectors": "on_cpu",
 }
+"""Who is not in ``world``, where the others are."""
 
 ID = "linkwalk/Navigate-v0"
 
@@ -53,12 +44,12 @@ if find_spec("gymnasium") is not None:
     if ID not in registry:
         register(
             ID,
-            entry_point="linkwalk.envs.single:NavigateEnv",
-            vector_entry_point="linkwalk.envs.vector:NavigateVectorEnv",
+            entry_point="linkwalk.envs.gym_envs:NavigateEnv",
+            vector_entry_point="linkwalk.envs.gym_envs:NavigateVectorEnv",
         )
 
 
 def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+    if name in __all__:
+        return getattr(import_module(f"{__name__}.{_PARTS.get(name, 'world')}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

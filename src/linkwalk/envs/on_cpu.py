@@ -1,29 +1,43 @@
 """The environment on a CPU: one compiled loop takes a step in every episode and writes down what is seen (sec. 4.1).
 
-Shapes: B episodes, A links padded, T the budget of steps.
+Embeddings of what is seen are rows of the table copied to where they are asked for, the rest zeros. A page has few
+links and the page with most has many: only rows that are there, and those that were there at the last step, are
+written. The table stays mapped, in half precision.
+
+Shapes: B episodes, A links padded, T the budget of steps, D the width of the embeddings.
 """
 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from sys import getrefcount
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from linkwalk.arrays import Bools, Bytes, Int32s, Int64s, Integers, UInt64s
+from linkwalk.arrays import Bools, Bytes, Float32s, Int32s, Int64s, Integers, UInt64s
 from linkwalk.compiled import guarded, row_of, within
-from linkwalk.envs.drawn import Drawing, draw_episode, none_found
-from linkwalk.envs.rules import Rules
-from linkwalk.envs.seen import Seen, Stepped
-from linkwalk.envs.world import World
+from linkwalk.envs.world import (
+    EpisodeBatch,
+    EpisodeSource,
+    Observation,
+    Rules,
+    StepResult,
+    World,
+    draw_episode,
+    none_found,
+)
 from linkwalk.errors import InputError
+from linkwalk.navigate.cosine import widen
 
+_Links = tuple[Int64s, Int32s, Bytes]
 _PIECE = 64
 """Episodes that are worth a thread of their own."""
 
 
-class Course(NamedTuple):
+class EpisodeState(NamedTuple):
     """Where every episode stands."""
 
     seed: UInt64s
@@ -46,45 +60,32 @@ class Course(NamedTuple):
     """How many links are written down in what is seen [B]."""
 
     @classmethod
-    def blank(cls, count: int, rules: Rules) -> "Course":
+    def blank(cls, count: int, rules: Rules) -> "EpisodeState":
         """Episodes yet to begin."""
-        numbers = [np.zeros(count, np.int64) for _ in range(4)]
+        pages = rules.budget + 1
         return cls(
-            np.zeros(count, np.uint64),
-            numbers[0],
-            np.full(count, -1, np.int32),
-            np.full(count, -1, np.int32),
-            numbers[1],
-            np.full((count, rules.budget + 1), -1, np.int32),
-            numbers[2],
-            np.full((count, rules.budget + 1 if rules.back else 0), -1, np.int32),
-            np.ones(count, np.bool_),
-            numbers[3],
+            seed=np.zeros(count, np.uint64),
+            number=np.zeros(count, np.int64),
+            current=np.full(count, -1, np.int32),
+            goal=np.full(count, -1, np.int32),
+            steps=np.zeros(count, np.int64),
+            path=np.full((count, pages), -1, np.int32),
+            depth=np.zeros(count, np.int64),
+            trail=np.full((count, pages if rules.back else 0), -1, np.int32),
+            over=np.ones(count, np.bool_),
+            shown=np.zeros(count, np.int64),
         )
 
 
-class Navigation:
-    """B episodes that step together; what is returned is written over by the next call, so copy what is to be kept.
-
-    An episode that has ended begins anew at the next step, whose action is ignored (Gymnasium's next-step mode), unless
-    ``autoreset`` is off: then it stands still until it is reset.
-    """
+class Navigation(EpisodeBatch):
+    """On a CPU; what is returned is written over by the next call, so copy what is to be kept."""
 
     def __init__(
-        self,
-        world: World,
-        rules: Rules,
-        count: int,
-        *,
-        autoreset: bool = True,
-        workers: int | None = None,
+        self, world: World, rules: Rules, count: int, *, autoreset: bool = True, workers: int | None = None
     ) -> None:
-        if count < 1:
-            raise InputError(f"{count} environments take no step: choose 1 or more")
-        self.world, self.rules, self.count, self.autoreset = world, rules, count, autoreset
-        self.links, self.actions = world.most_links, world.most_links + rules.back
-        self.state = Course.blank(count, rules)
-        self.seen = Seen(
+        super().__init__(world, rules, count, autoreset=autoreset)
+        self.state = EpisodeState.blank(count, rules)
+        self.seen = Observation(
             self.state.current,
             self.state.goal,
             np.full((count, self.links), -1, np.int32),
@@ -92,8 +93,9 @@ class Navigation:
             np.zeros((count, self.links), np.int8),
             np.zeros((count, self.actions), np.int8),
         )
-        self._drawing = Drawing.of(world, rules.task)
-        self._stepped = Stepped(
+        self._source = EpisodeSource.of(world, rules.task)
+        self._graph = world.forward.indptr, world.forward.indices, world.kinds
+        self._result = StepResult(
             self.seen, np.zeros(count, np.float32), *(np.zeros(count, np.bool_) for _ in range(3))
         )
         if workers is None:
@@ -105,7 +107,7 @@ class Navigation:
     @property
     def illegal(self) -> Bools:
         """Whether the last action was none of its page's [B]."""
-        found: Bools = self._stepped.illegal
+        found: Bools = self._result.illegal
         return found
 
     def seeded(self, seed: int) -> None:
@@ -119,55 +121,34 @@ class Navigation:
         which: Bools | None = None,
         starts: Int32s | None = None,
         goals: Int32s | None = None,
-    ) -> Seen:
+    ) -> Observation:
         """Begin the next episodes of ``which`` [B] environments, or episodes with given starts and goals [B]."""
         which = np.ones(self.count, np.bool_) if which is None else which
         ends = np.full((2, self.count), -1, np.int32)
         if starts is not None and goals is not None:
             self.world.check_ends(starts[which], goals[which])
             ends[0], ends[1] = starts, goals
-        failed = self.in_pieces(
+        self.in_pieces(
             lambda a, b: _reset(
-                self._drawing,
-                self._graph(),
-                self.state,
-                self.seen,
-                self.illegal,
-                which,
-                ends[0],
-                ends[1],
-                a,
-                b,
+                self._source, self._graph, self.state, self.seen, self.illegal, which, ends[0], ends[1], a, b
             )
         )
-        if any(failed):
-            raise none_found(self._drawing.steps)
         return self.seen
 
-    def step(self, actions: Integers) -> Stepped:
+    def step(self, actions: Integers) -> StepResult:
         """Click, in every episode; B legal actions, or what is illegal takes a step and leads nowhere."""
         chosen = np.ascontiguousarray(actions, np.int64)
         if chosen.shape != (self.count,):
             raise InputError(
                 f"actions of shape {chosen.shape} for {self.count} environments: give one for each"
             )
-        failed = self.in_pieces(
+        flags, cost = (self.autoreset, self.rules.back), np.float32(self.rules.step_cost)
+        self.in_pieces(
             lambda a, b: _step(
-                self._drawing,
-                self._graph(),
-                self.state,
-                self._stepped,
-                chosen,
-                self.autoreset,
-                self.rules.back,
-                np.float32(self.rules.step_cost),
-                a,
-                b,
+                self._source, self._graph, self.state, self._result, chosen, *flags, cost, a, b
             )
         )
-        if any(failed):
-            raise none_found(self._drawing.steps)
-        return self._stepped
+        return self._result
 
     def close(self) -> None:
         """Let the threads go."""
@@ -175,14 +156,70 @@ class Navigation:
             self._pool.shutdown()
             self._pool, self.pieces = None, [(0, self.count)]
 
-    def _graph(self) -> tuple[Int64s, Int32s, Bytes]:
-        return self.world.forward.indptr, self.world.forward.indices, self.world.kinds
+    def in_pieces(self, work: Callable[[int, int], bool]) -> None:
+        """Let every thread work on its episodes, which says whether one of them cannot be drawn."""
+        run = map if self._pool is None else self._pool.map
+        if any(list(run(lambda piece: work(*piece), self.pieces))):
+            raise none_found(self._source.steps)
 
-    def in_pieces(self, work: Callable[[int, int], bool]) -> list[bool]:
-        """Let every thread work on its episodes; kernels let go of the interpreter."""
-        if self._pool is None:
-            return [work(*piece) for piece in self.pieces]
-        return list(self._pool.map(lambda piece: work(*piece), self.pieces))
+
+class SeenVectors(NamedTuple):
+    """Embeddings of what is seen, float32."""
+
+    current: Float32s
+    """[B, D]"""
+    goal: Float32s
+    """[B, D]"""
+    links: Float32s
+    """[B, A, D], zeros behind the last link."""
+
+
+def _holders(looks: SeenVectors) -> int:
+    """By how many the most wanted of the arrays is held; views of it count."""
+    return max(getrefcount(array) for array in looks)
+
+
+_LENT = 4
+_UNHELD = _holders(SeenVectors(*(np.zeros(1, np.float32) for _ in range(3))))
+"""What is counted where nobody holds them but the tuple, which is for the interpreter to say."""
+
+
+class Vectors:
+    """SeenVectors up what an environment sees; written over at each look, as what is seen is."""
+
+    def __init__(self, of: Navigation) -> None:
+        if of.world.table is None:
+            raise InputError("the world was opened without embeddings: open it with some")
+        self._of, self._bits = of, np.asarray(of.world.table).view(np.uint16)
+        self._own, self._lent = self._blank(), list[tuple[SeenVectors, Int64s]]()
+
+    def look(self, *, fresh: bool = False) -> SeenVectors:
+        """Embeddings of what is seen now; ``fresh`` ones are not written over as long as anybody holds them."""
+        seen, shown = self._of.seen, self._of.state.shown
+        looks, written = self._returned() if fresh else self._own
+        self._of.in_pieces(
+            lambda a, b: _fill(self._bits, seen.current, seen.goal, seen.links, shown, looks, written, a, b)
+        )
+        return SeenVectors(*looks)
+
+    def _returned(self) -> tuple[SeenVectors, Int64s]:
+        """Arrays that were lent and that nobody holds any longer, or else new ones: most of them is zeros already."""
+        for looks, written in self._lent:
+            if _holders(looks) <= _UNHELD:
+                return looks, written
+        made = self._blank()
+        if len(self._lent) < _LENT:
+            self._lent.append(made)
+        return made
+
+    def _blank(self) -> tuple[SeenVectors, Int64s]:
+        count, width = self._of.count, self._bits.shape[1]
+        looks = SeenVectors(
+            np.zeros((count, width), np.float32),
+            np.zeros((count, width), np.float32),
+            np.zeros((count, self._of.links, width), np.float32),
+        )
+        return looks, np.zeros(count, np.int64)
 
 
 def _cores() -> int:
@@ -192,10 +229,10 @@ def _cores() -> int:
 
 @guarded
 def _reset(
-    drawing: Drawing,
-    graph: tuple[Int64s, Int32s, Bytes],
-    state: Course,
-    seen: Seen,
+    source: EpisodeSource,
+    graph: _Links,
+    state: EpisodeState,
+    seen: Observation,
     illegal: Bools,
     which: Bools,
     starts: Int32s,
@@ -208,7 +245,7 @@ def _reset(
         if which[b]:
             if starts[b] >= 0:
                 _begin(state, b, starts[b], goals[b])
-            elif not _begin_next(drawing, state, b):
+            elif not _begin_next(source, state, b):
                 return True
             illegal[b] = False
             _look(graph, state, seen, b)
@@ -216,15 +253,15 @@ def _reset(
 
 
 @guarded
-def _begin(state: Course, b: int, start: int, goal: int) -> None:
+def _begin(state: EpisodeState, b: int, start: int, goal: int) -> None:
     state.current[b], state.goal[b], state.path[b, 0] = start, goal, start
     state.steps[b], state.depth[b], state.over[b] = 0, 0, False
 
 
 @guarded
-def _begin_next(drawing: Drawing, state: Course, b: int) -> bool:
+def _begin_next(source: EpisodeSource, state: EpisodeState, b: int) -> bool:
     """Begin the next episode of an environment's seed; false where none can be drawn."""
-    start, goal = draw_episode(drawing, state.seed[b], state.number[b])
+    start, goal = draw_episode(source, state.seed[b], state.number[b])
     if start < 0:
         return False
     state.number[b] += 1
@@ -234,10 +271,10 @@ def _begin_next(drawing: Drawing, state: Course, b: int) -> bool:
 
 @guarded
 def _step(
-    drawing: Drawing,
-    graph: tuple[Int64s, Int32s, Bytes],
-    state: Course,
-    stepped: Stepped,
+    source: EpisodeSource,
+    graph: _Links,
+    state: EpisodeState,
+    result: StepResult,
     actions: Int64s,
     autoreset: bool,
     back: bool,
@@ -247,16 +284,16 @@ def _step(
 ) -> bool:
     """Take a step in each of some episodes; true where a new one cannot be drawn."""
     indptr, indices, _ = graph
-    size, budget, button = indptr.shape[0] - 1, state.path.shape[1] - 1, stepped.seen.links.shape[1]
+    size, budget, button = indptr.shape[0] - 1, state.path.shape[1] - 1, result.seen.links.shape[1]
     for b in range(first, last):
-        stepped.reward[b], stepped.illegal[b] = 0, False
+        result.reward[b], result.illegal[b] = 0, False
         if state.over[b]:
             if not autoreset:
                 continue  # it has ended as it had before
-            stepped.terminated[b], stepped.truncated[b] = False, False
-            if not _begin_next(drawing, state, b):
+            result.terminated[b], result.truncated[b] = False, False
+            if not _begin_next(source, state, b):
                 return True
-            _look(graph, state, stepped.seen, b)
+            _look(graph, state, result.seen, b)
             continue
         here, action = state.current[b], actions[b]
         begin, end = row_of(indptr, here, indices.shape[0])
@@ -270,21 +307,21 @@ def _step(
             state.depth[b] -= 1
             target = int(state.trail[b, state.depth[b]])
         else:
-            stepped.illegal[b] = True
+            result.illegal[b] = True
         state.steps[b] += 1
         state.current[b], state.path[b, state.steps[b]] = target, target
-        _look(graph, state, stepped.seen, b)
+        _look(graph, state, result.seen, b)
         reached = target == state.goal[b]
         stuck = state.shown[b] == 0 and state.depth[b] == 0
-        stepped.reward[b] = np.float32(reached) - cost
-        stepped.terminated[b] = reached or stuck
-        stepped.truncated[b] = not (reached or stuck) and state.steps[b] >= budget
-        state.over[b] = stepped.terminated[b] or stepped.truncated[b]
+        result.reward[b] = np.float32(reached) - cost
+        result.terminated[b] = reached or stuck
+        result.truncated[b] = not (reached or stuck) and state.steps[b] >= budget
+        state.over[b] = result.terminated[b] or result.truncated[b]
     return False
 
 
 @guarded
-def _look(graph: tuple[Int64s, Int32s, Bytes], state: Course, seen: Seen, b: int) -> None:
+def _look(graph: _Links, state: EpisodeState, seen: Observation, b: int) -> None:
     """Write down what is seen from the current page, and blank what was seen before."""
     indptr, indices, kinds = graph
     begin, end = row_of(indptr, state.current[b], indices.shape[0])
@@ -306,3 +343,34 @@ def _look(graph: tuple[Int64s, Int32s, Bytes], state: Course, seen: Seen, b: int
     if seen.action_mask.shape[1] > most:
         seen.action_mask[b, most] = state.depth[b] > 0
     state.shown[b] = degree
+
+
+@guarded
+def _fill(
+    bits: NDArray[np.uint16],
+    current: Int32s,
+    goal: Int32s,
+    links: Int32s,
+    shown: Int64s,
+    looks: SeenVectors,
+    written: Int64s,
+    first: int,
+    last: int,
+) -> bool:
+    for b in range(first, last):
+        _widened(bits, current[b], looks.current[b])
+        _widened(bits, goal[b], looks.goal[b])
+        for k in range(shown[b]):
+            _widened(bits, links[b, k], looks.links[b, k])
+        for k in range(shown[b], written[b]):
+            looks.links[b, k] = 0
+        written[b] = shown[b]
+    return False
+
+
+@guarded
+def _widened(bits: NDArray[np.uint16], node: int, row: Float32s) -> None:
+    """Copy a row of halves."""
+    halves = bits[within(node, bits.shape[0])]
+    for d in range(row.shape[0]):
+        row[d] = widen(halves[d])

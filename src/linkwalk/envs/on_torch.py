@@ -6,28 +6,23 @@ has a few in store, and what was taken is replaced once in so many steps, which 
 Shapes: B episodes, A links padded, T the budget of steps, K episodes in store.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from linkwalk.envs.drawn import ATTEMPTS, none_found
-from linkwalk.envs.rules import Rules
-from linkwalk.envs.seen import Seen, Stepped
-from linkwalk.envs.world import World
+from linkwalk.envs.world import ATTEMPTS, EpisodeBatch, Observation, Rules, StepResult, World, none_found
 from linkwalk.errors import InputError
 from linkwalk.gpu.walks import DeviceGraph, WalksOnDevice, key_of
 
 _STORE = 32
+_KEPT = ("goal", "steps", "taken", "terminated", "truncated")
 
 
-class NavigationOnDevice:
-    """B episodes that step together on a device; tensors that are returned are new ones at each call.
-
-    An episode that has ended begins anew at the next step, whose action is ignored (Gymnasium's next-step mode), unless
-    ``autoreset`` is off: then it stands still until it is reset.
-    """
+class NavigationOnDevice(EpisodeBatch):
+    """On a device of torch's; tensors that are returned are new ones at each call."""
 
     def __init__(
         self,
@@ -39,12 +34,8 @@ class NavigationOnDevice:
         autoreset: bool = True,
         store: int = _STORE,
     ) -> None:
-        if count < 1:
-            raise InputError(f"{count} environments take no step: choose 1 or more")
-        self.world, self.rules, self.count, self.autoreset = world, rules, count, autoreset
-        self.store = store
-        self.device, self.links = torch.device(device), world.most_links
-        self.actions = self.links + rules.back
+        super().__init__(world, rules, count, autoreset=autoreset)
+        self.store, self.device = store, torch.device(device)
         self.graph = DeviceGraph.of(world.forward, world.kinds, device=device)
         reverse, multistep = rules.task.sampling == "reverse", rules.task.task == "multistep"
         walked = DeviceGraph.of(world.reverse, device=device) if reverse else self.graph
@@ -52,35 +43,36 @@ class NavigationOnDevice:
         self.table = None if world.table is None else _with_zeros(world.table, self.device)
         """Embeddings [N + 1, D] in half precision; the last row is zeros, so that it is that of link -1."""
 
+        full = partial(torch.full, device=device)
         self._rows = torch.arange(count, device=device)
         self._places = torch.arange(self.links, device=device)
-        whole = {"dtype": torch.int32, "device": device}
-        self._seeds = torch.zeros(count, dtype=torch.int64, device=device)
-        self.taken = torch.zeros(count, dtype=torch.int64, device=device)
-        self._stored = torch.full((count, store), -1, dtype=torch.int64, device=device)
-        self._store = torch.zeros((count, store, 2), **whole)  # type: ignore[call-overload]
+        self._seeds, self.taken, self.steps, self._depth = (
+            full((count,), 0, dtype=torch.int64) for _ in range(4)
+        )
+        self._stored = full((count, store), -1, dtype=torch.int64)
+        self._store = full((count, store, 2), 0, dtype=torch.int32)
         self._calls = self._sure = 0
 
-        self.current, self.goal = (torch.zeros(count, **whole) for _ in range(2))  # type: ignore[call-overload]
-        self.steps, self._depth = (torch.zeros(count, dtype=torch.int64, device=device) for _ in range(2))
-        self.path = torch.full((count, rules.budget + 1), -1, **whole)  # type: ignore[call-overload]
+        self.current, self.goal = (full((count,), 0, dtype=torch.int32) for _ in range(2))
+        self.path = full((count, rules.budget + 1), -1, dtype=torch.int32)
         self._trail = self.path.clone() if rules.back else None
-        self._terminated = torch.ones(count, dtype=torch.bool, device=device)
-        self._truncated = torch.zeros_like(self._terminated)
+        self.terminated = full((count,), True, dtype=torch.bool)
+        """Whether the goal is reached, or a page without a way out [B]."""
+        self.truncated = torch.zeros_like(self.terminated)
+        """Whether the budget is spent [B]."""
 
     def seeded(self, seed: int) -> None:
         """Give every environment a seed, ``seed + b`` to the one of number ``b``, and let it count from 0."""
         low = torch.from_numpy(np.array([seed % (1 << 64)], np.uint64).view(np.int64)).to(self.device)
         self._seeds = low + self._rows
         self.taken.zero_()
-        self._stored.fill_(-1)
-        self._calls = self._sure = 0
+        self._forget_stock()
 
     def reset(
         self, *, which: Tensor | None = None, starts: Tensor | None = None, goals: Tensor | None = None
-    ) -> Seen:
+    ) -> Observation:
         """Begin the next episodes of ``which`` [B] environments, or episodes with given starts and goals [B]."""
-        which = torch.ones_like(self._terminated) if which is None else which
+        which = torch.ones_like(self.terminated) if which is None else which
         if starts is None or goals is None:
             starts, goals = self._next(which)
         else:
@@ -88,13 +80,13 @@ class NavigationOnDevice:
         self._begin(which, starts, goals)
         return self._look()
 
-    def step(self, actions: Tensor) -> Stepped:
+    def step(self, actions: Tensor) -> StepResult:
         """Click, in every episode; B legal actions, or what is illegal takes a step and leads nowhere."""
-        over = self._terminated | self._truncated
+        over = self.ended
         reward, illegal = self.move(actions)
         if self.autoreset:
             self._begin(over, *self._next(over))
-        return Stepped(self._look(), reward, self._terminated, self._truncated, illegal)
+        return StepResult(self._look(), reward, self.terminated, self.truncated, illegal)
 
     def move(self, actions: Tensor) -> tuple[Tensor, Tensor]:
         """The same for who looks for itself, where an episode that has ended stands still; reward and illegal [B]."""
@@ -119,14 +111,13 @@ class NavigationOnDevice:
         reached = target == self.goal
         ended = reached | ((self.graph.bounds(target)[1] == 0) & (self._depth == 0))
         reward = torch.where(going, reached.float() - self.rules.step_cost, 0.0)
-        self._terminated = torch.where(going, ended, self._terminated)
-        self._truncated = torch.where(going, ~ended & (self.steps >= self.rules.budget), self._truncated)
+        self.terminated = torch.where(going, ended, self.terminated)
+        self.truncated = torch.where(going, ~ended & (self.steps >= self.rules.budget), self.truncated)
         return reward, ~legal & going
 
     def renew(self) -> None:
         """Begin the next episode wherever one has ended."""
-        over = self.ended
-        self._begin(over, *self._next(over))
+        self._begin(self.ended, *self._next(self.ended))
 
     def stock(self, steps: int) -> Tensor:
         """The next K episodes of every environment [B, K, 2], number n at place n % K: those from ``taken`` [B] on.
@@ -141,40 +132,27 @@ class NavigationOnDevice:
         return found
 
     @property
-    def terminated(self) -> Tensor:
-        """Whether the goal is reached, or a page without a way out [B]."""
-        return self._terminated
-
-    @property
-    def truncated(self) -> Tensor:
-        """Whether the budget is spent [B]."""
-        return self._truncated
-
-    @property
     def ended(self) -> Tensor:
         """Either [B]."""
-        return self._terminated | self._truncated
+        return self.terminated | self.truncated
 
     def to_json(self) -> dict[str, Any]:
         """Where every episode stands, for who goes on another day (``seeded`` with the same seed, then this)."""
-        columns = {name: getattr(self, name).tolist() for name in ("goal", "steps")}
-        paths = [path[: steps + 1] for path, steps in zip(self.path.tolist(), columns["steps"], strict=True)]
-        ended = {"terminated": self._terminated.tolist(), "truncated": self._truncated.tolist()}
-        return {**columns, "paths": paths, "taken": self.taken.tolist(), **ended}
+        found = {name: getattr(self, name).tolist() for name in _KEPT}
+        pairs = zip(self.path.tolist(), found["steps"], strict=True)
+        return found | {"paths": [path[: steps + 1] for path, steps in pairs]}
 
     def from_json(self, found: dict[str, Any]) -> None:
         """Stand there again; the back button has forgotten where it leads."""
-        device = self.device
-        self.goal = torch.tensor(found["goal"], dtype=torch.int32, device=device)
-        self.steps, self.taken = (torch.tensor(found[name], device=device) for name in ("steps", "taken"))
+        for name in _KEPT:
+            setattr(
+                self, name, torch.tensor(found[name], dtype=getattr(self, name).dtype, device=self.device)
+            )
         padded = [path + [-1] * (self.rules.budget + 1 - len(path)) for path in found["paths"]]
-        self.path = torch.tensor(padded, dtype=torch.int32, device=device)
+        self.path = torch.tensor(padded, dtype=torch.int32, device=self.device)
         self.current = self.path[self._rows, self.steps]
-        self._terminated = torch.tensor(found["terminated"], device=device)
-        self._truncated = torch.tensor(found["truncated"], device=device)
         self._depth.zero_()
-        self._stored.fill_(-1)
-        self._calls = self._sure = 0
+        self._forget_stock()
 
     def look_up(self, nodes: Tensor) -> Tensor:
         """Embeddings of pages of any shape, in half precision; zeros where there is none (-1)."""
@@ -189,10 +167,10 @@ class NavigationOnDevice:
         self._depth = torch.where(which, 0, self._depth)
         self.path.masked_fill_(which[:, None], -1)
         self.path[:, 0] = torch.where(which, starts, self.path[:, 0])
-        self._terminated = self._terminated & ~which
-        self._truncated = self._truncated & ~which
+        self.terminated = self.terminated & ~which
+        self.truncated = self.truncated & ~which
 
-    def _look(self) -> Seen:
+    def _look(self) -> Observation:
         first, degree = self.graph.bounds(self.current)
         there = self._places < degree[:, None]
         link = torch.where(there, first[:, None] + self._places, 0)
@@ -203,7 +181,7 @@ class NavigationOnDevice:
         mask = there
         if self._trail is not None:
             mask = torch.cat((there, (self._depth > 0)[:, None]), 1)
-        return Seen(self.current, self.goal, links, kinds, visited.to(torch.int8), mask.to(torch.int8))
+        return Observation(self.current, self.goal, links, kinds, visited.to(torch.int8), mask.to(torch.int8))
 
     def _next(self, which: Tensor) -> tuple[Tensor, Tensor]:
         """The next episodes of some environments [B], which are in store; a call takes at most one of each."""
@@ -215,12 +193,15 @@ class NavigationOnDevice:
         self.taken = self.taken + which
         return pair[:, 0], pair[:, 1]
 
+    def _forget_stock(self) -> None:
+        self._stored.fill_(-1)
+        self._calls = self._sure = 0
+
     def _fill(self) -> None:
         """Draw what is missing of the next K episodes of every environment."""
         ahead = torch.arange(self.store, device=self.device)
-        wanted = (
-            self.taken[:, None] + (ahead - self.taken[:, None]) % self.store
-        )  # by their places in the store
+        # Their numbers, by their places in the store.
+        wanted = self.taken[:, None] + (ahead - self.taken[:, None]) % self.store
         b, place = torch.nonzero(self._stored != wanted, as_tuple=True)
         seeds, numbers = self._seeds[b], wanted[b, place]
         left = torch.arange(len(b), device=self.device)

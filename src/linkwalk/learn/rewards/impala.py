@@ -124,7 +124,7 @@ class Impala(Training[ImpalaConfig]):
         """Begin with the first episodes."""
         # Their package makes itself known to Gymnasium, which who reads settings has no use for.
         from linkwalk.envs.on_torch import NavigationOnDevice
-        from linkwalk.envs.rules import Rules
+        from linkwalk.envs.world import Rules
 
         super().__post_init__()
         config, device = self.config, self.vectors.device

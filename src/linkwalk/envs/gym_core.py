@@ -1,4 +1,4 @@
-"""What the two environments for Gymnasium share: their options, spaces, observations and infos, in batches.
+"""What the two environments for Gymnasium share: options, spaces, observations, infos and texts, in batches.
 
 Shapes: B environments, A links padded, C actions, D the width of the embeddings.
 """
@@ -13,15 +13,11 @@ from gymnasium import spaces
 from gymnasium.logger import warn
 
 from linkwalk.arrays import Array, Int32s, Int64s
-from linkwalk.envs.on_cpu import Navigation
-from linkwalk.envs.rules import Rules, task_of
-from linkwalk.envs.seen import Stepped
-from linkwalk.envs.told import link_texts, page_text
-from linkwalk.envs.vectors import Vectors
-from linkwalk.envs.world import Workspaced, World
+from linkwalk.envs.on_cpu import Navigation, Vectors
+from linkwalk.envs.world import Rules, StepResult, WikiLike, World, task_of
 from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig, draw_episodes
-from linkwalk.graph.store import TYPES
+from linkwalk.graph.store import LINK, TYPES
 from linkwalk.navigate import Episodes
 
 OBSERVATIONS = ("vectors", "indices")
@@ -47,12 +43,12 @@ class NavigateOptions:
     """Whether an illegal action is an error; else it takes a step, leads nowhere and warns."""
 
 
-class Wrapped:
+class GymCore:
     """The core with B environments, and how Gymnasium wants to be told of it."""
 
     def __init__(
         self,
-        wiki: "str | Path | Workspaced",
+        wiki: "str | Path | WikiLike",
         task: str | TaskConfig,
         options: NavigateOptions,
         count: int,
@@ -127,7 +123,7 @@ class Wrapped:
                 found[name] = column
         return found
 
-    def step(self, actions: Int64s) -> Stepped:
+    def step(self, actions: Int64s) -> StepResult:
         """Take a step; illegal actions are refused where that is wanted, else the first that is met is warned of."""
         if self.options.strict:
             inside = (actions >= 0) & (actions < self.core.actions)
@@ -199,3 +195,34 @@ class Wrapped:
         if self._episodes.size < count:
             wanted = replace(self.core.rules.task, episodes=max(count, 2 * self._episodes.size))
             self._episodes = draw_episodes(self.world.forward, self.world.reverse, wanted)
+
+
+def page_text(world: World, node: int) -> str:
+    """A page's name and text."""
+    return f"{world.graph.name(node)}\n{world.graph.texts[node]}"
+
+
+def link_texts(world: World, node: int) -> tuple[str, ...]:
+    """What each link of a page is called and where it leads, in the order of actions."""
+    edges = world.graph.links(node)[: len(world.forward.row(node))]
+    return tuple(
+        f"{edge.anchor or (edge.kind if edge.kind in TYPES else TYPES[LINK])}: {world.graph.name(edge.target)}"
+        for edge in edges
+    )
+
+
+def click_path(core: Navigation, b: int) -> str:
+    """An episode as lines: its goal, the pages stood on, and how it stands."""
+    name, state = core.world.graph.name, core.state
+    if state.current[b] < 0:
+        return "no episode has begun"
+    steps, goal = int(state.steps[b]), int(state.goal[b])
+    pages = [f"{step:>4}  {name(node)}" for step, node in enumerate(state.path[b, : steps + 1].tolist())]
+    taken = f"{steps} step{'s' * (steps != 1)}"
+    if state.current[b] == goal:
+        stands = f"reached in {taken}"
+    elif state.over[b]:
+        stands = f"not reached in {taken}"
+    else:
+        stands = f"{taken} of {core.rules.budget}"
+    return "\n".join((f"goal  {name(goal)}", *pages, stands))

@@ -1,5 +1,7 @@
 """The command ``linkwalk``: its verbs in the order one uses them."""
 
+from collections.abc import Callable
+
 import typer
 from typer import Option
 
@@ -52,26 +54,11 @@ def _root(
     pass
 
 
-app.command()(demo)
-app.command()(build)
-app.command()(check)
-app.command()(stats)
-app.command()(split)
-app.command()(diff)
-app.command()(embed)
-app.command()(train)
-app.command("train-wikis")(train_wikis)
-app.command("train-encoder")(train_encoder)
-app.command("train-map")(train_map)
-app.command("train-reader")(train_reader)
-app.command("tune-reader")(tune_reader)
-app.command("train-reranker")(train_reranker)
-app.command("eval")(evaluate)
-app.command()(walk)
-app.command()(index)
-app.command()(find)
-app.command()(score)
+VERBS: tuple[Callable[..., None], ...] = (
+    *(demo, build, check, stats, split, diff, embed),
+    *(train, train_wikis, train_encoder, train_map, train_reader, tune_reader, train_reranker),
+    *(evaluate, walk, index, find, score, serve, mcp, reproduce),
+)
+for verb in VERBS:
+    app.command("eval" if verb is evaluate else None)(verb)
 app.add_typer(games, name="games")
-app.command()(serve)
-app.command()(mcp)
-app.command()(reproduce)

@@ -4,9 +4,9 @@ import os
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Option
+from typer import Option
 
-from linkwalk.cli.options import Json, Quiet
+from linkwalk.cli.options import Json, Quiet, argument, option
 from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.errors import InputError
 from linkwalk.progress import Progress
@@ -15,31 +15,29 @@ from linkwalk.progress import Progress
 def build(
     dumps: Annotated[
         list[Path],
-        Argument(
-            metavar="DUMP",
-            help="MediaWiki exports (.xml, .xml.bz2, .xml.gz, .xml.xz; several parts of one wiki are read in order), "
+        argument(
+            "DUMP",
+            "MediaWiki exports (.xml, .xml.bz2, .xml.gz, .xml.xz; several parts of one wiki are read in order), "
             "JSON lines with `title` and `text` (.jsonl, packed or not), a folder of Markdown or HTML, a ZIM file, a "
             "web archive (.warc, .warc.gz). The words `demo` and `demo2` stand for the two editions of the bundled "
             "encyclopedia.",
         ),
     ],
-    output: Annotated[Path, Option("--output", "-o", metavar="WIKI", help="Workspace to make.")],
+    output: Annotated[Path, option("WIKI", "Workspace to make.", "--output", "-o")],
     format: Annotated[
         str | None,
-        Option(
-            metavar="NAME",
-            help="What is read: `mediawiki`, `jsonlines`, `markdown`, `html`, `zim`, `warc`, or a source of your own "
+        option(
+            "NAME",
+            "What is read: `mediawiki`, `jsonlines`, `markdown`, `html`, `zim`, `warc`, or a source of your own "
             "as package.module:Name. [default: told by the files]",
         ),
     ] = None,
     language: Annotated[
         str,
-        Option(metavar="CODE", help="The text's language, such as `de`. [default: what the source says]"),
+        option("CODE", "The text's language, such as `de`. [default: what the source says]"),
     ] = "",
-    block_words: Annotated[int, Option(min=10, max=1000, metavar="N", help="Words in a block, about.")] = 100,
-    min_chars: Annotated[
-        int, Option(min=0, metavar="N", help="Leave out pages with fewer characters of text.")
-    ] = 20,
+    block_words: Annotated[int, option("N", "Words in a block, about.", min=10, max=1000)] = 100,
+    min_chars: Annotated[int, option("N", "Leave out pages with fewer characters of text.", min=0)] = 20,
     prose_only: Annotated[
         bool, Option("--prose-only", help="Drop lists and captions too, as the paper did.")
     ] = False,
@@ -56,13 +54,11 @@ def build(
     keep_code: Annotated[bool, Option("--keep-code", help="Keep blocks of code, line by line.")] = False,
     markup: Annotated[
         str,
-        Option(
-            metavar="NAME", help="What the text of JSON lines is written in: `plain`, `wikitext`, `markdown`."
-        ),
+        option("NAME", "What the text of JSON lines is written in: `plain`, `wikitext`, `markdown`."),
     ] = "plain",
     main: Annotated[
         str,
-        Option(metavar="NAME", help="What finds the own text of a page of HTML: `rule`, or `trafilatura`."),
+        option("NAME", "What finds the own text of a page of HTML: `rule`, or `trafilatura`."),
     ] = "rule",
     no_entity_links: Annotated[
         bool,
@@ -79,11 +75,9 @@ def build(
     ] = False,
     anchors: Annotated[
         Path | None,
-        Option(metavar="WIKI", help="Learn which words link where from this workspace as well."),
+        option("WIKI", "Learn which words link where from this workspace as well."),
     ] = None,
-    workers: Annotated[
-        int | None, Option(min=1, metavar="N", help="Worker processes. [default: one per core]")
-    ] = None,
+    workers: Annotated[int | None, option("N", "Worker processes. [default: one per core]", min=1)] = None,
     strict: Annotated[bool, Option("--strict", help="Fail on damaged input instead of warning.")] = False,
     force: Annotated[bool, Option("--force", help="Replace a graph of other input or options.")] = False,
     json: Json = False,

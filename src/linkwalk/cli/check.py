@@ -3,16 +3,16 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Option
 
-from linkwalk.cli.options import Json, Quiet
+from linkwalk.cli.options import Json, Quiet, argument
 from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.errors import DamagedError
 from linkwalk.progress import Progress
 
 
 def check(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace, or the folder of a split.")],
+    wiki: Annotated[Path, argument("WIKI", "Workspace, or the folder of a split.")],
     add_checksums: Annotated[
         bool,
         Option(

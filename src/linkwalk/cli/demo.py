@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from typer import Option
 
+from linkwalk.cli.options import option
 from linkwalk.cli.output import no_hints
 from linkwalk.errors import InputError
 
@@ -17,15 +18,11 @@ _FROM, _TO = "Piano", "Transistor (1)"
 
 
 def demo(
-    output: Annotated[Path, Option("--output", "-o", metavar="WIKI", help="Workspace to make.")] = Path(
-        "linkwalk-demo"
-    ),
+    output: Annotated[Path, option("WIKI", "Workspace to make.", "--output", "-o")] = Path("linkwalk-demo"),
     no_serve: Annotated[
         bool, Option("--no-serve", help="Stop before the page is served: for scripts.")
     ] = False,
-    port: Annotated[
-        int, Option(min=0, max=65535, metavar="N", help="Of the page; if it is taken, any other.")
-    ] = 8000,
+    port: Annotated[int, option("N", "Of the page; if it is taken, any other.", min=0, max=65535)] = 8000,
     open_page: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
 ) -> None:
     """Show everything on the bundled encyclopedia: its graph, agents compared, a click path, a question, the page.

@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
-
-from linkwalk.cli.options import Json, Quiet
+from linkwalk.cli.options import Json, Quiet, argument, option
 from linkwalk.cli.output import print_columns, print_json, print_next, print_table
 from linkwalk.progress import Progress
 
@@ -14,11 +12,11 @@ if TYPE_CHECKING:
 
 
 def diff(
-    old: Annotated[Path, Argument(metavar="OLD", help="Workspace of the earlier snapshot.")],
-    new: Annotated[Path, Argument(metavar="NEW", help="Workspace of the later snapshot.")],
+    old: Annotated[Path, argument("OLD", "Workspace of the earlier snapshot.")],
+    new: Annotated[Path, argument("NEW", "Workspace of the later snapshot.")],
     plots: Annotated[
         Path | None,
-        Option(metavar="DIR", help="Draw the histogram of edge changes as a PNG file into DIR."),
+        option("DIR", "Draw the histogram of edge changes as a PNG file into DIR."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from linkwalk.cli.options import BuiltWiki, Json, Quiet
+from linkwalk.cli.options import BuiltWiki, Json, Quiet, option
 from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.errors import InputError
 from linkwalk.progress import Progress
@@ -19,9 +19,9 @@ def embed(
     wiki: BuiltWiki,
     encoder: Annotated[
         str | None,
-        Option(
-            metavar="minilm-walks|minilm|words|random|NAME|PATH|PART",
-            help="minilm-walks: all-MiniLM-L6-v2, trained on walks of many wikis, together with the policy that ships; "
+        option(
+            "minilm-walks|minilm|words|random|NAME|PATH|PART",
+            "minilm-walks: all-MiniLM-L6-v2, trained on walks of many wikis, together with the policy that ships; "
             "it reads English. minilm: the same, as its package has it. words: made from the wiki's own text (TF-IDF "
             "and a singular value decomposition), reads any language, far quicker. random: unit vectors that know "
             "nothing of the text. Or any Hugging Face model by name or folder, or an encoder of your own, "
@@ -31,36 +31,31 @@ def embed(
     ] = None,
     device: Annotated[
         str,
-        Option(metavar="D", help="auto, cpu, cuda, cuda:N or mps; auto takes a GPU if there is one."),
+        option("D", "auto, cpu, cuda, cuda:N or mps; auto takes a GPU if there is one."),
     ] = "auto",
     name: Annotated[
         str | None,
-        Option(
-            "--name", metavar="NAME", help="Name of the embeddings in the workspace. [default: the encoder's]"
-        ),
+        option("NAME", "Name of the embeddings in the workspace. [default: the encoder's]"),
     ] = None,
     tanh: Annotated[bool, Option("--tanh", help="tanh of the mean over tokens, as in the paper.")] = False,
     max_tokens: Annotated[
-        int, Option(min=3, metavar="N", help="Read at most N tokens of a block's title and text.")
+        int, option("N", "Read at most N tokens of a block's title and text.", min=3)
     ] = 200,
-    seed: Annotated[int, Option(min=0, metavar="N", help="Seed of --encoder random and words.")] = 0,
+    seed: Annotated[int, option("N", "Seed of --encoder random and words.", min=0)] = 0,
     batch_tokens: Annotated[
         int | None,
-        Option(min=1, metavar="N", help="Tokens computed at once. [default: 512 on a CPU, 131072 on a GPU]"),
+        option("N", "Tokens computed at once. [default: 512 on a CPU, 131072 on a GPU]", min=1),
     ] = None,
     only_shards: Annotated[
         str | None,
-        Option(
-            metavar="A:B",
-            help="Make only the shards A to B-1, to share the work between machines; a shard is 4096 blocks.",
+        option(
+            "A:B",
+            "Make only the shards A to B-1, to share the work between machines; a shard is 4096 blocks.",
         ),
     ] = None,
     import_shards: Annotated[
         list[Path] | None,
-        Option(
-            metavar="DIR",
-            help="Take the shards that another machine left in DIR (WIKI/embeddings/NAME.partial).",
-        ),
+        option("DIR", "Take the shards that another machine left in DIR (WIKI/embeddings/NAME.partial)."),
     ] = None,
     force: Annotated[bool, Option("--force", help="Replace embeddings and shards of other options.")] = False,
     json: Json = False,

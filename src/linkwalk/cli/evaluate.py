@@ -21,6 +21,7 @@ from linkwalk.cli.options import (
     Runs,
     Sampled,
     Seed,
+    option,
 )
 from linkwalk.cli.output import print_columns, print_json, print_missing, print_next
 from linkwalk.errors import InputError
@@ -36,9 +37,8 @@ def evaluate(
     wiki: BuiltWiki,
     agent: Annotated[
         list[str] | None,
-        Option(
-            metavar="A",
-            help=f"{NAMES}; may be repeated. [default: whoever `linkwalk walk` takes, {', '.join(COMPARED)}]",
+        option(
+            "A", f"{NAMES}; may be repeated. [default: whoever `linkwalk walk` takes, {', '.join(COMPARED)}]"
         ),
     ] = None,
     task: Annotated[
@@ -50,7 +50,7 @@ def evaluate(
     ] = "navigation",
     steps: Annotated[
         str | None,
-        Option(metavar="T,...", help="T, one or several. [default: 5,10,20; multistep: 20]"),
+        option("T,...", "T, one or several. [default: 5,10,20; multistep: 20]"),
     ] = None,
     sampling: Annotated[
         Literal["forward", "reverse"],
@@ -62,7 +62,7 @@ def evaluate(
             help="All blocks, or those of the tenth of the articles that `linkwalk train WIKI` never trains towards."
         ),
     ] = "all",
-    episodes: Annotated[int, Option(min=1, metavar="N", help="Episodes for each T.")] = 1000,
+    episodes: Annotated[int, option("N", "Episodes for each T.", min=1)] = 1000,
     budget: Budget = 100,
     back: Back = False,
     sampled: Sampled = False,

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
+from typer import Option
 
 from linkwalk.cli.options import (
     AgentName,
@@ -21,6 +21,8 @@ from linkwalk.cli.options import (
     StartCount,
     StepCount,
     Top,
+    argument,
+    option,
 )
 from linkwalk.cli.output import percent, print_json, print_missing, print_next, print_table
 
@@ -30,8 +32,8 @@ if TYPE_CHECKING:
 
 def find(
     wiki: IndexedWiki,
-    query: Annotated[str, Argument(metavar="QUERY", help="A claim or a question.")],
-    count: Annotated[int, Option("-k", min=1, max=1000, metavar="K", help="Sentences to show.")] = 5,
+    query: Annotated[str, argument("QUERY", "A claim or a question.")],
+    count: Annotated[int, option("K", "Sentences to show.", "-k", min=1, max=1000)] = 5,
     navigation: Navigation = "tabs",
     start: Start = None,
     starts: StartCount = 5,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer import Argument, Option
+from typer import Option
 from typer.core import TyperGroup
 
 from linkwalk.cli.options import (
@@ -19,6 +19,8 @@ from linkwalk.cli.options import (
     Quiet,
     Sampled,
     Seed,
+    argument,
+    option,
 )
 from linkwalk.cli.output import print_columns, print_json, print_next
 from linkwalk.errors import InputError
@@ -54,24 +56,22 @@ games = typer.Typer(
 
 @games.command()
 def play(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace that has the articles' texts.")],
+    wiki: Annotated[Path, argument("WIKI", "Workspace that has the articles' texts.")],
     archive: Annotated[
         Path,
-        Argument(
-            metavar="GAMES",
-            help="Wikispeedia's games, a folder or a tar with articles.tsv ...; or tasks, a .jsonl file.",
+        argument(
+            "GAMES", "Wikispeedia's games, a folder or a tar with articles.tsv ...; or tasks, a .jsonl file."
         ),
     ],
     agent: Annotated[
         list[str] | None,
-        Option(
-            metavar="A",
-            help=f"{NAMES}; may be repeated. [default: whoever `linkwalk walk` takes, {', '.join(COMPARED)}]",
+        option(
+            "A", f"{NAMES}; may be repeated. [default: whoever `linkwalk walk` takes, {', '.join(COMPARED)}]"
         ),
     ] = None,
-    budget: Annotated[int, Option(min=1, max=10_000, metavar="B", help="Clicks an agent has.")] = 30,
+    budget: Annotated[int, option("B", "Clicks an agent has.", min=1, max=10_000)] = 30,
     sample: Annotated[
-        int | None, Option(min=1, metavar="N", help="Only N of the finished games, drawn by the seed.")
+        int | None, option("N", "Only N of the finished games, drawn by the seed.", min=1)
     ] = None,
     part: Annotated[
         Literal["all", "tuned", "kept"],
@@ -89,10 +89,8 @@ def play(
     seed: Seed = 0,
     embeddings: EmbeddingsName = None,
     head: Heads = None,
-    runs: Annotated[
-        Path | None, Option(metavar="FILE", help="Write what people and agents did as a run file.")
-    ] = None,
-    plot: Annotated[Path | None, Option(metavar="FILE", help="Draw a picture, a PNG file.")] = None,
+    runs: Annotated[Path | None, option("FILE", "Write what people and agents did as a run file.")] = None,
+    plot: Annotated[Path | None, option("FILE", "Draw a picture, a PNG file.")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -191,23 +189,18 @@ def play(
 
 @games.command()
 def score(
-    files: Annotated[list[Path], Argument(metavar="RUNS...", help="Run files.")],
+    files: Annotated[list[Path], argument("RUNS...", "Run files.")],
     wiki: Annotated[
         Path | None,
-        Option(
-            metavar="PLACE", help="Workspace or archive of games they are on. [default: what the files name]"
-        ),
+        option("PLACE", "Workspace or archive of games they are on. [default: what the files name]"),
     ] = None,
     tasks: Annotated[
         Path | None,
-        Option(metavar="FILE", help="The tasks they are on: one without a run is a failure."),
+        option("FILE", "The tasks they are on: one without a run is a failure."),
     ] = None,
     replay: Annotated[
         str | None,
-        Option(
-            metavar="URL",
-            help="Name the address of each run on the page of `linkwalk serve`, which is at URL.",
-        ),
+        option("URL", "Name the address of each run on the page of `linkwalk serve`, which is at URL."),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -260,9 +253,9 @@ def score(
 @games.command()
 def tasks(
     wiki: BuiltWiki,
-    output: Annotated[Path, Option("--output", "-o", metavar="FILE", help="The task file to write.")],
-    count: Annotated[int, Option(min=3, max=1_000_000, metavar="N", help="How many tasks.")] = 500,
-    budget: Annotated[int, Option(min=1, max=10_000, metavar="B", help="Clicks a player has.")] = 30,
+    output: Annotated[Path, option("FILE", "The task file to write.", "--output", "-o")],
+    count: Annotated[int, option("N", "How many tasks.", min=3, max=1_000_000)] = 500,
+    budget: Annotated[int, option("B", "Clicks a player has.", min=1, max=10_000)] = 30,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:

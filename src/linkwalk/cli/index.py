@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from linkwalk.cli.options import BuiltWiki, EmbeddingsName, Json, Quiet
+from linkwalk.cli.options import BuiltWiki, EmbeddingsName, Json, Quiet, option
 from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.errors import InputError
 from linkwalk.progress import Progress
@@ -18,10 +18,9 @@ def index(
     wiki: BuiltWiki,
     stem: Annotated[
         str | None,
-        Option(
-            "--stem",
-            metavar="LANGUAGE",
-            help="Language of the wiki, whose words are cut to their stems; cjk: every Chinese or Japanese "
+        option(
+            "LANGUAGE",
+            "Language of the wiki, whose words are cut to their stems; cjk: every Chinese or Japanese "
             "character is a word; none. [default: what the index has, or what the wiki's language asks for]",
         ),
     ] = None,

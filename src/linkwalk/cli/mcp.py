@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Option
 
-from linkwalk.cli.options import BuiltWiki, EmbeddingsName, EncoderName, Rerank
+from linkwalk.cli.options import BuiltWiki, EmbeddingsName, EncoderName, Rerank, option
 from linkwalk.cli.serve import check_named, leave_at_ctrl_c
 from linkwalk.errors import InputError
 
@@ -19,17 +19,16 @@ def mcp(
     ] = False,
     http: Annotated[
         int | None,
-        Option(
-            "--http",
+        option(
+            "PORT",
+            "Listen at http://127.0.0.1:PORT/mcp instead; 0: any port that is free.",
             min=0,
             max=65535,
-            metavar="PORT",
-            help="Listen at http://127.0.0.1:PORT/mcp instead; 0: any port that is free.",
         ),
     ] = None,
     host: Annotated[
         str,
-        Option(metavar="ADDRESS", help="Where to listen, with --http; there are no passwords."),
+        option("ADDRESS", "Where to listen, with --http; there are no passwords."),
     ] = "127.0.0.1",
     embeddings: EmbeddingsName = None,
     encoder: EncoderName = None,

@@ -1,7 +1,7 @@
 """The options that several verbs share, each said once."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -12,9 +12,20 @@ from linkwalk.parts import is_part
 if TYPE_CHECKING:
     from linkwalk.trainings.run import TrainingRun
 
-BuiltWiki = Annotated[Path, Argument(metavar="WIKI", help="Workspace that `linkwalk build` made.")]
-IndexedWiki = Annotated[Path, Argument(metavar="WIKI", help="Workspace, indexed and embedded.")]
-EmbeddedWiki = Annotated[Path, Argument(metavar="WIKI", help="Workspace with a graph and embeddings.")]
+
+def option(metavar: str, help: str, *names: str, **more: Any) -> Any:
+    """An option as its help shows it: what stands for the value, and what it means."""
+    return Option(*names, metavar=metavar, help=help, **more)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """The same for what is given by its place."""
+    return Argument(metavar=metavar, help=help)
+
+
+BuiltWiki = Annotated[Path, argument("WIKI", "Workspace that `linkwalk build` made.")]
+IndexedWiki = Annotated[Path, argument("WIKI", "Workspace, indexed and embedded.")]
+EmbeddedWiki = Annotated[Path, argument("WIKI", "Workspace with a graph and embeddings.")]
 Json = Annotated[bool, Option("--json", help="Print one JSON object on standard output and nothing else.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress on standard error.")]
 
@@ -52,19 +63,17 @@ Revisit = Annotated[
         "compass remembers where it has been in any case.",
     ),
 ]
-Budget = Annotated[
-    int, Option(min=1, max=1_000_000, metavar="B", help="Steps an agent has to reach the goal.")
-]
-Seed = Annotated[int, Option(min=0, metavar="N", help="Makes all chance repeatable.")]
+Budget = Annotated[int, option("B", "Steps an agent has to reach the goal.", min=1, max=1_000_000)]
+Seed = Annotated[int, option("N", "Makes all chance repeatable.", min=0)]
 Runs = Annotated[
     Path | None,
-    Option("--runs", metavar="FILE", help="Write every click to a run file, for `linkwalk games score`."),
+    option("FILE", "Write every click to a run file, for `linkwalk games score`."),
 ]
 EmbeddingsName = Annotated[
     str | None,
-    Option(
-        metavar="NAME",
-        help="Embeddings that are looked at. [default: those that the policy named was trained on, else those by an "
+    option(
+        "NAME",
+        "Embeddings that are looked at. [default: those that the policy named was trained on, else those by an "
         "encoder that was trained on a wiki, else minilm-walks, else minilm, else the newest there are]",
     ),
 ]
@@ -83,12 +92,11 @@ def _use_heads(names: list[str] | None) -> list[str] | None:
 
 Heads = Annotated[
     list[str] | None,
-    Option(
-        "--head",
-        metavar="HEAD",
-        callback=_use_heads,
-        help="A head of your own that a policy was trained with, as package.module:Name: naming it runs its code, so a "
+    option(
+        "HEAD",
+        "A head of your own that a policy was trained with, as package.module:Name: naming it runs its code, so a "
         "policy alone never does. May be repeated.",
+        callback=_use_heads,
     ),
 ]
 
@@ -106,11 +114,10 @@ def _use_encoder(name: str | None) -> str | None:
 
 EncoderName = Annotated[
     str | None,
-    Option(
-        "--encoder",
-        metavar="PART",
+    option(
+        "PART",
+        "The encoder of your own that made the embeddings, package.module:Name: sentences are read with it.",
         callback=_use_encoder,
-        help="The encoder of your own that made the embeddings, package.module:Name: sentences are read with it.",
     ),
 ]
 
@@ -118,10 +125,9 @@ EncoderName = Annotated[
 
 Navigation = Annotated[
     str,
-    Option(
-        "--navigation",
-        metavar="HOW",
-        help="How to read on from the search results: tabs (the best link of all blocks read, or the next result), "
+    option(
+        "HOW",
+        "How to read on from the search results: tabs (the best link of all blocks read, or the next result), "
         "walks (the paper's way: the agent walks from each start on its own), expand (every block one link away from a "
         "start), pagerank (where weight comes to rest that starts at the results and follows links), order (search "
         "results alone, the most promising to the agent first), lead (the first block of each article that the search "
@@ -130,25 +136,20 @@ Navigation = Annotated[
 ]
 Start = Annotated[
     str | None,
-    Option(
-        "--start",
-        metavar="HOW",
-        help="Where to begin: bm25, dense (the nearest embeddings) or hybrid (both lists fused). [default: hybrid with "
+    option(
+        "HOW",
+        "Where to begin: bm25, dense (the nearest embeddings) or hybrid (both lists fused). [default: hybrid with "
         "tabs and order, otherwise bm25]",
     ),
 ]
 StartCount = Annotated[
     int,
-    Option("--starts", min=1, max=1000, metavar="N", help="Blocks that walks and expand begin at."),
+    option("N", "Blocks that walks and expand begin at.", min=1, max=1000),
 ]
-StepCount = Annotated[
-    int, Option("--steps", min=1, max=1000, metavar="N", help="Clicks from each of them, with walks.")
-]
+StepCount = Annotated[int, option("N", "Clicks from each of them, with walks.", min=1, max=1000)]
 Candidates = Annotated[
     int,
-    Option(
-        "--candidates", min=0, max=100_000, metavar="N", help="Blocks to read. [0 with walks, expand: all]"
-    ),
+    option("N", "Blocks to read. [0 with walks, expand: all]", min=0, max=100_000),
 ]
 ReadAll = Annotated[
     bool,
@@ -159,10 +160,9 @@ ReadAll = Annotated[
 ]
 Rerank = Annotated[
     str | None,
-    Option(
-        "--rerank",
-        metavar="HOW",
-        help="Who ranks the sentences: cross (the cross-encoder that ships, which reads whole blocks and says what to "
+    option(
+        "HOW",
+        "Who ranks the sentences: cross (the cross-encoder that ships, which reads whole blocks and says what to "
         "read next), tfidf, none (as they were read), the folder of a reranker (one that `linkwalk train-reranker` "
         "made, or any sequence classifier in Hugging Face's form), or one of your own, as package.module:Name. "
         "[default: cross with MiniLM's embeddings, or else tfidf]",
@@ -170,22 +170,20 @@ Rerank = Annotated[
 ]
 Top = Annotated[
     int,
-    Option(
-        "--top",
-        min=1,
-        max=100_000,
-        metavar="N",
-        help="Sentences that a cross-encoder of single sentences reads (one that `linkwalk train-reranker` made, or a "
+    option(
+        "N",
+        "Sentences that a cross-encoder of single sentences reads (one that `linkwalk train-reranker` made, or a "
         "sequence classifier), of those in the blocks read. 200, which is nearly all of them, finds more for claims, "
         "and takes some three times as long. The one that ships reads all of them.",
+        min=1,
+        max=100_000,
     ),
 ]
 AgentName = Annotated[
     str | None,
-    Option(
-        "--agent",
-        metavar="A",
-        help="Who navigates: compass (the policy that ships), a baseline, a policy, or an agent of your own, as "
+    option(
+        "A",
+        "Who navigates: compass (the policy that ships), a baseline, a policy, or an agent of your own, as "
         "package.module:Name. With tabs and order it says where to look, so it is a compass, greedy, or one of yours "
         "with directions. [default: compass with minilm-walks, else a compass trained for the embeddings there are, "
         "else greedy-map]",
@@ -194,75 +192,64 @@ AgentName = Annotated[
 
 FeverPages = Annotated[
     Path | None,
-    Option(
-        "--wiki-pages",
-        metavar="DIR",
-        help="FEVER's own Wikipedia (wiki-001.jsonl ...): evidence is matched by its sentences, and scored by FEVER's "
+    option(
+        "DIR",
+        "FEVER's own Wikipedia (wiki-001.jsonl ...): evidence is matched by its sentences, and scored by FEVER's "
         "own measures.",
     ),
 ]
 
 Level = Annotated[
     str,
-    Option("--level", metavar="L", help="FEVER: what is to be found, block or page (needs no sentences)."),
+    option("L", "FEVER: what is to be found, block or page (needs no sentences)."),
 ]
 
 # Trainings.
 
 Settings = Annotated[
     list[str] | None,
-    Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Change one setting; may be repeated. A wrong key lists all of them.",
-    ),
+    option("KEY=VALUE", "Change one setting; may be repeated. A wrong key lists all of them.", "--set"),
 ]
-Device = Annotated[str, Option(metavar="D", help="auto, cpu, cuda, cuda:N or mps.")]
-CheckpointEvery = Annotated[
-    int, Option(min=1, metavar="N", help="Updates between two saves of the training.")
-]
+Device = Annotated[str, option("D", "auto, cpu, cuda, cuda:N or mps.")]
+CheckpointEvery = Annotated[int, option("N", "Updates between two saves of the training.", min=1)]
 Restart = Annotated[
     bool, Option("--restart", help="Begin anew, even if there is a stopped training to go on with.")
 ]
 Force = Annotated[bool, Option("--force", help="Replace what has that name.")]
 Part = Annotated[
     str | None,
-    Option(
-        metavar="P",
-        help="What of a benchmark is learnt from: all, or tuned, which leaves the half that `score --part kept` "
+    option(
+        "P",
+        "What of a benchmark is learnt from: all, or tuned, which leaves the half that `score --part kept` "
         "reports out. [default: tuned for FEVER, all for questions]",
     ),
 ]
 Threshold = Annotated[
     float | None,
-    Option(
+    option(
+        "N",
+        "FEVER claims: token-set ratio from which a block holds a sentence. [default: 80]",
         min=1,
         max=100,
-        metavar="N",
-        help="FEVER claims: token-set ratio from which a block holds a sentence. [default: 80]",
     ),
 ]
 WikiPages = Annotated[
     Path | None,
-    Option(
-        metavar="DIR",
-        help="FEVER claims that name sentences by number: FEVER's own Wikipedia, which has their text.",
-    ),
+    option("DIR", "FEVER claims that name sentences by number: FEVER's own Wikipedia, which has their text."),
 ]
 PolicyName = Annotated[
     str,
-    Argument(
-        metavar="POLICY",
-        help="Whose target encoder: the policy's name in the workspace, its path, or compass (the policy that ships). "
+    argument(
+        "POLICY",
+        "Whose target encoder: the policy's name in the workspace, its path, or compass (the policy that ships). "
         "It must say where to look, as a compass does.",
     ),
 ]
 CopyName = Annotated[
     str | None,
-    Option(
-        "--name",
-        metavar="NAME",
-        help="Name of a copy of the policy that the target encoder goes to. [default: that of the policy]",
+    option(
+        "NAME",
+        "Name of a copy of the policy that the target encoder goes to. [default: that of the policy]",
     ),
 ]
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Option
 
 from linkwalk.cli.options import (
     NAMES,
@@ -17,6 +17,8 @@ from linkwalk.cli.options import (
     Quiet,
     Rerank,
     Seed,
+    argument,
+    option,
 )
 from linkwalk.device import choose_device
 from linkwalk.errors import InputError
@@ -29,63 +31,60 @@ WHAT = ("table1", "table2", "table3", "table4", *EVIDENCE, "table7", "bound", "t
 def reproduce(
     what: Annotated[
         str,
-        Argument(
-            metavar="WHAT",
-            help="table1 (trajectory distributions), table2 (navigation), table3 (sizes of graphs), table4 (fixed and "
+        argument(
+            "WHAT",
+            "table1 (trajectory distributions), table2 (navigation), table3 (sizes of graphs), table4 (fixed and "
             "trained embeddings), table5 (FEVER), table6 (Natural Questions), table7 (cost), bound "
             "(the variational bound of appendix D) or traces (as in figure 3; with --file as in figure 4).",
         ),
     ],
     wiki: Annotated[
         Path,
-        Argument(
-            metavar="WIKI",
-            help="Folder that `linkwalk split` made, or a workspace, which is split into WIKI/halves; both embedded. "
+        argument(
+            "WIKI",
+            "Folder that `linkwalk split` made, or a workspace, which is split into WIKI/halves; both embedded. "
             "For table5 and table6 a workspace, indexed and embedded.",
         ),
     ],
     rows: Annotated[
         list[str] | None,
-        Option("--rows", metavar="ROW,...", help="Only these rows of a table. [default: all]"),
+        option("ROW,...", "Only these rows of a table. [default: all]"),
     ] = None,
     episodes: Annotated[
         int | None,
-        Option("--episodes", min=1, metavar="N", help="Episodes for each figure. [default: 10000]"),
+        option("N", "Episodes for each figure. [default: 10000]", min=1),
     ] = None,
     updates: Annotated[
         int | None,
-        Option("--updates", min=1, metavar="N", help="Updates of each policy. [default: the paper's 50000]"),
+        option("N", "Updates of each policy. [default: the paper's 50000]", min=1),
     ] = None,
     target: Annotated[
         Path | None,
-        Option(
-            "--target",
-            metavar="DIR",
-            help="Folder of a policy whose target encoder shows sentences to policies (table2). [default: the nodes' "
+        option(
+            "DIR",
+            "Folder of a policy whose target encoder shows sentences to policies (table2). [default: the nodes' "
             "encoder]",
         ),
     ] = None,
     later: Annotated[
         Path | None,
-        Option(
-            "--later",
-            metavar="WIKI",
-            help="Workspace of a later edition to be tested on; all of the first is trained on then (table3, table4).",
+        option(
+            "WIKI",
+            "Workspace of a later edition to be tested on; all of the first is trained on then (table3, table4).",
         ),
     ] = None,
     encoder: Annotated[
-        str, Option("--encoder-recipe", metavar="NAME", help="How the encoder of table4 is trained.")
+        str, option("NAME", "How the encoder of table4 is trained.", "--encoder-recipe")
     ] = "spans",
     encoder_settings: Annotated[
         list[str] | None,
-        Option("--encoder-set", metavar="KEY=VALUE", help="Change one setting of it; may be repeated."),
+        option("KEY=VALUE", "Change one setting of it; may be repeated.", "--encoder-set"),
     ] = None,
     trained: Annotated[
         str | None,
-        Option(
-            "--trained",
-            metavar="NAME",
-            help="Embeddings of both wikis by an encoder trained elsewhere (table4). [default: one is trained]",
+        option(
+            "NAME",
+            "Embeddings of both wikis by an encoder trained elsewhere (table4). [default: one is trained]",
         ),
     ] = None,
     readers: Annotated[
@@ -98,7 +97,7 @@ def reproduce(
     ] = False,
     reader_settings: Annotated[
         list[str] | None,
-        Option("--reader-set", metavar="KEY=VALUE", help="Change one setting of these; may be repeated."),
+        option("KEY=VALUE", "Change one setting of these; may be repeated.", "--reader-set"),
     ] = None,
     quick: Annotated[
         bool,
@@ -110,32 +109,28 @@ def reproduce(
     ] = False,
     file: Annotated[
         Path | None,
-        Option(
-            "--file",
-            metavar="FILE",
-            help="FEVER's claims (table5), Natural Questions (table6); either, or multi-hop questions (traces).",
+        option(
+            "FILE",
+            "FEVER's claims (table5), Natural Questions (table6); either, or multi-hop questions (traces).",
         ),
     ] = None,
     wiki_pages: FeverPages = None,
     level: Level = "block",
     candidates: Candidates = 20,
     rerank: Rerank = None,
-    steps: Annotated[
-        int, Option("--steps", min=1, max=1000, metavar="T", help="T of the walks (bound, traces).")
-    ] = 10,
+    steps: Annotated[int, option("T", "T of the walks (bound, traces).", min=1, max=1000)] = 10,
     agent: Annotated[
         str | None,
-        Option(
-            "--agent",
-            metavar="A",
-            help=f"Whose traces, or who finds evidence: {NAMES}. [default: whoever `linkwalk walk` takes]",
+        option(
+            "A",
+            f"Whose traces, or who finds evidence: {NAMES}. [default: whoever `linkwalk walk` takes]",
         ),
     ] = None,
-    count: Annotated[int, Option("--count", min=1, metavar="N", help="Traces of either kind.")] = 4,
+    count: Annotated[int, option("N", "Traces of either kind.", min=1)] = 4,
     budget: Budget = 100,
     seed: Seed = 0,
     embeddings: EmbeddingsName = None,
-    device: Annotated[str, Option("--device", metavar="D", help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
+    device: Annotated[str, option("D", "auto, cpu, cuda, cuda:N or mps.")] = "auto",
     loop: Annotated[
         bool,
         Option(

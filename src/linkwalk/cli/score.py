@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Option
 
 from linkwalk.cli.options import (
     AgentName,
@@ -22,6 +22,8 @@ from linkwalk.cli.options import (
     StartCount,
     StepCount,
     Top,
+    argument,
+    option,
 )
 from linkwalk.cli.output import print_json, print_next
 from linkwalk.errors import InputError
@@ -31,17 +33,16 @@ from linkwalk.progress import Progress
 def score(
     benchmark: Annotated[
         str,
-        Argument(
-            metavar="BENCHMARK",
-            help="fever, nq, multihop or links; or a data set of your own, as package.module:Name.",
+        argument(
+            "BENCHMARK", "fever, nq, multihop or links; or a data set of your own, as package.module:Name."
         ),
     ],
     wiki: IndexedWiki,
     file: Annotated[
         Path,
-        Argument(
-            metavar="FILE",
-            help="FEVER's claims; Natural Questions with passages (DPR's files) or answers alone (NQ-open); questions "
+        argument(
+            "FILE",
+            "FEVER's claims; Natural Questions with passages (DPR's files) or answers alone (NQ-open); questions "
             "of HotpotQA, 2WikiMultihopQA or MuSiQue; questions made from the wiki's own links.",
         ),
     ],
@@ -49,23 +50,16 @@ def score(
     level: Level = "block",
     threshold: Annotated[
         float,
-        Option(
-            "--threshold",
-            min=1,
-            max=100,
-            metavar="N",
-            help="FEVER: token-set ratio from which a block holds a sentence.",
-        ),
+        option("N", "FEVER: token-set ratio from which a block holds a sentence.", min=1, max=100),
     ] = 80,
     part: Annotated[
         str,
-        Option(
-            "--part",
-            metavar="P",
-            help="all, or one of two halves without a common page: tuned (what choices were made on) or kept.",
+        option(
+            "P",
+            "all, or one of two halves without a common page: tuned (what choices were made on) or kept.",
         ),
     ] = "all",
-    limit: Annotated[int | None, Option("--limit", min=1, metavar="N", help="Ask the first N alone.")] = None,
+    limit: Annotated[int | None, option("N", "Ask the first N alone.", min=1)] = None,
     rows: Annotated[
         bool,
         Option(
@@ -86,23 +80,18 @@ def score(
     encoder: EncoderName = None,
     save: Annotated[
         Path | None,
-        Option(
-            "--save",
-            metavar="FILE",
-            help="Write a JSON line for each question: its id, ranked blocks, recall, group.",
-        ),
+        option("FILE", "Write a JSON line for each question: its id, ranked blocks, recall, group."),
     ] = None,
     submission: Annotated[
         Path | None,
-        Option(
-            "--submission",
-            metavar="FILE",
-            help="FEVER with --wiki-pages: write what was found as the official scorer reads it.",
+        option(
+            "FILE",
+            "FEVER with --wiki-pages: write what was found as the official scorer reads it.",
         ),
     ] = None,
     plots: Annotated[
         Path | None,
-        Option("--plots", metavar="DIR", help="Draw how many links lead from BM25's blocks to the evidence."),
+        option("DIR", "Draw how many links lead from BM25's blocks to the evidence."),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

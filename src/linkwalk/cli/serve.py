@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from linkwalk.cli.options import BuiltWiki, EmbeddingsName, EncoderName
+from linkwalk.cli.options import BuiltWiki, EmbeddingsName, EncoderName, option
 from linkwalk.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,38 +20,38 @@ def serve(
     wiki: BuiltWiki,
     host: Annotated[
         str,
-        Option(
-            metavar="ADDRESS",
-            help="Where to listen. Other machines are let in by an address of this one, or 0.0.0.0 for all of them; "
+        option(
+            "ADDRESS",
+            "Where to listen. Other machines are let in by an address of this one, or 0.0.0.0 for all of them; "
             "there are no passwords.",
         ),
     ] = "127.0.0.1",
     names: Annotated[
         list[str] | None,
-        Option(
-            "--name",
-            metavar="NAME",
-            help="A name that the server goes by, may be repeated; requests for others are refused. "
+        option(
+            "NAME",
+            "A name that the server goes by, may be repeated; requests for others are refused. "
             "[default: any; localhost's own where --host lets this machine in alone]",
+            "--name",
         ),
     ] = None,
-    port: Annotated[int, Option(min=0, max=65535, metavar="N", help="0: any that is free.")] = 8000,
+    port: Annotated[int, option("N", "0: any that is free.", min=0, max=65535)] = 8000,
     workers: Annotated[
         int,
-        Option(min=1, max=64, metavar="N", help="Processes; what they map of the wiki is in memory once."),
+        option("N", "Processes; what they map of the wiki is in memory once.", min=1, max=64),
     ] = 1,
     runs: Annotated[
         Path | None,
-        Option(metavar="FILE", help="Keep finished games here: a line of JSON each, added at the end."),
+        option("FILE", "Keep finished games here: a line of JSON each, added at the end."),
     ] = None,
     open_page: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
     embeddings: EmbeddingsName = None,
     encoder: EncoderName = None,
     rerank: Annotated[
         str | None,
-        Option(
-            metavar="HOW",
-            help="Who ranks sentences where a question does not say: cross, tfidf, none, or the folder of a reranker. "
+        option(
+            "HOW",
+            "Who ranks sentences where a question does not say: cross, tfidf, none, or the folder of a reranker. "
             "[default: cross with MiniLM's embeddings, or else tfidf]",
         ),
     ] = None,
@@ -61,45 +61,37 @@ def serve(
     ] = False,
     at_once: Annotated[
         int,
-        Option(
-            "--at-once",
+        option(
+            "N",
+            "Walks at work at once in each worker. More threads take turns; more --workers add up.",
             min=1,
             max=256,
-            metavar="N",
-            help="Walks at work at once in each worker. More threads take turns; more --workers add up.",
         ),
     ] = 1,
     waiting: Annotated[
         int,
-        Option(min=0, max=100_000, metavar="N", help="Requests that may wait for them; the next gets a 503."),
+        option("N", "Requests that may wait for them; the next gets a 503.", min=0, max=100_000),
     ] = 128,
     seconds: Annotated[
         float,
-        Option(min=0.1, max=3600, metavar="S", help="Time for an answer, waiting included; then a 504."),
+        option("S", "Time for an answer, waiting included; then a 504.", min=0.1, max=3600),
     ] = 30,
-    budget: Annotated[
-        int, Option("--max-budget", min=1, max=1_000_000, metavar="B", help="Most steps of a walk.")
-    ] = 1000,
+    budget: Annotated[int, option("B", "Most steps of a walk.", "--max-budget", min=1, max=1_000_000)] = 1000,
     query: Annotated[
         int,
-        Option("--max-query", min=1, max=100_000, metavar="N", help="Most characters of a question."),
+        option("N", "Most characters of a question.", "--max-query", min=1, max=100_000),
     ] = 2000,
     body: Annotated[
         int,
-        Option("--max-body", min=1, max=1 << 30, metavar="BYTES", help="Largest body of a request."),
+        option("BYTES", "Largest body of a request.", "--max-body", min=1, max=1 << 30),
     ] = 65536,
     reading: Annotated[
         float,
-        Option(
-            min=0.1,
-            max=3600,
-            metavar="S",
-            help="Time for a client to send its headers, and again for a body.",
-        ),
+        option("S", "Time for a client to send its headers, and again for a body.", min=0.1, max=3600),
     ] = 10,
     idle: Annotated[
         int,
-        Option(min=1, max=3600, metavar="S", help="How long a connection without a request is kept."),
+        option("S", "How long a connection without a request is kept.", min=1, max=3600),
     ] = 15,
     verbose: Annotated[bool, Option("--verbose", "-v", help="Print a line for every request.")] = False,
 ) -> None:

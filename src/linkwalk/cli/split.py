@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from typer import Option
 
-from linkwalk.cli.options import BuiltWiki, Json, Quiet
+from linkwalk.cli.options import BuiltWiki, Json, Quiet, option
 from linkwalk.cli.output import print_columns, print_json, print_next
 from linkwalk.progress import Progress
 
@@ -17,11 +17,8 @@ def split(
     wiki: BuiltWiki,
     out: Annotated[
         Path,
-        Option(
-            "-o",
-            "--out",
-            metavar="DIR",
-            help="New folder for the workspaces DIR/train and DIR/eval, or an old split.",
+        option(
+            "DIR", "New folder for the workspaces DIR/train and DIR/eval, or an old split.", "-o", "--out"
         ),
     ],
     by: Annotated[
@@ -33,11 +30,11 @@ def split(
     ] = "article",
     nodes: Annotated[
         int | None,
-        Option(
-            min=1,
-            metavar="N",
-            help="Only N blocks each, grown along links from the most linked-to one (the paper: 200000). "
+        option(
+            "N",
+            "Only N blocks each, grown along links from the most linked-to one (the paper: 200000). "
             "[default: all]",
+            min=1,
         ),
     ] = None,
     json: Json = False,

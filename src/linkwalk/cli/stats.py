@@ -4,9 +4,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
-
-from linkwalk.cli.options import BuiltWiki, Json, Quiet
+from linkwalk.cli.options import BuiltWiki, Json, Quiet, option
 from linkwalk.cli.output import print_columns, print_json, print_next, print_table
 from linkwalk.progress import Progress
 
@@ -18,20 +16,20 @@ def stats(
     wiki: BuiltWiki,
     sources: Annotated[
         int,
-        Option(
-            min=0,
-            metavar="N",
-            help="Measure path lengths from the N blocks of highest in-degree (the paper: 250000). "
+        option(
+            "N",
+            "Measure path lengths from the N blocks of highest in-degree (the paper: 250000). "
             "More takes longer: 64 sources need one sweep over the graph.",
+            min=0,
         ),
     ] = 1000,
     plots: Annotated[
         Path | None,
-        Option(metavar="DIR", help="Draw the paper's figures as PNG files into DIR."),
+        option("DIR", "Draw the paper's figures as PNG files into DIR."),
     ] = None,
     workers: Annotated[
         int | None,
-        Option(min=1, metavar="N", help="Threads for path lengths. [default: all cores, at most 4]"),
+        option("N", "Threads for path lengths. [default: all cores, at most 4]", min=1),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,

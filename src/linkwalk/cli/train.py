@@ -15,6 +15,7 @@ from linkwalk.cli.options import (
     Quiet,
     Restart,
     Settings,
+    option,
     training_run,
 )
 from linkwalk.cli.output import (
@@ -41,9 +42,9 @@ def train(
     wiki: EmbeddedWiki,
     recipe: Annotated[
         str | None,
-        Option(
-            metavar="NAME",
-            help="trained-words (the word table of words and a compass, for this wiki), ours (a compass for the "
+        option(
+            "NAME",
+            "trained-words (the word table of words and a compass, for this wiki), ours (a compass for the "
             "embeddings there are, on its own walks), residual (starts as the cosine, shortcut walks), paper (app. "
             "B.2; one policy per T, e.g. --set steps=5), paper-multistep, paper-reverse, paper-shortest, paper-mlp "
             "(app. B.1) or paper-transformer (app. B.3); by reward rl (app. B.2), and from a policy on "
@@ -52,24 +53,18 @@ def train(
             show_default=False,
         ),
     ] = None,
-    name: Annotated[
-        str | None, Option(metavar="NAME", help="Name of the policy. [default: the recipe's]")
-    ] = None,
+    name: Annotated[str | None, option("NAME", "Name of the policy. [default: the recipe's]")] = None,
     head: Annotated[
         str | None,
-        Option(
-            metavar="HEAD",
-            help="Another head than the recipe's: feedforward, transformer, mlp, residual, compass, or your own as "
+        option(
+            "HEAD",
+            "Another head than the recipe's: feedforward, transformer, mlp, residual, compass, or your own as "
             "package.module:Name.",
         ),
     ] = None,
     begins: Annotated[
         str | None,
-        Option(
-            "--from",
-            metavar="POLICY",
-            help="Policy to go on from by reward: a name or a folder (rl recipes).",
-        ),
+        option("POLICY", "Policy to go on from by reward: a name or a folder (rl recipes).", "--from"),
     ] = None,
     settings: Settings = None,
     embeddings: EmbeddingsName = None,

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
-
 from linkwalk.cli.options import (
     CheckpointEvery,
     Device,
@@ -14,27 +12,27 @@ from linkwalk.cli.options import (
     Quiet,
     Restart,
     Settings,
+    argument,
+    option,
     training_run,
 )
 from linkwalk.cli.output import at_last, print_trained
 
 
 def train_encoder(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace with a graph.")],
+    wiki: Annotated[Path, argument("WIKI", "Workspace with a graph.")],
     recipe: Annotated[
         str,
-        Option(
-            metavar="NAME",
-            help="spans (ours, minutes on a GPU), paper-spans (app. B.1) or paper-spans-feedforward (sec. 4.2).",
+        option(
+            "NAME",
+            "spans (ours, minutes on a GPU), paper-spans (app. B.1) or paper-spans-feedforward (sec. 4.2).",
         ),
     ] = "spans",
     encoder: Annotated[
         str,
-        Option("--encoder", metavar="E", help="What to begin with: minilm, or a Hugging Face model."),
+        option("E", "What to begin with: minilm, or a Hugging Face model."),
     ] = "minilm",
-    name: Annotated[
-        str | None, Option(metavar="NAME", help="Name of the encoder. [default: the recipe's]")
-    ] = None,
+    name: Annotated[str | None, option("NAME", "Name of the encoder. [default: the recipe's]")] = None,
     settings: Settings = None,
     embeddings: EmbeddingsName = None,
     device: Device = "auto",

@@ -5,9 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
-
-from linkwalk.cli.options import Force, Json, Quiet, Settings
+from linkwalk.cli.options import Force, Json, Quiet, Settings, argument, option
 from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.device import choose_device
 from linkwalk.errors import InputError
@@ -20,21 +18,18 @@ if TYPE_CHECKING:
 def train_map(
     wikis: Annotated[
         list[Path],
-        Argument(
-            metavar="WIKI...",
-            help="Workspaces with a graph and embeddings; one that is named twice counts twice.",
-        ),
+        argument("WIKI...", "Workspaces with a graph and embeddings; one that is named twice counts twice."),
     ],
-    out: Annotated[Path, Option("-o", "--out", metavar="FILE", help="Where the map goes, a .json file.")],
+    out: Annotated[Path, option("FILE", "Where the map goes, a .json file.", "-o", "--out")],
     embeddings: Annotated[
         list[str] | None,
-        Option(metavar="NAME", help="Embeddings to train on; may be repeated. [default: all there are]"),
+        option("NAME", "Embeddings to train on; may be repeated. [default: all there are]"),
     ] = None,
     policy: Annotated[
         Path | None,
-        Option(
-            metavar="DIR",
-            help="Folder of a compass, which then says where to look, on embeddings that fit it. The map is for it: as "
+        option(
+            "DIR",
+            "Folder of a compass, which then says where to look, on embeddings that fit it. The map is for it: as "
             "map.json in its folder, it walks by it.",
         ),
     ] = None,

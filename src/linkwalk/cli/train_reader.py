@@ -4,8 +4,6 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Argument, Option
-
 from linkwalk.cli.options import (
     CheckpointEvery,
     CopyName,
@@ -22,6 +20,8 @@ from linkwalk.cli.options import (
     Settings,
     Threshold,
     WikiPages,
+    argument,
+    option,
     training_run,
 )
 from linkwalk.cli.output import at_last, print_trained, some_of
@@ -93,16 +93,15 @@ def _where(trained: "Trained") -> str:
 
 
 def tune_reader(
-    wiki: Annotated[Path, Argument(metavar="WIKI", help="Workspace with graph, embeddings and index.")],
+    wiki: Annotated[Path, argument("WIKI", "Workspace with graph, embeddings and index.")],
     policy: PolicyName,
     queries: Annotated[
         Path,
-        Argument(
-            metavar="FILE",
-            help="FEVER claims, Natural Questions or multi-hop questions, with their evidence in WIKI.",
+        argument(
+            "FILE", "FEVER claims, Natural Questions or multi-hop questions, with their evidence in WIKI."
         ),
     ],
-    recipe: Annotated[str, Option(metavar="NAME", help="ours, or paper (app. C.1).")] = "ours",
+    recipe: Annotated[str, option("NAME", "ours, or paper (app. C.1).")] = "ours",
     part: Part = None,
     threshold: Threshold = None,
     wiki_pages: WikiPages = None,

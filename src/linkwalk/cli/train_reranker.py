@@ -4,8 +4,6 @@ import shlex
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
-
 from linkwalk.cli.options import (
     CheckpointEvery,
     Device,
@@ -17,27 +15,27 @@ from linkwalk.cli.options import (
     Settings,
     Threshold,
     WikiPages,
+    argument,
+    option,
     training_run,
 )
 from linkwalk.cli.output import at_last, print_trained, some_of
 
 
 def train_reranker(
-    wiki: Annotated[
-        Path, Argument(metavar="WIKI", help="Workspace with a graph, and an index to mine lists.")
-    ],
+    wiki: Annotated[Path, argument("WIKI", "Workspace with a graph, and an index to mine lists.")],
     files: Annotated[
         list[Path],
-        Argument(
-            metavar="FILE...",
-            help="Lists (a query, positives, negatives a line), or FEVER claims or Natural Questions, from which lists "
+        argument(
+            "FILE...",
+            "Lists (a query, positives, negatives a line), or FEVER claims or Natural Questions, from which lists "
             "are mined in WIKI.",
         ),
     ],
     part: Part = None,
     threshold: Threshold = None,
     wiki_pages: WikiPages = None,
-    name: Annotated[str, Option(metavar="NAME", help="Name of the reranker.")] = "ours",
+    name: Annotated[str, option("NAME", "Name of the reranker.")] = "ours",
     settings: Settings = None,
     device: Device = "auto",
     checkpoint_every: CheckpointEvery = 1000,

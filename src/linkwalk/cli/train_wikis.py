@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
-
 from linkwalk.cli.options import (
     CheckpointEvery,
     Device,
@@ -13,19 +11,19 @@ from linkwalk.cli.options import (
     Quiet,
     Restart,
     Settings,
+    argument,
+    option,
     training_run,
 )
 from linkwalk.cli.output import at_last, print_trained
 
 
 def train_wikis(
-    wikis: Annotated[
-        list[Path], Argument(metavar="WIKI...", help="Workspaces; what is trained goes to the first.")
-    ],
-    name: Annotated[str, Option(metavar="NAME", help="Name of the policy.")] = "walks",
+    wikis: Annotated[list[Path], argument("WIKI...", "Workspaces; what is trained goes to the first.")],
+    name: Annotated[str, option("NAME", "Name of the policy.")] = "walks",
     encoder: Annotated[
         str,
-        Option("--encoder", metavar="E", help="What to begin with: minilm, or a BERT in a folder."),
+        option("E", "What to begin with: minilm, or a BERT in a folder."),
     ] = "minilm",
     settings: Settings = None,
     device: Device = "auto",

@@ -6,8 +6,6 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from typer import Option
-
 from linkwalk.cli.options import (
     NAMES,
     Back,
@@ -20,6 +18,7 @@ from linkwalk.cli.options import (
     Runs,
     Sampled,
     Seed,
+    option,
 )
 from linkwalk.cli.output import print_json, print_missing, print_next
 from linkwalk.errors import InputError
@@ -40,29 +39,27 @@ _WAYS |= {"contents": "contents", "backlink": "a page that links here"}
 
 def walk(
     wiki: BuiltWiki,
-    start: Annotated[str, Option("--from", metavar="BLOCK", help='Where to start: "Title", or "Title (3)".')],
-    goal: Annotated[str | None, Option("--to", metavar="BLOCK", help="What to find, named likewise.")] = None,
+    start: Annotated[str, option("BLOCK", 'Where to start: "Title", or "Title (3)".', "--from")],
+    goal: Annotated[str | None, option("BLOCK", "What to find, named likewise.", "--to")] = None,
     sentence: Annotated[
         str | None,
-        Option(
-            metavar="TEXT", help="What to find, in words of your own: the agent knows no more than these."
-        ),
+        option("TEXT", "What to find, in words of your own: the agent knows no more than these."),
     ] = None,
     agent: Annotated[
         str | None,
-        Option(
-            metavar="A",
-            help=f"{NAMES}. Depth-first search goes {_DEPTH} links deep. [default: compass, or without its "
+        option(
+            "A",
+            f"{NAMES}. Depth-first search goes {_DEPTH} links deep. [default: compass, or without its "
             "embeddings, minilm-walks, a policy trained for those there are, or greedy-map]",
         ),
     ] = None,
     budget: Annotated[
         int | None,
-        Option(
+        option(
+            "B",
+            f"Steps an agent has. [default: {_BUDGET}; towards a sentence: {_SENTENCE_BUDGET}]",
             min=1,
             max=1_000_000,
-            metavar="B",
-            help=f"Steps an agent has. [default: {_BUDGET}; towards a sentence: {_SENTENCE_BUDGET}]",
         ),
     ] = None,
     back: Back = False,

@@ -15,18 +15,16 @@ from linkwalk.cli.evaluate import evaluate
 from linkwalk.cli.find import find
 from linkwalk.cli.games import games
 from linkwalk.cli.index import index
-from linkwalk.cli.mcp import mcp
 from linkwalk.cli.reproduce import reproduce
 from linkwalk.cli.score import score
-from linkwalk.cli.serve import serve
+from linkwalk.cli.serve import mcp, serve
 from linkwalk.cli.split import split
 from linkwalk.cli.stats import stats
 from linkwalk.cli.train import train
-from linkwalk.cli.train_encoder import train_encoder
+from linkwalk.cli.train_encoder import train_encoder, train_wikis
 from linkwalk.cli.train_map import train_map
 from linkwalk.cli.train_reader import train_reader, tune_reader
 from linkwalk.cli.train_reranker import train_reranker
-from linkwalk.cli.train_wikis import train_wikis
 from linkwalk.cli.walk import walk
 
 app = typer.Typer(

@@ -1,7 +1,8 @@
-"""``linkwalk serve``: the page and the HTTP API."""
+"""``linkwalk serve`` and ``mcp``: a wiki for browsers and programs, and as tools for a language model."""
 
 import os
 import signal
+import sys
 from importlib.util import find_spec
 from ipaddress import ip_address
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from linkwalk.cli.options import BuiltWiki, EmbeddingsName, EncoderName, option
+from linkwalk.cli.options import BuiltWiki, EmbeddingsName, EncoderName, Rerank, option
 from linkwalk.errors import InputError
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def serve(
 
     Example: linkwalk serve encyclopedia --open
     """
-    need_server()
+    _need("serve", "fastapi", "uvicorn", "prometheus_client")
     from linkwalk.serve.api import health_of
     from linkwalk.serve.boundary import Limits
     from linkwalk.serve.listening import listen, url_of
@@ -125,7 +126,7 @@ def serve(
             runs.open("ab").close()
         except OSError as error:
             raise InputError(f"cannot write games to {runs}: {error.strerror}") from None
-    check_named(opened)
+    _check_named(opened)
     health = health_of(opened, budget)
     listening = listen(host, port)
     url = url_of(listening)
@@ -141,7 +142,7 @@ def serve(
         names=own_names(host, names),
         graph=graph.fingerprint,
     )
-    leave_at_ctrl_c()
+    _leave_at_ctrl_c()
     print(f"{graph.snapshot}: {graph.articles:,} articles, {graph.nodes:,} blocks, {graph.edges:,} links")
     if health.embeddings is not None:
         print(f"  embeddings: {health.embeddings}; sentences are ranked by {health.rerank}")
@@ -155,15 +156,67 @@ def serve(
         import webbrowser
 
         webbrowser.open(url)
-    del (
-        opened,
-        graph,
-    )  # mapped here, a graph would take its place on the disk even when workers have a newer one
+    # Mapped here, a graph would take its place on the disk even when workers have a newer one.
+    del opened, graph
     run(settings, listening, workers, verbose=verbose)
     os._exit(0)
 
 
-def check_named(wiki: "Wiki") -> None:
+def mcp(
+    wiki: BuiltWiki,
+    stdio: Annotated[
+        bool,
+        Option("--stdio", help="Speak on standard input and output, as clients start it. [default]"),
+    ] = False,
+    http: Annotated[
+        int | None,
+        option(
+            "PORT",
+            "Listen at http://127.0.0.1:PORT/mcp instead; 0: any port that is free.",
+            min=0,
+            max=65535,
+        ),
+    ] = None,
+    host: Annotated[
+        str,
+        option("ADDRESS", "Where to listen, with --http; there are no passwords."),
+    ] = "127.0.0.1",
+    embeddings: EmbeddingsName = None,
+    encoder: EncoderName = None,
+    rerank: Rerank = None,
+) -> None:
+    """Give a language model the wiki as tools: search, open, links, navigate, find_evidence.
+
+    A client of the Model Context Protocol starts this command and speaks with it. Answers are a paragraph long, and
+    say by which clicks they were found.
+
+    Example: linkwalk mcp encyclopedia
+
+    Example: linkwalk mcp encyclopedia --http 8001
+    """
+    if stdio and http is not None:
+        raise InputError("--stdio and --http: choose one of them")
+    if http is None and host != "127.0.0.1":
+        raise InputError("--host is for --http: add --http PORT")
+    _need("mcp", "mcp")
+    from linkwalk.serve.listening import listen, url_of
+    from linkwalk.serve.mcp import run_http, run_stdio
+    from linkwalk.wiki import Wiki
+
+    opened = Wiki.open(wiki, embeddings=embeddings, rerank=rerank)
+    _check_named(opened)
+    for line in opened.missing().values():
+        print(line, file=sys.stderr)
+    _leave_at_ctrl_c()
+    if http is None:
+        run_stdio(opened)
+        return
+    listening = listen(host, http, "--http")
+    print(f"{opened.graph.snapshot}: {url_of(listening)}/mcp   (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    run_http(opened, listening, host)
+
+
+def _check_named(wiki: "Wiki") -> None:
     """What was named must be there; what was not may be missing, and will be said to be."""
     from linkwalk.wiki.rerankers import check_reranker
 
@@ -172,7 +225,7 @@ def check_named(wiki: "Wiki") -> None:
         raise InputError(line)
 
 
-def leave_at_ctrl_c() -> None:
+def _leave_at_ctrl_c() -> None:
     """From here on there is nothing to lose, and a KeyboardInterrupt in the middle of anything is only noise.
 
     Threads may still be reading a model, for whoever would have asked: they are not worth waiting for either.
@@ -189,8 +242,8 @@ def own_names(host: str, names: list[str] | None) -> tuple[str, ...]:
     return (*(names or ()), *(("localhost", "127.0.0.1", "::1", host) if alone or names else ()))
 
 
-def need_server() -> None:
-    """Say what to install where the server's packages are missing."""
-    for name in ("fastapi", "uvicorn", "prometheus_client"):
+def _need(extra: str, *packages: str) -> None:
+    """Say what to install where a package of some extra is missing."""
+    for name in packages:
         if find_spec(name) is None:
-            raise InputError(f"{name} is not installed: pip install 'linkwalk[serve]'")
+            raise InputError(f"{name} is not installed: pip install 'linkwalk[{extra}]'")

@@ -1,4 +1,4 @@
-"""``linkwalk train-encoder``: phi itself is trained, with a policy that scores links by their words (app. B.1)."""
+"""``linkwalk train-encoder`` and ``train-wikis``: trainings of phi, alone or with a compass (app. B.1, sec. 5.3)."""
 
 from pathlib import Path
 from typing import Annotated
@@ -51,9 +51,9 @@ def train_encoder(
     Example: linkwalk train-encoder WIKI --set updates=2000 --name mine
     """
     run = training_run(device, checkpoint_every, restart, force, quiet)
-    from linkwalk.trainings.encoders import train_encoder as train
+    from linkwalk.trainings import encoders
 
-    trained = train(wiki, recipe, encoder, name or recipe, settings or [], embeddings, run)
+    trained = encoders.train_encoder(wiki, recipe, encoder, name or recipe, settings or [], embeddings, run)
     if trained is None:
         return
     folder, last = trained.folder, trained.last
@@ -63,3 +63,49 @@ def train_encoder(
     tanh = " --tanh" if trained.manifest["job"]["config"]["tanh"] else ""
     command = f"linkwalk embed {wiki} --encoder {folder}{tanh} --name {folder.name}"
     print_trained(trained, facts, rows, command, json=json, made_of="")
+
+
+def train_wikis(
+    wikis: Annotated[list[Path], argument("WIKI...", "Workspaces; what is trained goes to the first.")],
+    name: Annotated[str, option("NAME", "Name of the policy.")] = "walks",
+    encoder: Annotated[
+        str,
+        option("E", "What to begin with: minilm, or a BERT in a folder."),
+    ] = "minilm",
+    settings: Settings = None,
+    device: Device = "auto",
+    checkpoint_every: CheckpointEvery = 100,
+    restart: Restart = False,
+    force: Force = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train an encoder and a compass together on the walks of several wikis, without a single label.
+
+    The encoder learns to read pages so that those near a goal, click by click, look like it; what it learns on many
+    wikis carries over to others. WIKI/policies/NAME holds both: any wiki can be embedded with that folder, and the
+    policy walks there. It wants a GPU: minutes there; on a CPU lessons are smaller, and it takes hours
+    (--set updates=20 to try). Resumable, as `linkwalk train` is; with several GPUs, `torchrun --nproc-per-node N -m
+    linkwalk train-wikis ...`.
+
+    Example: linkwalk train-wikis WIKI OTHER THIRD --set seed=1 --name mine
+
+    Example: linkwalk embed FOURTH --encoder WIKI/policies/mine
+    """
+    run = training_run(device, checkpoint_every, restart, force, quiet)
+    from linkwalk.trainings import encoders
+
+    trained = encoders.train_wikis(wikis, name, encoder, settings or [], run)
+    if trained is None:
+        return
+    folder, last = trained.folder, trained.last
+    rows = [("policy", str(folder)), ("wikis", f"{len(wikis)}, {trained.more['blocks']:,} blocks")]
+    rows += at_last(last, "loss {loss:.3f}, the right link {accuracy:.1%}")
+    facts = {
+        "policy": str(folder),
+        "trained_on": trained.manifest["trained_on"],
+        "last": last,
+        "fresh": trained.fresh,
+    }
+    command = f"linkwalk embed {wikis[0]} --encoder {folder}"
+    print_trained(trained, facts, rows, command, json=json, made_of="graphs and settings")

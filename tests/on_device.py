@@ -1,6 +1,7 @@
 """Code that has a way with kernels and one without: every test of it takes both, where there is Triton.
 
-Kernels need a GPU, or on a CPU Triton's interpreter: TRITON_INTERPRET=1 pytest tests -k on_device
+Kernels need a GPU, or on a CPU Triton's interpreter: TRITON_INTERPRET=1 pytest tests -k on_device. Without Triton
+``tests.triton_in_numpy`` stands in for it.
 """
 
 from collections.abc import Iterator

@@ -5,13 +5,22 @@ An episode is a program of its own: page, goal and path stay in registers for al
 and nobody waited for, in between. So is every step that is looked back at: it reads the rows of its page's links once.
 Imported only where Triton is installed.
 
-Shapes: B episodes, T steps, K episodes in store; D, WIDTH, KINDS, SLOTS, PATH and TILE as in ``policy.kernels``.
+Shapes: B episodes, T steps, K episodes in store; D, WIDTH, KINDS, SLOTS, PATH and TILE as in ``decision_kernels``.
 """
 
 import triton
 import triton.language as tl
 
-from linkwalk.gpu.decision_kernels import embeddings
+from linkwalk.gpu.decision_kernels import (
+    add_up,
+    embeddings,
+    links_at,
+    load_state,
+    moments,
+    nothing_yet,
+    row_of,
+    traits_of,
+)
 from linkwalk.gpu.walk_kernels import draw, key_of
 
 
@@ -96,7 +105,7 @@ def act(
     b = tl.program_id(0).to(tl.int64)
     here, goal = tl.load(currents + b), tl.load(goals + b)
     step, used = tl.load(steps + b).to(tl.int32), tl.load(taken + b)
-    t_path, d, slot = tl.arange(0, PATH), tl.arange(0, WIDTH), tl.arange(0, SLOTS)
+    t_path = tl.arange(0, PATH)
     before = tl.load(paths + b * (BUDGET + 1) + t_path, mask=t_path <= BUDGET, other=-1)
     width: tl.constexpr = D + KINDS + 1
     for t in range(LENGTH):
@@ -106,42 +115,31 @@ def act(
         tl.store(out_steps + at, step.to(tl.int64))
         tl.store(out_path + at * (BUDGET + 1) + t_path, before, mask=t_path <= BUDGET)
 
-        row = of_goal + goal.to(tl.int64) * width
-        query = tl.load(row + d, mask=d < D, other=0.0)
-        traits = tl.load(row + D + slot, mask=slot <= KINDS, other=0.0)
+        query, traits = load_state(of_goal + goal.to(tl.int64) * width, D, WIDTH, KINDS, SLOTS)
         if not COSINE:
             row = of_current + here.to(tl.int64) * width
-            query += tl.load(row + d, mask=d < D, other=0.0)
-            traits += tl.load(row + D + slot, mask=slot <= KINDS, other=0.0)
-            query, traits, _ = _standardise(query, traits, D, WIDTH, KINDS, SLOTS)
+            more_query, more_traits = load_state(row, D, WIDTH, KINDS, SLOTS)
+            query, traits, _ = _standardise(query + more_query, traits + more_traits, D, WIDTH, KINDS, SLOTS)
         whole = tl.sum(query, 0) + tl.sum(traits, 0)
 
-        first = tl.load(indptr + here).to(tl.int64)
-        degree = (tl.load(indptr + here + 1) - first).to(tl.int32)
+        first, degree = row_of(indptr, here)
         key = key_of(tl.load(seed).to(tl.uint64, bitcast=True), at)
-        top, total = tl.full((), -1e30, tl.float32), tl.full((), 0.0, tl.float32)
+        top, total = nothing_yet()
         best, choice = tl.full((), float("-inf"), tl.float32), tl.full((), 0, tl.int32)
-        best_logit = tl.full((), 0.0, tl.float32)
+        best_logit = total
         for begin in range(0, degree, TILE):
             i = begin + tl.arange(0, TILE)
             shown = i < degree
-            target = tl.load(indices + first + i, mask=shown, other=-1)
-            kind = tl.load(kinds + first + i, mask=shown, other=0).to(tl.int32)
-            seen = tl.max((target[:, None] == before[None, :]).to(tl.float32), 1)
+            target, kind, seen = links_at(indices, kinds, first + i, shown, before)
             x = embeddings(vectors, target, shown, D, WIDTH)
-            own = (kind[:, None] == slot[None, :]).to(tl.float32)
-            own += tl.where(slot == KINDS, 1.0, 0.0)[None, :] * seen[:, None]
-            trait = tl.sum(own * traits[None, :], 1)
+            trait = tl.sum(traits_of(kind, seen, KINDS, SLOTS) * traits[None, :], 1)
             product = tl.sum(x * query[None, :], 1)
             if COSINE:
                 logit = product / tl.sqrt(tl.maximum(tl.sum(x * x, 1), 1e-24)) + trait
             else:
-                middle = (tl.sum(x, 1) + 1.0 + seen) / width
-                variance = (tl.sum(x * x, 1) + 1.0 + seen) / width - middle * middle
-                logit = (product + trait - middle * whole) / tl.sqrt(tl.maximum(variance, 0.0) + 1e-5)
-            higher = tl.maximum(top, tl.max(tl.where(shown, logit, -1e30), 0))
-            total = total * tl.exp(top - higher) + tl.sum(tl.where(shown, tl.exp(logit - higher), 0.0), 0)
-            top = higher
+                middle, variance = moments(x, seen, D, KINDS)
+                logit = (product + trait - middle * whole) / tl.sqrt(variance)
+            top, total = add_up(top, total, logit, shown)
             # The largest logit with Gumbel noise is distributed as the policy is.
             chance = ((draw(key, i) >> 41).to(tl.int32).to(tl.float32) + 0.5) / 8388608.0
             noisy = tl.where(shown, logit - tl.log(-tl.log(chance)), float("-inf"))
@@ -156,7 +154,7 @@ def act(
         step += 1
         before = tl.where(t_path == step, landed, before)
         reached = landed == goal
-        links = tl.load(indptr + landed + 1) - tl.load(indptr + landed)
+        _, links = row_of(indptr, landed)
         ends = reached | (links == 0)
         cut = (step >= BUDGET) & (landed != goal) & (links > 0)
         tl.store(out_landed + at, landed)
@@ -214,47 +212,32 @@ def look_back(
     here, action = tl.load(currents + number), tl.load(actions + number).to(tl.int32)
     t = tl.arange(0, PATH)
     before = tl.load(paths + number * PAGES + t, mask=t <= tl.load(steps + number), other=-1)
-    first = tl.load(indptr + here).to(tl.int64)
-    degree = (tl.load(indptr + here + 1) - first).to(tl.int32)
+    first, degree = row_of(indptr, here)
 
     width: tl.constexpr = D + KINDS + 1
     d, slot = tl.arange(0, WIDTH), tl.arange(0, SLOTS)
-    state = states + number * width
-    query = tl.load(state + d, mask=d < D, other=0.0)
-    traits = tl.load(state + D + slot, mask=slot <= KINDS, other=0.0)
+    query, traits = load_state(states + number * width, D, WIDTH, KINDS, SLOTS)
     spread = 1.0
     if not COSINE:
         query, traits, spread = _standardise(query, traits, D, WIDTH, KINDS, SLOTS)
 
-    top, total = tl.full((), -1e30, tl.float32), tl.full((), 0.0, tl.float32)
-    excess, taken_logit = tl.full((), 0.0, tl.float32), tl.full((), 0.0, tl.float32)
+    top, total = nothing_yet()
+    excess, taken_logit = total, total
     # Sums over actions of embedding and traits: weighted by probability, by that times how far the logit is below the
     # highest (``low``), and the one taken.
-    mean_x, low_x, taken_x = (
-        tl.zeros((WIDTH,), tl.float32),
-        tl.zeros((WIDTH,), tl.float32),
-        tl.zeros((WIDTH,), tl.float32),
-    )
-    mean_traits, low_traits, taken_traits = (
-        tl.zeros((SLOTS,), tl.float32),
-        tl.zeros((SLOTS,), tl.float32),
-        tl.zeros((SLOTS,), tl.float32),
-    )
+    mean_x, mean_traits = tl.zeros((WIDTH,), tl.float32), tl.zeros((SLOTS,), tl.float32)
+    low_x, low_traits, taken_x, taken_traits = mean_x, mean_traits, mean_x, mean_traits
     for begin in range(0, degree, TILE):
         i = begin + tl.arange(0, TILE)
         shown = i < degree
-        target = tl.load(indices + first + i, mask=shown, other=-1)
-        kind = tl.load(kinds + first + i, mask=shown, other=0).to(tl.int32)
-        seen = tl.max((target[:, None] == before[None, :]).to(tl.float32), 1)
+        target, kind, seen = links_at(indices, kinds, first + i, shown, before)
         x = embeddings(vectors, target, shown, D, WIDTH)
-        own = (kind[:, None] == slot[None, :]).to(tl.float32)
-        own += tl.where(slot == KINDS, 1.0, 0.0)[None, :] * seen[:, None]
+        own = traits_of(kind, seen, KINDS, SLOTS)
         if COSINE:
             x = x / tl.sqrt(tl.maximum(tl.sum(x * x, 1), 1e-24))[:, None]
         else:
-            middle = (tl.sum(x, 1) + 1.0 + seen) / width
-            variance = (tl.sum(x * x, 1) + 1.0 + seen) / width - middle * middle
-            scale = 1.0 / tl.sqrt(tl.maximum(variance, 0.0) + 1e-5)
+            middle, variance = moments(x, seen, D, KINDS)
+            scale = 1.0 / tl.sqrt(variance)
             x = tl.where((d < D)[None, :], (x - middle[:, None]) * scale[:, None], 0.0)
             own = tl.where((slot <= KINDS)[None, :], (own - middle[:, None]) * scale[:, None], 0.0)
         logit = tl.sum(x * query[None, :], 1) + tl.sum(own * traits[None, :], 1)

@@ -23,17 +23,80 @@ def embeddings(vectors, target, shown, D: tl.constexpr, WIDTH: tl.constexpr):
 
 
 @triton.jit
-def _standardised(x, query, whole, state, kind, seen, D: tl.constexpr, KINDS: tl.constexpr):
-    """The feed-forward head's logits, and the mean and scale that standardise each action (``FeedForward``).
+def row_of(indptr, here):
+    """Where the out-links of a page begin, and how many there are."""
+    first = tl.load(indptr + here).to(tl.int64)
+    return first, (tl.load(indptr + here + 1) - first).to(tl.int32)
 
-    An action is its embedding, a one for its kind, and the visited bit; ``whole`` is the sum of the state.
-    """
+
+@triton.jit
+def links_at(indices, kinds, place, inside, before):
+    """Targets and kinds of links [TILE] at some places, and whether each target is among the pages before."""
+    target = tl.load(indices + place, mask=inside, other=-1)
+    kind = tl.load(kinds + place, mask=inside, other=0).to(tl.int32)
+    return target, kind, tl.max((target[:, None] == before[None, :]).to(tl.float32), 1)
+
+
+@triton.jit
+def traits_of(kind, seen, KINDS: tl.constexpr, SLOTS: tl.constexpr):
+    """A one for each link's kind, and the visited bit behind them [TILE, SLOTS]."""
+    slot = tl.arange(0, SLOTS)
+    traits = (kind[:, None] == slot[None, :]).to(tl.float32)
+    traits += tl.where(slot == KINDS, 1.0, 0.0)[None, :] * seen[:, None]
+    return traits
+
+
+@triton.jit
+def load_state(state, D: tl.constexpr, WIDTH: tl.constexpr, KINDS: tl.constexpr, SLOTS: tl.constexpr):
+    """A state in its two parts: what meets the embeddings [WIDTH], and what meets the traits [SLOTS]."""
+    d, slot = tl.arange(0, WIDTH), tl.arange(0, SLOTS)
+    query = tl.load(state + d, mask=d < D, other=0.0)
+    return query, tl.load(state + D + slot, mask=slot <= KINDS, other=0.0)
+
+
+@triton.jit
+def moments(x, seen, D: tl.constexpr, KINDS: tl.constexpr):
+    """Mean and variance of each action: its embedding, a one for its kind, and the visited bit."""
     width: tl.constexpr = D + KINDS + 1
     mean = (tl.sum(x, 1) + 1.0 + seen) / width
     variance = (tl.sum(x * x, 1) + 1.0 + seen) / width - mean * mean
-    scale = 1.0 / tl.sqrt(tl.maximum(variance, 0.0) + 1e-5)
+    return mean, tl.maximum(variance, 0.0) + 1e-5
+
+
+@triton.jit
+def nothing_yet():
+    """The highest logit, and the sum of what all are beside it, before any was seen."""
+    return tl.full((), -1e30, tl.float32), tl.full((), 0.0, tl.float32)
+
+
+@triton.jit
+def add_up(top, total, logit, shown):
+    """The same with some more logits, those that are shown."""
+    higher = tl.maximum(top, tl.max(tl.where(shown, logit, -1e30), 0))
+    total = total * tl.exp(top - higher) + tl.sum(tl.where(shown, tl.exp(logit - higher), 0.0), 0)
+    return higher, total
+
+
+@triton.jit
+def _standardised(x, query, whole, state, kind, seen, D: tl.constexpr, KINDS: tl.constexpr):
+    """The feed-forward head's logits, and the mean and scale that standardise each action (``FeedForward``).
+
+    ``whole`` is the sum of the state.
+    """
+    mean, variance = moments(x, seen, D, KINDS)
+    scale = 1.0 / tl.sqrt(variance)
     product = tl.sum(x * query[None, :], 1) + tl.load(state + D + kind) + seen * tl.load(state + D + KINDS)
     return (product - mean * whole) * scale, mean, scale
+
+
+@triton.jit
+def _first_of_best(score, among, i, degree, best, choice):
+    """The best so far and which link that is, with some more links looked at; of equals the first."""
+    value = tl.where(among, score, float("-inf"))
+    highest = tl.max(value, 0)
+    at = tl.min(tl.where(among & (value == highest), i, degree), 0)
+    better = (highest > best) & (at < degree)
+    return tl.where(better, highest, best), tl.where(better, at, choice)
 
 
 @triton.jit
@@ -71,30 +134,26 @@ def imitate(
     following = tl.load(path + step + 1)
     t = tl.arange(0, PATH)
     before = tl.load(path + t, mask=t <= step, other=-1)
-    first = tl.load(indptr + here).to(tl.int64)
-    degree = tl.where(walked, (tl.load(indptr + here + 1) - first).to(tl.int32), 0)
+    first, links = row_of(indptr, here)
+    degree = tl.where(walked, links, 0)
 
     width: tl.constexpr = D + KINDS + 1
-    d, slot = tl.arange(0, WIDTH), tl.arange(0, SLOTS)
     state = states + number * width
-    query = tl.load(state + d, mask=d < D, other=0.0)
-    whole = tl.sum(query, 0) + tl.sum(tl.load(state + D + slot, mask=slot <= KINDS, other=0.0), 0)
+    query, of_traits = load_state(state, D, WIDTH, KINDS, SLOTS)
+    whole = tl.sum(query, 0) + tl.sum(of_traits, 0)
     key = draw(key_of(tl.load(seed).to(tl.uint64, bitcast=True), walk), step)
 
-    top, total = tl.full((), -1e30, tl.float32), tl.full((), 0.0, tl.float32)
-    taken, taken_logit = tl.full((), -1, tl.int32), tl.full((), 0.0, tl.float32)
+    top, total = nothing_yet()
+    taken, taken_logit = tl.full((), -1, tl.int32), total
     # Sums over actions of embedding, traits and mean, all times the scale: weighted by probability, and the one taken.
-    mean_x, taken_x = tl.zeros((WIDTH,), tl.float32), tl.zeros((WIDTH,), tl.float32)
-    mean_traits, taken_traits = tl.zeros((SLOTS,), tl.float32), tl.zeros((SLOTS,), tl.float32)
-    mean_mean, taken_mean = tl.full((), 0.0, tl.float32), tl.full((), 0.0, tl.float32)
+    mean_x, mean_traits, mean_mean = tl.zeros((WIDTH,), tl.float32), tl.zeros((SLOTS,), tl.float32), total
+    taken_x, taken_traits, taken_mean = mean_x, mean_traits, total
     for begin in range(0, degree, TILE):
         i = begin + tl.arange(0, TILE)
         inside = i < degree
-        target = tl.load(indices + first + i, mask=inside, other=-1)
-        kind = tl.load(kinds + first + i, mask=inside, other=0).to(tl.int32)
+        target, kind, seen = links_at(indices, kinds, first + i, inside, before)
         chance = (draw(key, i) >> 11).to(tl.int64)
         shown = inside & ((chance >= threshold) | (target == following))
-        seen = tl.max((target[:, None] == before[None, :]).to(tl.float32), 1)
         x = embeddings(vectors, target, shown, D, WIDTH)
         logit, mean, scale = _standardised(x, query, whole, state, kind, seen, D, KINDS)
 
@@ -103,8 +162,7 @@ def imitate(
         fade = tl.exp(top - higher)
         top = higher
         total = total * fade + tl.sum(weight, 0)
-        traits = (kind[:, None] == slot[None, :]).to(tl.float32)
-        traits += tl.where(slot == KINDS, 1.0, 0.0)[None, :] * seen[:, None]
+        traits = traits_of(kind, seen, KINDS, SLOTS)
         scaled = weight * scale
         mean_x = mean_x * fade + tl.sum(scaled[:, None] * x, 0)
         mean_traits = mean_traits * fade + tl.sum(scaled[:, None] * traits, 0)
@@ -122,6 +180,7 @@ def imitate(
     total = tl.where(walked, total, 1.0)
     tl.store(losses + number, tl.where(walked, top + tl.log(total) - taken_logit, 0.0))
     tl.store(right + number, tl.where(walked & (taken_logit >= top), 1.0, 0.0))
+    d, slot = tl.arange(0, WIDTH), tl.arange(0, SLOTS)
     out, mean = gradients + number * width, mean_mean / total - taken_mean
     tl.store(out + d, mean_x / total - taken_x - mean, mask=d < D)
     tl.store(out + D + slot, mean_traits / total - taken_traits - mean, mask=slot <= KINDS)
@@ -165,20 +224,18 @@ def click(
     t = tl.arange(0, PATH)
     before = tl.load(path + t, mask=t <= step, other=-1)
     here = tl.where(going, here, 0)
-    first = tl.load(indptr + here).to(tl.int64)
-    degree = tl.where(going, (tl.load(indptr + here + 1) - first).to(tl.int32), 0)
+    first, links = row_of(indptr, here)
+    degree = tl.where(going, links, 0)
 
-    d, slot = tl.arange(0, WIDTH), tl.arange(0, SLOTS)
     if COSINE:
-        state = states + number * D
-        whole = 0.0
+        d = tl.arange(0, WIDTH)
+        query = tl.load(states + number * D + d, mask=d < D, other=0.0)
     else:
         state = states + number * (D + KINDS + 1)
-    query = tl.load(state + d, mask=d < D, other=0.0)
-    if not COSINE:
-        whole = tl.sum(query, 0) + tl.sum(tl.load(state + D + slot, mask=slot <= KINDS, other=0.0), 0)
+        query, of_traits = load_state(state, D, WIDTH, KINDS, SLOTS)
+        whole = tl.sum(query, 0) + tl.sum(of_traits, 0)
 
-    top, total = tl.full((), -1e30, tl.float32), tl.full((), 0.0, tl.float32)
+    top, total = nothing_yet()
     choice, best = tl.full((), -1, tl.int32), tl.full((), float("-inf"), tl.float32)
     corner, corner_best = tl.full((), -1, tl.int32), tl.full((), float("-inf"), tl.float32)
     for begin in range(0, degree, TILE):
@@ -193,23 +250,11 @@ def click(
             kind = tl.load(kinds + first + i, mask=shown, other=0).to(tl.int32)
             seen = tl.where(when >= 0, 1.0, 0.0)
             logit, _, _ = _standardised(x, query, whole, state, kind, seen, D, KINDS)
-            higher = tl.maximum(top, tl.max(tl.where(shown, logit, -1e30), 0))
-            total = total * tl.exp(top - higher) + tl.sum(tl.where(shown, tl.exp(logit - higher), 0.0), 0)
-            top = higher
+            top, total = add_up(top, total, logit, shown)
         fresh = shown & ((when < 0) | REVISIT)
-        value = tl.where(fresh, logit, float("-inf"))
-        highest = tl.max(value, 0)
-        at = tl.min(tl.where(fresh & (value == highest), i, degree), 0)  # the first of equals
-        better = (highest > best) & (at < degree)
-        choice = tl.where(better, at, choice)
-        best = tl.where(better, highest, best)
-        old = shown & (when >= 0)
-        value = tl.where(old, -when.to(tl.float32) if COSINE else logit, float("-inf"))
-        highest = tl.max(value, 0)
-        at = tl.min(tl.where(old & (value == highest), i, degree), 0)
-        better = (highest > corner_best) & (at < degree)
-        corner = tl.where(better, at, corner)
-        corner_best = tl.where(better, highest, corner_best)
+        best, choice = _first_of_best(logit, fresh, i, degree, best, choice)
+        again = -when.to(tl.float32) if COSINE else logit
+        corner_best, corner = _first_of_best(again, shown & (when >= 0), i, degree, corner_best, corner)
 
     best = tl.where(choice >= 0, best, corner_best)
     choice = tl.where(choice >= 0, choice, corner)
@@ -221,5 +266,5 @@ def click(
     tl.store(probabilities + number * BUDGET + step, probability, mask=moves)
     tl.store(steps + number, step + 1, mask=moves)
     tl.store(success + number, 1, mask=moves & (target == goal))
-    again = tl.max(tl.where(before == target, 1, 0), 0)
-    tl.store(looped + number, 1, mask=moves & (again > 0))
+    returns = tl.max(tl.where(before == target, 1, 0), 0)
+    tl.store(looped + number, 1, mask=moves & (returns > 0))

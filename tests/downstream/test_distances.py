@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from linkwalk.downstream.dataset import AlignedQuestion
-from linkwalk.downstream.distances import NOT_MEASURED, Spread, plot_distances, start_distances
+from linkwalk.downstream.distances import NOT_MEASURED, EvidenceLengths, plot_distances, start_distances
 from linkwalk.errors import InputError
 from linkwalk.graph.store import LINK, Graph
 from tests.graph.conftest import Page, random_graph, write_graph
@@ -123,7 +123,7 @@ def test_alternatives_of_no_blocks_are_no_evidence(chain: Graph) -> None:
 
 def test_nothing_measured_has_no_mean() -> None:
     for distances in ([], [-1, -1]):
-        told = Spread.of(np.array(distances, np.int32)).to_json()
+        told = EvidenceLengths.of(np.array(distances, np.int32)).to_json()
         assert (told["mean"], told["median"], told["share_at_0"]) == (None, None, 0.0)
         assert (told["measured"], told["unreachable"]) == (len(distances), len(distances))
 

@@ -6,7 +6,6 @@ import json
 import random
 import re
 import unicodedata
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +61,7 @@ def as_fever(text: str) -> str:
 
 
 def test_official_claims_become_blocks(graph: Graph) -> None:
-    asked, report, damage = read_claims(HERE / "claims.jsonl", graph, wiki_pages=HERE / "wiki-pages")
+    asked, report, damage, _ = read_claims(HERE / "claims.jsonl", graph, wiki_pages=HERE / "wiki-pages")
     assert {one.id: (names(graph, one), one.group) for one in asked} == {
         "101": ([{"Octopus (0)"}], "lead"),
         "102": ([{"Shark (2)"}], "other"),
@@ -97,7 +96,7 @@ def test_official_claims_become_blocks(graph: Graph) -> None:
 
 
 def test_pages_alone_need_no_sentences(graph: Graph) -> None:
-    asked, report, _ = read_claims(HERE / "claims.jsonl", graph, level="page")
+    asked, report, _, _ = read_claims(HERE / "claims.jsonl", graph, level="page")
     by_id = {one.id: one for one in asked}
     assert by_id["103"].group == "two articles"
     assert names(graph, by_id["103"]) == [{"Copper (0)", "Octopus (0)"}]
@@ -153,7 +152,7 @@ def test_the_shorter_form_with_its_sentence(graph: Graph, tmp_path: Path) -> Non
             },
         ],
     )
-    asked, report, _ = read_claims(path, graph)
+    asked, report, _, _ = read_claims(path, graph)
     assert [(one.id, names(graph, one)) for one in asked] == [
         ("line 1", [{"Octopus (0)"}]),
         ("line 2", [{"Octopus (0)"}]),
@@ -185,7 +184,7 @@ def test_files_without_labels_are_read_and_nothing_is_asked(graph: Graph) -> Non
         (f"{i}", None, ()) for i in (201, 202, 203)
     ]
     assert damage == []
-    asked, report, _ = read_claims(HERE / "test.jsonl", graph)
+    asked, report, _, _ = read_claims(HERE / "test.jsonl", graph)
     assert asked == []
     assert report["left out"] == {"no label": 3}
 
@@ -219,7 +218,7 @@ def test_a_bad_line_is_set_aside_with_its_number(
     graph: Graph, tmp_path: Path, record: Any, reason: str
 ) -> None:
     path = write(tmp_path / "claims.jsonl", [GOOD, record, {**GOOD, "id": 9}])
-    asked, report, damage = read_claims(path, graph, wiki_pages=HERE)
+    asked, report, damage, _ = read_claims(path, graph, wiki_pages=HERE)
     assert [one.id for one in asked] == ["1", "9"]
     assert [d.line for d in damage] == [2]
     assert reason in damage[0].reason
@@ -250,7 +249,7 @@ def test_a_file_of_something_else_is_one_clear_error(tmp_path: Path) -> None:
 
 def test_evidence_that_names_no_page_cannot_be_found(graph: Graph, tmp_path: Path) -> None:
     half = {**GOOD, "evidence": [[[1, 2, "Octopus", 3], [1, None, None, None]], []]}
-    _, report, damage = read_claims(write(tmp_path / "a.jsonl", [half]), graph)
+    _, report, damage, _ = read_claims(write(tmp_path / "a.jsonl", [half]), graph)
     assert damage == []
     assert report["left out"] == {"no evidence named": 1}
 
@@ -268,7 +267,7 @@ def test_a_set_counts_only_if_all_of_it_can_be_found(
     graph: Graph, tmp_path: Path, missing: list[Any], reason: str
 ) -> None:
     path = write(tmp_path / "a.jsonl", [{**GOOD, "evidence": [[["Octopus", 3], missing]]}])
-    asked, report, _ = read_claims(path, graph, wiki_pages=HERE)
+    asked, report, _, _ = read_claims(path, graph, wiki_pages=HERE)
     assert asked == []
     assert report["left out"] == {reason: 1}
 
@@ -403,7 +402,7 @@ def test_there_and_back_over_the_whole_encyclopedia(graph: Graph, tmp_path: Path
         pages.append({"id": page, "text": "", "lines": "\n".join(lines)})
     write(tmp_path / "wiki-001.jsonl", pages)
     path = write(tmp_path / "claims.jsonl", claims)
-    asked, report, _ = read_claims(path, graph, wiki_pages=tmp_path)
+    asked, report, _, _ = read_claims(path, graph, wiki_pages=tmp_path)
     assert report["articles"]["rate"] == 1
     assert report["sentences"]["rate"] > 0.999
     of_claim = dict(zip((str(i) for i in range(1, len(truth) + 1)), truth.values(), strict=True))
@@ -481,7 +480,7 @@ def test_what_is_found_does_not_depend_on_the_gold(wiki: Path, graph: Graph) -> 
     asked = read_claims(HERE / "claims.jsonl", graph, wiki_pages=HERE).questions
     golds = [one.gold for one in asked]
     random.Random(0).shuffle(golds)
-    shuffled = [replace(one, gold=gold, group="?") for one, gold in zip(asked, golds, strict=True)]
+    shuffled = [one._replace(gold=gold, group="?") for one, gold in zip(asked, golds, strict=True)]
     assert [one.gold for one in shuffled] != [one.gold for one in asked]
     for way in NAVIGATION:
         finder = Finder(

@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +108,7 @@ def claims(draw: st.DrawFn) -> dict[str, Any]:
 @given(st.lists(claims(), min_size=1, max_size=8), st.sampled_from([5, 5, 1, 2, None]))
 @example([record(predicted=[["Pear", 0]])], 5)
 def test_every_figure_is_that_of_a_plain_recount(records: list[dict[str, Any]], most: int | None) -> None:
-    found = asdict(score([Prediction.of(claim) for claim in records], max_evidence=most))
+    found = score([Prediction.of(claim) for claim in records], max_evidence=most)._asdict()
     expected = recount(records, most)
     assert {name: found[name] for name in expected} == expected  # to the last digit
     assert found["strict"] <= found["partial"] <= found["label_accuracy"]
@@ -294,7 +293,7 @@ def test_the_threshold_is_chosen_on_one_part_and_used_on_another() -> None:
     assert found.fixed == score(other)
     assert (found.thresholded.precision, found.thresholded.recall) == (0.75, 1.0)
     assert found.fixed.precision == pytest.approx((1 / 3 + 1 / 5) / 2)
-    assert json.loads(json.dumps(asdict(found)))["threshold"] == 0.8
+    assert json.loads(json.dumps(found._asdict()))["threshold"] == 0.8
 
 
 SCORED = st.builds(

@@ -100,7 +100,7 @@ def test_every_paragraph_stands_in_the_wiki_once(tmp_path: Path) -> None:
 
 def test_gold_of_hotpot(tmp_path: Path) -> None:
     path, graph = wiki(tmp_path, hotpot())
-    asked, report, damage = read_multihop(path, graph)
+    asked, report, damage, _ = read_multihop(path, graph)
     founder = [node for node in range(graph.nodes) if "Ole Strand" in graph.texts[node]]
     assert len(graph.article_blocks(graph.article("Long fair") or 0)) > 1  # so it matters which of them it is
     assert asked == [
@@ -125,7 +125,7 @@ def test_gold_of_hotpot(tmp_path: Path) -> None:
 def test_gold_of_musique(tmp_path: Path) -> None:
     """The block with the step's answer; any block of the paragraph where the steps are not told."""
     path, graph = wiki(tmp_path, musique())
-    asked, report, _ = read_multihop(path, graph)
+    asked, report, _, _ = read_multihop(path, graph)
     ida, fair = graph.find("Ida Korhonen"), graph.article_blocks(graph.article("Long fair") or 0).tolist()
     town = [node for node in fair if "Hexby" in graph.texts[node]]
     assert [(one.id, one.group) for one in asked] == [("2hop__1_2", "2hop"), ("4hop__9", "4hop")]
@@ -141,7 +141,7 @@ def test_a_file_may_begin_with_what_cannot_be_answered(tmp_path: Path) -> None:
     records = musique()
     nothing = {**records[1], "id": "2hop__0", "paragraphs": []}
     path, graph = wiki(tmp_path, [nothing, *records])
-    asked, report, _ = read_multihop(path, graph)
+    asked, report, _, _ = read_multihop(path, graph)
     assert ([one.id for one in asked], report["unanswerable"]) == (["2hop__1_2", "4hop__9"], 2)
 
 
@@ -152,7 +152,7 @@ def test_alternatives_that_are_not_kept_are_counted(tmp_path: Path) -> None:
     facts = [["Long fair", 5], ["Hexby", 5]]  # beyond the end: no sentence is marked
     records.append(hotpot()[0] | {"_id": "h3", "context": long, "supporting_facts": facts})
     path, graph = wiki(tmp_path, records)
-    asked, report, _ = read_multihop(path, graph)
+    asked, report, _, _ = read_multihop(path, graph)
     assert [len(one.gold) for one in asked] == [1, 1, 256]
     assert report["more_alternatives_than_kept"] == 1
 
@@ -184,7 +184,7 @@ def test_a_wiki_of_another_date(tmp_path: Path) -> None:
     ]
     records[1]["supporting_facts"] = [["Hexby", 0], ["Long Fair II", 1]]
     path.write_text(json.dumps(records))
-    asked, report, _ = read_multihop(path, graph)
+    asked, report, _, _ = read_multihop(path, graph)
     assert [one.gold for one in asked] == [(frozenset((graph.find("Tamsel"), graph.find("Ida Korhonen"))),)]
     assert report["unmatched"] == {"text not in the article": 1, "title not in the wiki": 1}
     assert [(e["id"], e["title"]) for e in report["examples"]] == [("h2", "Hexby"), ("h2", "Long Fair II")]
@@ -217,7 +217,7 @@ def test_damaged_questions_are_located(tmp_path: Path) -> None:
         {**good, "question": ["a"]},
     ]
     path.write_text("\n".join(map(json.dumps, [*records, good])) + "\nno JSON\n")
-    asked, report, damage = read_multihop(path, graph)
+    asked, report, damage, _ = read_multihop(path, graph)
     assert len(asked) == 2
     assert [d.line for d in damage] == [2, 3, 4, 5, 6, 7, 9]
     assert damage[1].reason == "has no paragraph of 'Nowhere', which supports it"
@@ -267,7 +267,7 @@ def test_every_supporting_paragraph_of_published_questions_is_found(
         member = archive.extractfile(next(m for m in archive.getmembers() if Path(m.name).name == name))
         assert member is not None
         path, graph = wiki(tmp_path, json.load(member))
-    asked, report, damage = read_multihop(path, graph)
+    asked, report, damage, _ = read_multihop(path, graph)
     assert (len(asked), damage) == (100, [])
     assert report["paragraphs"]["matched"] == report["paragraphs"]["supporting"] == supporting
     assert connections(graph, asked).connected > linked * len(asked)

@@ -104,7 +104,7 @@ def gold_file() -> list[dict[str, Any]]:
 def test_gold_passages(graph: Graph, tmp_path: Path, form: str) -> None:
     records = gold_file()
     text = "\n".join(map(json.dumps, records)) if form == "jsonl" else json.dumps(records, indent=1)
-    asked, report, damage = read_questions(pack(text.encode(), tmp_path / f"nq.{form}"), graph)
+    asked, report, damage, _ = read_questions(pack(text.encode(), tmp_path / f"nq.{form}"), graph)
     assert damage == []
     lamp, pit = ((frozenset((node,)),) for node in (block_with(graph, "1911"), graph.find('Pit "Nine"')))
     assert asked == [
@@ -125,7 +125,7 @@ def test_gold_passages(graph: Graph, tmp_path: Path, form: str) -> None:
 def test_all_positives_are_alternatives(graph: Graph, tmp_path: Path) -> None:
     path = tmp_path / "nq.json"
     path.write_text(json.dumps(gold_file()))
-    asked, report, _ = read_questions(path, graph, all_positives=True)
+    asked, report, _, _ = read_questions(path, graph, all_positives=True)
     first, later = block_with(graph, "1911"), block_with(graph, "eleven patents")
     assert asked[0].gold == (frozenset((first,)), frozenset((later,)))
     assert asked[0].recall(graph, [later]) == [1] * 5
@@ -142,7 +142,7 @@ def test_answers_alone(graph: Graph, tmp_path: Path) -> None:
         {"question": "what hour", "answer": ["nine hour"]},
     ]
     path.write_text("\n".join(map(json.dumps, rows)))
-    asked, report, damage = read_questions(path, graph)
+    asked, report, damage, _ = read_questions(path, graph)
     assert damage == []
     assert [one.group for one in asked] == [
         "answerable", "unanswerable", "answerable", "unanswerable", "unanswerable",
@@ -168,7 +168,7 @@ def test_tables(graph: Graph, tmp_path: Path) -> None:
         writer.writerow(["when", str(["1911"])])
     with path.open("a") as file:
         file.write("\"a stray mark\t['x']\nno answers\nwho\t['x', \n\nwho\t[\"1870\"]\nwho\t[]\nwho\t[1]\n")
-    asked, _, damage = read_questions(path, graph)
+    asked, _, damage, _ = read_questions(path, graph)
     assert [(one.text, one.group) for one in asked] == [
         ('who made "it"', "answerable"),
         ("when", "answerable"),
@@ -206,7 +206,7 @@ def test_damaged_objects_are_located(graph: Graph, tmp_path: Path) -> None:
     ]
     path = tmp_path / "nq.jsonl"
     path.write_text("\n".join(map(json.dumps, records)))
-    asked, report, damage = read_questions(path, graph)
+    asked, report, damage, _ = read_questions(path, graph)
     assert [one.id for one in asked] == ["1"]
     assert damage == [
         BadLine(2, "has a question that is no text"),
@@ -276,7 +276,7 @@ def test_the_scan_agrees_with_looking_into_every_block(make: Maker) -> None:
 
 @pytest.mark.skipif(not NQ_OPEN.exists(), reason="needs the NQ-open questions in ../shared/data")
 def test_the_published_questions_are_read_whole(graph: Graph) -> None:
-    asked, report, damage = read_questions(NQ_OPEN, graph)
+    asked, report, damage, _ = read_questions(NQ_OPEN, graph)
     assert (len(asked), damage) == (1738, [])
     assert all(one.answers for one in asked)
     assert report["answerable"]["matched"] < 300

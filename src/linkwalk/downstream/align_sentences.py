@@ -142,7 +142,7 @@ def align_sentences(
     if by_block:
         report["sentences"] = _sentences_report(sentences, threshold)
         report["claims with more alternatives than are kept"] = cut
-    return Alignment(aligned, report, damage)
+    return Alignment(aligned, report, damage, claims)
 
 
 def _sentences_report(

@@ -90,15 +90,12 @@ def open_data(given: str | DataSet, *, wiki_pages: Path | None = None) -> DataSe
     """A data set by its name, or as ``package.module:Name`` (a class is called with nothing); an object as it is."""
     data: Any = given
     if isinstance(given, str):
-        if given in DATA_SETS:
-            data = DATA_SETS[given]()
-        elif is_part(given):
-            data = make_part(given, "data set")
-        else:
+        if given not in DATA_SETS and not is_part(given):
             known = ", ".join(DATA_SETS)
             raise InputError(
                 f"no data set named {given!r}: choose one of {known}, or your own as package.module:Name"
             )
+        data = DATA_SETS[given]() if given in DATA_SETS else make_part(given, "data set")
     if not isinstance(data, DataSet):
         raise InputError(f"{given!r} is no data set: it needs a name and read(path, damage)")
     if wiki_pages is None:
@@ -121,33 +118,25 @@ def align(
 
     ``scan=False`` leaves out the look into all blocks that tells which questions with answers alone have one here.
     """
-    return _align(data, path, graph, threshold, getattr(data, "level", level), scan)[0]
-
-
-def _align(
-    data: DataSet, path: Path, graph: Graph, threshold: float, level: str, scan: bool = True
-) -> tuple[Alignment, Alignment, list[Question]]:
-    """A file aligned; the same by pages alone, where sentences are aligned; and claims, as they were read."""
+    level = getattr(data, "level", level)
     damage: list[BadLine] = []
-    kind, questions = _kind_of_gold(_read(data, path, damage))
-    claims: list[Question] = []
+    questions = list(_read(data, path, damage))
+    kind = _kind_of_gold(questions)
     if kind in (GoldPassage, GoldParagraph, str):
         if level != "block":
             raise InputError("level page belongs to FEVER and evidence in sentences: leave it out")
         by_kind = {GoldPassage: align_passages, GoldParagraph: align_paragraphs}
         by_kind[str] = partial(align_answers, scan=scan)
         found = by_kind[kind](data.name, questions, graph, damage)
-        found = pages = found._replace(questions=_with_own_ids(found.questions))
-    else:
-        claims = _with_own_ids(questions)
-        if not claims:
-            why = f": line {damage[0].line} {damage[0].reason}" if damage else ""
-            raise InputError(f"{path} holds no questions with answers{why}")
+        found = found._replace(questions=_with_own_ids(found.questions))
+    elif claims := _with_own_ids(questions):
         found = align_sentences(path, claims, graph, damage, threshold=threshold, level=level)
-        pages = found if level == "page" else align_sentences(path, claims, graph, damage, level="page")
+    else:
+        why = f": line {damage[0].line} {damage[0].reason}" if damage else ""
+        raise InputError(f"{path} holds no questions with answers{why}")
     if tell := getattr(data, "tell", None):
         tell(found.report)
-    return found, pages, claims
+    return found
 
 
 def _read(data: DataSet, path: Path, damage: list[BadLine]) -> Iterator[Question]:
@@ -161,16 +150,14 @@ def _read(data: DataSet, path: Path, damage: list[BadLine]) -> Iterator[Question
         raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
 
 
-def _kind_of_gold(questions: Iterator[Question]) -> tuple[type | None, Iterator[Question]]:
-    """What evidence questions have (``str``: answers alone), as the first that has any tells; and all of them."""
-    ahead: list[Question] = []
+def _kind_of_gold(questions: Iterable[Question]) -> type | None:
+    """What evidence questions have (``str``: answers alone), as the first that has any tells."""
     for one in questions:
-        ahead.append(one)
-        if gold := [piece for group in one.evidence for piece in group]:
-            return type(gold[0]), chain(ahead, questions)
+        for piece in chain.from_iterable(one.evidence):
+            return type(piece)
         if one.answers and not one.left_out:
-            return str, chain(ahead, questions)
-    return None, iter(ahead)
+            return str
+    return None
 
 
 def read_benchmark(
@@ -195,11 +182,13 @@ def read_benchmark(
         raise InputError(f"no part named {part!r}: choose one of {', '.join(PARTS)}")
     if wiki_pages is not None and level == "page":
         raise InputError("level page counts pages, wiki-pages sentences: choose one of them")
-    found, pages, claims = _align(data, path, graph, threshold, level)
+    found = pages = align(data, path, graph, threshold=threshold, level=level)
+    claims = found.claims
+    if claims and level != "page":
+        pages = align_sentences(path, claims, graph, found.damage, level="page")
     # Halves are made at page level, whatever is counted: so they are the same at every threshold.
     tuned, kept = (frozenset(one.id for one in half) for half in page_disjoint(pages.questions, graph))
-    claims = claims if wiki_pages is not None else []
-    every: Sequence[Question | AlignedQuestion] = claims or found.questions
+    every: Sequence[Question | AlignedQuestion] = claims if wiki_pages is not None else found.questions
     half = {"tuned": tuned, "kept": kept}.get(part)
     asked = [one for one in every if half is None or one.id in half][:limit]
     at = {one.id: place for place, one in enumerate(asked)}
@@ -231,7 +220,7 @@ def _with_own_ids(questions: Iterable[_T]) -> list[_T]:
     named = []
     for one in questions:
         seen[one.id] += 1
-        named.append(one if seen[one.id] == 1 else replace(one, id=f"{one.id} ({seen[one.id]})"))
+        named.append(one if seen[one.id] == 1 else one._replace(id=f"{one.id} ({seen[one.id]})"))
     return named
 
 
@@ -270,18 +259,17 @@ def page_disjoint(
             key = up
         return key
 
-    keys = [plain(one.text) or one.text for one in questions]
-    nodes = [frozenset[int]().union(*one.gold) for one in questions]
-    for key, own in zip(keys, nodes, strict=True):
-        for node in own:
+    pairs = [(plain(one.text) or one.text, one) for one in questions]
+    for key, one in pairs:
+        for node in one.blocks:
             parent[root(int(graph.node_article[node]))] = root(key)
     tuned = set()
-    for key, own, one in zip(keys, nodes, questions, strict=True):
-        titles = {graph.title(node) for node in own} or {one.text}
+    for key, one in pairs:
+        titles = {graph.title(node) for node in one.blocks} or {one.text}
         if not all(_kept(title, parts) for title in titles):
             tuned.add(root(key))
     halves: tuple[list[AlignedQuestion], list[AlignedQuestion]] = [], []
-    for key, one in zip(keys, questions, strict=True):
+    for key, one in pairs:
         halves[root(key) not in tuned].append(one)
     return halves
 

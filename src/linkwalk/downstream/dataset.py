@@ -7,7 +7,6 @@ hold them (``alignment``), or strings, of which a block must have one.
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -50,8 +49,7 @@ class GoldParagraph(NamedTuple):
 Gold = GoldSentence | GoldPassage | GoldParagraph
 
 
-@dataclass(frozen=True, kw_only=True)
-class Question:
+class Question(NamedTuple):
     """A claim or a question as its file has it."""
 
     id: str
@@ -87,8 +85,7 @@ class DataSet(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class AlignedQuestion:
+class AlignedQuestion(NamedTuple):
     """A claim or a question, and which blocks of a wiki must be found for it."""
 
     id: str
@@ -100,16 +97,22 @@ class AlignedQuestion:
     group: str = "all"
     """What rates are reported by: ``lead``, ``two articles``."""
 
+    @property
+    def blocks(self) -> frozenset[int]:
+        """All gold blocks, of any alternative."""
+        return frozenset[int]().union(*self.gold)
+
     def recall(self, graph: Graph, ranked: Sequence[int], depth: int = DEPTH) -> list[float]:
         """The share of what is needed among the first 1, 2 .. ``depth`` blocks, by the alternative found best."""
-        first = list(ranked[:depth])
+        heads = [ranked[:k] for k in range(1, depth + 1)]
         if self.answers and not self.gold:
             phrases = answer_phrases(self.answers)
-            hits = [holds(graph.texts[node], phrases) for node in first]
-            return [float(any(hits[:k])) for k in range(1, depth + 1)]
+            hits = {node for node in ranked[:depth] if holds(graph.texts[node], phrases)}
+            return [float(any(node in hits for node in head)) for head in heads]
+        alternatives = [nodes for nodes in self.gold if nodes]
         return [
-            max((len(nodes & set(first[:k])) / len(nodes) for nodes in self.gold if nodes), default=0.0)
-            for k in range(1, depth + 1)
+            max((len(nodes.intersection(head)) / len(nodes) for nodes in alternatives), default=0.0)
+            for head in heads
         ]
 
 
@@ -121,13 +124,13 @@ class Alignment(NamedTuple):
     report: dict[str, Any]
     """How much of the file was matched, and what was not: counts, rates, examples; ready for JSON."""
     damage: list[BadLine]
+    claims: Sequence[Question] = ()
+    """Where sentences are aligned: all that was read."""
 
 
 def gold_articles(graph: Graph, questions: Sequence[AlignedQuestion]) -> frozenset[int]:
     """The articles with evidence for some questions, in any alternative."""
-    return frozenset(
-        int(graph.node_article[node]) for one in questions for nodes in one.gold for node in nodes
-    )
+    return frozenset(int(graph.node_article[node]) for one in questions for node in one.blocks)
 
 
 def without_accents(text: str) -> str:

@@ -6,16 +6,15 @@ than one, so the least distance from any of the first five and ten is counted, t
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwalk.arrays import Float64s, Int32s, Int64s
+from linkwalk.arrays import Float64s, Int32s
 from linkwalk.downstream.dataset import AlignedQuestion
 from linkwalk.errors import InputError
-from linkwalk.graph.lengths import histogram_median
+from linkwalk.graph.lengths import PathLengths
 from linkwalk.graph.paths import UNREACHABLE, ShortestPaths
 from linkwalk.graph.store import Graph
 
@@ -26,45 +25,25 @@ ALL = "all"
 
 
 @dataclass(frozen=True)
-class Spread:
-    """Distances of some claims or questions."""
-
-    counts: Int64s
-    """``counts[d]`` of them are ``d`` links away."""
-    unreachable: int
-    """To so many no path leads."""
+class EvidenceLengths(PathLengths):
+    """Distances of some claims or questions, each from its start to its evidence."""
 
     @classmethod
-    def of(cls, distances: Int32s) -> "Spread":
+    def of(cls, distances: Int32s) -> "EvidenceLengths":
         """From distances [B], -1 where no path leads."""
         reached = distances[distances != UNREACHABLE]
-        return cls(np.bincount(reached, minlength=1).astype(np.int64), len(distances) - len(reached))
+        counts = np.bincount(reached, minlength=1).astype(np.int64)
+        return cls(len(distances), counts, len(distances) - len(reached))
 
     @property
-    def total(self) -> int:
-        """How many were measured."""
-        return int(self.counts.sum()) + self.unreachable
-
-    @cached_property
     def shares(self) -> Float64s:
         """The share at each distance, of all that were measured: what is unreachable is missing from their sum."""
-        return self.counts / max(self.total, 1)
-
-    @property
-    def mean(self) -> float | None:
-        """Mean distance where a path leads; None where none does."""
-        reached = int(self.counts.sum())
-        return float(np.arange(len(self.counts)) @ self.counts / reached) if reached else None
-
-    @property
-    def median(self) -> float | None:
-        """Median distance where a path leads; None where none does."""
-        return histogram_median(np.arange(len(self.counts)), self.counts)
+        return self.counts / max(self.sources, 1)
 
     def to_json(self) -> dict[str, Any]:
         """Counts, shares and what sums them up."""
         return {
-            "measured": self.total,
+            "measured": self.sources,
             "mean": self.mean,
             "median": self.median,
             "share_at_0": float(self.shares[0]),
@@ -75,11 +54,10 @@ class Spread:
         }
 
 
-@dataclass(frozen=True, kw_only=True)
-class Distances:
+class Distances(NamedTuple):
     """From the starts to the evidence, for all that was asked and for each group of it."""
 
-    groups: dict[str, dict[int, Spread]]
+    groups: dict[str, dict[int, EvidenceLengths]]
     """Group, ``all`` first, then how many starts count; where there is but one group, ``all`` alone."""
     each: dict[int, Int32s]
     """Each one's distance, in the order asked: -1 where no path leads, -2 where nothing was measured."""
@@ -121,7 +99,7 @@ def start_distances(
     no_gold = no_start = 0
     for i, (one, ranked) in enumerate(zip(asked, starts, strict=True)):
         nodes = np.asarray(ranked, np.int64)[: max(tops)]
-        gold = sorted(set().union(*one.gold))
+        gold = sorted(one.blocks)
         no_gold += not gold
         no_start += bool(gold) and not len(nodes)
         if not gold or not len(nodes):
@@ -139,7 +117,9 @@ def start_distances(
         groups |= {name: names == name for name in sorted(set(names) - {ALL})}
     return Distances(
         groups={
-            name: {top: Spread.of(found[own & (found != NOT_MEASURED)]) for top, found in each.items()}
+            name: {
+                top: EvidenceLengths.of(found[own & (found != NOT_MEASURED)]) for top, found in each.items()
+            }
             for name, own in groups.items()
         },
         each=each,
@@ -157,7 +137,7 @@ def plot_distances(distances: Distances, path: Path, title: str, paper_mean: flo
     for row, (name, spreads) in enumerate(distances.groups.items()):
         density, cumulative = panels[2 * row : 2 * row + 2]
         top, spread = next(iter(spreads.items()))
-        reached = max(int(spread.counts.sum()), 1)
+        reached = max(spread.reachable, 1)
         # Chains of blocks make a long, thin tail; the picture ends where all but a twentieth has arrived.
         last = int(np.searchsorted(np.cumsum(spread.counts) / reached, 0.95)) + 1
         last = max(last, int(np.ceil(paper_mean or 0)) + 1)
@@ -177,13 +157,8 @@ def plot_distances(distances: Distances, path: Path, title: str, paper_mean: flo
             )
         for axis in (density, cumulative):
             if paper_mean is not None:
-                axis.axvline(
-                    paper_mean,
-                    color=MARK,
-                    linewidth=1.4,
-                    linestyle="--",
-                    label=f"the paper's mean {paper_mean:g}",
-                )
+                label = f"the paper's mean {paper_mean:g}"
+                axis.axvline(paper_mean, color=MARK, linewidth=1.4, linestyle="--", label=label)
             axis.set_xlabel("Links from start to evidence")
             axis.set_xlim(-0.6, last + 0.6)
             if axis.get_legend_handles_labels()[0]:  # where nothing was measured there may be none
@@ -192,7 +167,7 @@ def plot_distances(distances: Distances, path: Path, title: str, paper_mean: flo
         beyond = int(spread.counts[last + 1 :].sum())
         missing = f", {beyond:,} beyond {last}" if beyond else ""
         missing += f", {spread.unreachable:,} unreachable" if spread.unreachable else ""
-        density.set_title(f"{name}: {spread.total:,} measured{missing}", loc="left")
+        density.set_title(f"{name}: {spread.sources:,} measured{missing}", loc="left")
         cumulative.set_ylabel("Share within this distance")
         cumulative.set_title("Cumulative", loc="left")
     return save_figure(figure, path)

@@ -13,7 +13,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +92,7 @@ class Fever:
             )
         for claim in claims:
             evidence = tuple(tuple(known.get(one, one) for one in group) for group in claim.evidence)
-            yield replace(claim, evidence=evidence)
+            yield claim._replace(evidence=evidence)
 
     def tell(self, report: dict[str, Any]) -> None:
         """The paper's rates, and what FEVER's Wikipedia lacks."""

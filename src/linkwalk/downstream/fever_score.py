@@ -19,7 +19,7 @@ errors everywhere (there: only where the label is right; else they silently matc
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unicodedata import normalize
 
 import numpy as np
@@ -67,18 +67,15 @@ class Prediction:
         if not isinstance(label, str) or not isinstance(predicted_label, str):
             raise InputError(f"labels are words, not {label!r} and {predicted_label!r}")
         try:
-            evidence = tuple(tuple(_gold(sentence) for sentence in group) for group in gold["evidence"])
-            predicted = tuple(_predicted(sentence) for sentence in record["predicted_evidence"])
-            scores = tuple(float(value) for value in record.get("predicted_scores", ()))
+            return cls(
+                label=label,
+                evidence=tuple(tuple(map(_gold, group)) for group in gold["evidence"]),
+                predicted_label=predicted_label,
+                predicted_evidence=tuple(map(_predicted, record["predicted_evidence"])),
+                scores=tuple(map(float, record.get("predicted_scores", ()))),
+            )
         except (TypeError, ValueError):
             raise InputError("evidence or scores are no lists as FEVER has them") from None
-        return cls(
-            label=label,
-            evidence=evidence,
-            predicted_label=predicted_label,
-            predicted_evidence=predicted,
-            scores=scores,
-        )
 
     @property
     def verifiable(self) -> bool:
@@ -112,21 +109,22 @@ class Prediction:
         """With so many sentences at most; None: all."""
         return replace(self, predicted_evidence=self.predicted_evidence[:count], scores=self.scores[:count])
 
+    def needed_scores(self) -> tuple[float, ...]:
+        """The scores, without which there can be no threshold."""
+        if len(self.scores) != len(self.predicted_evidence):
+            raise InputError("predicted evidence has no scores: a threshold needs one for each sentence")
+        return self.scores
+
     def normalised(self) -> "Prediction":
         """With accents of page names written apart from their letters (NFD), as FEVER's own pages have them."""
-
-        def named(sentences: Iterable[Cited]) -> tuple[Cited, ...]:
-            return tuple((page and normalize("NFD", page), line) for page, line in sentences)
-
-        return replace(
-            self,
-            evidence=tuple(named(group) for group in self.evidence),
-            predicted_evidence=named(self.predicted_evidence),
+        *evidence, predicted = (
+            tuple((page and normalize("NFD", page), line) for page, line in sentences)
+            for sentences in (*self.evidence, self.predicted_evidence)
         )
+        return replace(self, evidence=tuple(evidence), predicted_evidence=predicted)
 
 
-@dataclass(frozen=True, kw_only=True)
-class FeverScore:
+class FeverScore(NamedTuple):
     """A submission's figures, all between 0 and 1 but for the counts."""
 
     claims: int
@@ -179,12 +177,9 @@ def threshold(predictions: Iterable[Prediction], value: float, *, at_least: int 
 
     With 0, silence is allowed, for which the scorer gives a precision of 1.
     """
-    kept = []
-    for prediction in predictions:
-        _need_scores(prediction)
-        count = sum(found >= value for found in prediction.scores)
-        kept.append(prediction.first(max(count, at_least)))
-    return kept
+    return [
+        one.first(max(at_least, sum(found >= value for found in one.needed_scores()))) for one in predictions
+    ]
 
 
 def choose_threshold(
@@ -201,8 +196,8 @@ def choose_threshold(
     for prediction in predictions:
         if not prediction.verifiable:
             continue
-        _need_scores(prediction)
-        cuts = range(min(at_least, len(prediction.scores)), min(max_evidence, len(prediction.scores)) + 1)
+        count = len(prediction.needed_scores())
+        cuts = range(min(at_least, count), min(max_evidence, count) + 1)
         figures = [(part.precision(), part.recall()) for part in map(prediction.first, cuts)]
         verifiable += 1
         precision, recall = precision + figures[0][0], recall + figures[0][1]
@@ -222,8 +217,7 @@ def choose_threshold(
     return float(values[last][best])
 
 
-@dataclass(frozen=True, kw_only=True)
-class SubmissionScores:
+class SubmissionScores(NamedTuple):
     """One retrieval, submitted in two ways; the paper does not say which is its own."""
 
     fixed: FeverScore
@@ -235,20 +229,14 @@ class SubmissionScores:
     """The thresholded score of the claims on which the threshold was chosen."""
 
 
-def score_submissions(
-    tuning: Sequence[Prediction],
-    predictions: Sequence[Prediction],
-    *,
-    max_evidence: int = MAX_EVIDENCE,
-    at_least: int = 1,
-) -> SubmissionScores:
+def score_submissions(tuning: Sequence[Prediction], predictions: Sequence[Prediction]) -> SubmissionScores:
     """Choose the threshold on claims kept for it, and score others with it and without."""
-    value = choose_threshold(tuning, max_evidence=max_evidence, at_least=at_least)
+    value = choose_threshold(tuning)
     return SubmissionScores(
-        fixed=score(predictions, max_evidence=max_evidence),
-        thresholded=score(threshold(predictions, value, at_least=at_least), max_evidence=max_evidence),
+        fixed=score(predictions),
+        thresholded=score(threshold(predictions, value)),
         threshold=value,
-        tuning=score(threshold(tuning, value, at_least=at_least), max_evidence=max_evidence),
+        tuning=score(threshold(tuning, value)),
     )
 
 
@@ -301,11 +289,6 @@ def _gold(sentence: Any) -> Cited:
         if isinstance(page, str | None) and isinstance(line, int | None):
             return page, line
     raise InputError(f"evidence is a list of groups of [annotation, evidence, page, line], not {sentence!r}")
-
-
-def _need_scores(prediction: Prediction) -> None:
-    if len(prediction.scores) != len(prediction.predicted_evidence):
-        raise InputError("predicted evidence has no scores: a threshold needs one for each sentence")
 
 
 def _mean(values: Iterable[float], count: int, none: float = 0.0) -> float:

@@ -7,7 +7,6 @@ what was visited before it ranks. No label is predicted: as in table 5, evidence
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,14 +100,12 @@ def fever_numbers(
     return sentence_ids(wiki, sentences, names=names)
 
 
-def make_submission(
-    id: str, found: SentenceHits, numbers: Sequence[tuple[str, int] | None], most: int = MAX_EVIDENCE
-) -> Submission:
+def make_submission(id: str, found: SentenceHits, numbers: Sequence[tuple[str, int] | None]) -> Submission:
     """The first sentences that FEVER has, each once."""
     best: dict[tuple[str, int], float] = {}
     for number, value in zip(found.numbers.tolist(), found.scores.tolist(), strict=True):
         own = numbers[number]
-        if own is not None and len(best) < most:
+        if own is not None and len(best) < MAX_EVIDENCE:
             best.setdefault(own, value)
     return Submission(id, tuple(best), scores=tuple(best.values()))
 
@@ -164,7 +161,7 @@ def _figures(found: FeverScore, predicted: Sequence[Prediction] = ()) -> dict[st
     """What no label changes. Recall is strict, a whole set of evidence; ``partial`` is the best set's share."""
     figures: dict[str, Any] = {
         name: round(value, 4) if isinstance(value, float) else value
-        for name, value in asdict(found).items()
+        for name, value in found._asdict().items()
         if name not in ("strict", "partial", "label_accuracy")
     }
     shares = [one.first(MAX_EVIDENCE).best_group() for one in predicted if one.verifiable]

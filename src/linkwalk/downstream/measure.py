@@ -6,7 +6,7 @@ answered. Recall is for every data set; FEVER's own scores stand beside it where
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,12 +35,11 @@ _RESAMPLES = 10_000
 _PIECE = 1 << 22
 
 
-@dataclass
-class MethodAnswers:
+class MethodAnswers(NamedTuple):
     """What one method found, question by question; without the click paths, of which there are many."""
 
-    found: list[Found] = field(default_factory=list)
-    sentences: list[SentenceHits] = field(default_factory=list)
+    found: list[Found]
+    sentences: list[SentenceHits]
 
 
 class BenchmarkAnswers(NamedTuple):
@@ -69,7 +68,7 @@ def ask(
         for at in range(0, len(texts), piece):
             some = texts[at : at + piece]
             for name, found in find(some, sentences).items():
-                own = answers.setdefault(name, MethodAnswers())
+                own = answers.setdefault(name, MethodAnswers([], []))
                 for one in found:
                     blocks = (trail.pages[-1] for trail in one.trails)
                     keys = zip(blocks, one.sentences, strict=True)
@@ -81,8 +80,7 @@ def ask(
     return BenchmarkAnswers(answers, list(numbers), time.monotonic() - began)
 
 
-@dataclass(frozen=True)
-class RecallScores:
+class RecallScores(NamedTuple):
     """How much one method found; Q questions."""
 
     recall: Float64s
@@ -168,8 +166,7 @@ def _rounded(values: Float64s) -> list[float]:
     return [round(value, 4) for value in values.tolist()]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MethodScores:
+class MethodScores(NamedTuple):
     """All that is measured of one method."""
 
     recall: RecallScores | None

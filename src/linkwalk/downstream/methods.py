@@ -7,11 +7,10 @@ memory does not grow with a benchmark.
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby, islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,14 +29,12 @@ from linkwalk.retrieve.starts import Near, Search, Starts, nearest_many
 
 MOST_PAIRS = 1 << 18
 """Scores of (query, title, sentence) that are remembered at most."""
-_STEPS = 20
 
 _Both = tuple[Float32s, Float32s]
 """The means of one pair: of its query [D] and of its sections [S, D]."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Method:
+class Method(NamedTuple):
     """One way to retrieve: where it starts, how it navigates, who ranks."""
 
     name: str
@@ -56,7 +53,6 @@ class Method:
             start=self.start,
             navigation=self.navigation,
             starts=max(1, candidates // 4),
-            steps=_STEPS,
             candidates=candidates,
             read_all=True,
         )
@@ -134,8 +130,7 @@ class SideBySide:
             nearest = _NearCache(table, depth)
             self._caches.append(nearest)
         rerankers: dict[str, Reranker | None] = {"none": None, "tfidf": by_words}
-        if cross is not None:
-            rerankers["cross"] = cross(by_words)
+        rerankers["cross"] = cross(by_words) if cross is not None else None
         if judge is not None:
             sections = SectionCache(judge.reader.reader)
             judge, reader = copy(judge), copy(judge.reader)
@@ -144,8 +139,8 @@ class SideBySide:
         self._readings: dict[FindConfig, list[Reading]] = {}
         self.finders: dict[str, Finder] = {}
         for method in methods:
-            own = judge if method.rerank == "cross" else None
-            if method.rerank != "none" and own is None and rerankers.get(method.rerank) is None:
+            crossed = method.rerank == "cross"
+            if crossed and judge is None and rerankers["cross"] is None:
                 raise InputError(f"{method.name} needs a cross-encoder: rerank with cross, or with a folder")
             finder = _SharingFinder(
                 graph,
@@ -153,10 +148,10 @@ class SideBySide:
                 configs[method.name],
                 agent=agent,
                 compass=compass,
-                rerank=rerankers.get(method.rerank),
+                rerank=rerankers[method.rerank],
                 vectors=vectors,
                 near=nearest,
-                judge=own,
+                judge=judge if crossed else None,
                 workers=workers,
             )
             finder.shared = self._readings

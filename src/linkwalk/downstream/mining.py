@@ -179,15 +179,12 @@ def claims_to_mine(
 
 def questions_to_mine(path: Path, graph: Graph, *, part: str = "all") -> MiningQueries:
     """Natural Questions with their answers, and their gold blocks where the file has passages."""
-    questions, _, damage = align(NaturalQuestions(), path, graph, scan=False)
+    questions, _, damage, _ = align(NaturalQuestions(), path, graph, scan=False)
     closed = frozenset[int]()
     if part == "tuned":
         questions, kept = page_disjoint(questions, graph)
         closed = gold_articles(graph, kept)
-    queries = [
-        MiningQuery(one.text, gold=frozenset[int]().union(*one.gold), answers=one.answers)
-        for one in questions
-    ]
+    queries = [MiningQuery(one.text, gold=one.blocks, answers=one.answers) for one in questions]
     return MiningQueries(queries, closed, damage)
 
 
@@ -259,12 +256,13 @@ class _Miner:
         if not answers:
             return SentenceList(one.query, [], [])
         pool = self.pool(nodes[: self.config.question_depth], one.gold)
-        hits = [holds(text, answers) for _, text in pool]
+        good = [sentence for sentence in pool if holds(sentence[1], answers)]
+        bad = [sentence for sentence in pool if sentence not in good]
         if one.gold:
-            good = [s for node in sorted(one.gold) for s in self.sentences(node) if holds(s[1], answers)]
+            known = (sentence for node in sorted(one.gold) for sentence in self.sentences(node))
+            good = [sentence for sentence in known if holds(sentence[1], answers)]
         else:
-            good = self._distant(one.query, [s for s, hit in zip(pool, hits, strict=True) if hit])
-        bad = [s for s, hit in zip(pool, hits, strict=True) if not hit]
+            good = self._distant(one.query, good)
         return SentenceList(one.query, good, by_tfidf(one.query, bad)[: self.config.negatives])
 
     def _distant(self, query: str, having: list[Titled]) -> list[Titled]:
@@ -332,7 +330,7 @@ def read_pairs(
     pairs: list[TuningQuestion] = []
     texts = [one.text for one in found.judged]
     for one, nodes in zip(found.judged, _searched(bm25, texts, DEPTH, "search", progress), strict=True):
-        gold = sorted(frozenset[int]().union(*one.gold))
+        gold = sorted(one.blocks)
         if not gold and (answers := answer_phrases(one.answers, SHORTEST)):
             gold = [node for node in nodes if holds(graph.texts[node], answers)]
         if gold and nodes:

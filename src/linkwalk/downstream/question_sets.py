@@ -18,7 +18,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -202,7 +202,7 @@ def connections(graph: Graph, questions: Sequence[AlignedQuestion]) -> Connectio
     """Whether links lead from one supporting block to all others, and how many clicks away the farthest is."""
     lengths: Counter[int] = Counter()
     for one in questions:
-        away = {start: distances_from(graph.forward, start) for start in frozenset[int]().union(*one.gold)}
+        away = {start: distances_from(graph.forward, start) for start in one.blocks}
         reach = [
             int(far.max())
             for nodes in one.gold
@@ -226,7 +226,7 @@ def _questions(path: Path, damage: list[BadLine]) -> Iterator[tuple[Question, li
             damage.append(BadLine(number, reason))
             continue
         found = True
-        yield replace(question, line=number), context
+        yield question._replace(line=number), context
     if not found:
         first = damage[0]
         raise InputError(

@@ -16,8 +16,8 @@ from scipy.sparse.csgraph import breadth_first_order, dijkstra
 import synthetic
 from linkwalk.graph.components import strong_components, weak_components
 from linkwalk.graph.csr import transpose
-from linkwalk.graph.lengths import path_lengths
 from linkwalk.graph.paths import ShortestPaths, distances_from
+from linkwalk.graph.sweeps import path_lengths
 from report import report
 
 

@@ -26,13 +26,12 @@ from linkwalk.graph.components import strong_components, weak_components
 from linkwalk.graph.csr import gather_rows, transpose, union
 from linkwalk.graph.diff import diff
 from linkwalk.graph.hashes import hash_strings
-from linkwalk.graph.lengths import path_lengths
 from linkwalk.graph.paths import ShortestPaths, distances_from
 from linkwalk.graph.split import nodes_of_half
-from linkwalk.graph.statistics import statistics
+from linkwalk.graph.statistics import count_words, statistics
 from linkwalk.graph.store import Graph
 from linkwalk.graph.subgraph import write_subgraph
-from linkwalk.graph.words import count_words
+from linkwalk.graph.sweeps import path_lengths
 from linkwalk.learn.own_walks import OwnWalks
 from linkwalk.navigate import BASELINES, Episodes, HalfUnits, MoveConfig, open_baseline, unit_rows
 from linkwalk.navigate.policy_walker import PolicyWalker
@@ -69,9 +68,9 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 def sound() -> Graph:
     with tempfile.TemporaryDirectory() as folder:
         graph = random_graph(Path(folder), np.random.default_rng(4), articles=6, links=2.5, blocks=3)
-        graph._arrays = {name: read_only(np.array(array)) for name, array in graph._arrays.items()}
-        for name, strings in graph._strings.items():
-            graph._strings[name] = Strings(
+        graph.arrays = {name: read_only(np.array(array)) for name, array in graph.arrays.items()}
+        for name, strings in graph.strings.items():
+            graph.strings[name] = Strings(
                 read_only(np.array(strings.blob)), read_only(np.array(strings.offsets))
             )
     return graph
@@ -81,8 +80,8 @@ def damaged(damages: list[Damage], cuts: dict[str, int]) -> Graph:
     """The sound graph with some numbers changed, and the ends of some arrays cut off."""
     whole = sound()
     graph = Graph(whole.folder, whole.manifest)
-    arrays = dict(whole._arrays)
-    for name, strings in whole._strings.items():
+    arrays = dict(whole.arrays)
+    for name, strings in whole.strings.items():
         arrays |= {f"{name}.offsets": strings.offsets, f"{name}.blob": strings.blob}
     for name, position, number in damages:
         array = arrays[name] = arrays[name].copy()
@@ -91,11 +90,11 @@ def damaged(damages: list[Damage], cuts: dict[str, int]) -> Graph:
             array.flat[position % array.size] = min(max(number, limits.min), limits.max)
     for name, rows in cuts.items():
         arrays[name] = arrays[name][: max(0, len(arrays[name]) - rows)].copy()
-    for name in whole._strings:
-        graph._strings[name] = Strings(
+    for name in whole.strings:
+        graph.strings[name] = Strings(
             *(read_only(arrays.pop(f"{name}.{part}")) for part in ("blob", "offsets"))
         )
-    graph._arrays = {name: read_only(array) for name, array in arrays.items()}
+    graph.arrays = {name: read_only(array) for name, array in arrays.items()}
     return graph
 
 
@@ -252,7 +251,7 @@ OPERATIONS: dict[str, Callable[[Graph], object]] = {
 numbers = st.sampled_from([-(2**63), -(2**31), -2, -1, 2**31 - 1, 2**40, 2**63 - 1]) | st.integers(-3, _REACH)
 names = st.deferred(
     lambda: st.sampled_from(
-        [*sound()._arrays, *(f"{name}.{part}" for name in sound()._strings for part in ("offsets", "blob"))]
+        [*sound().arrays, *(f"{name}.{part}" for name in sound().strings for part in ("offsets", "blob"))]
     )
 )
 links = st.sampled_from(["out_indptr", "out_targets", "in_indptr", "in_sources"])

@@ -11,9 +11,9 @@ from linkwalk.compiled import OUTSIDE
 from linkwalk.errors import InputError
 from linkwalk.graph import paths
 from linkwalk.graph.csr import Csr, transpose
-from linkwalk.graph.lengths import histogram_median, path_lengths
 from linkwalk.graph.paths import ShortestPaths, distances_from, no_way_out, why_no_path
 from linkwalk.graph.store import LINK
+from linkwalk.graph.sweeps import histogram_median, path_lengths
 from tests.graph.conftest import Page, csr, write_graph
 
 
@@ -104,7 +104,7 @@ def test_no_sources_and_repeated_sources() -> None:
 
 
 def test_epochs_begin_anew_before_they_overflow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paths, "_MAX_EPOCH", 5)
+    monkeypatch.setattr(paths, "MAX_EPOCH", 5)
     graph = csr(4, [(0, 1), (1, 2), (2, 3)])
     search = ShortestPaths(graph, read_only(transpose(graph)))
     for _ in range(10):

@@ -6,11 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from linkwalk.graph.columns import Strings
-from linkwalk.graph.csr import Csr
 from linkwalk.graph.paths import distances_from
-from linkwalk.graph.statistics import degree_histogram, highest, statistics
+from linkwalk.graph.statistics import count_words, highest, statistics
 from linkwalk.graph.store import KINDS, Graph
-from linkwalk.graph.words import count_words
 from tests.graph.conftest import Page, random_graph, write_graph
 
 
@@ -52,9 +50,9 @@ def test_statistics_agree_with_a_plain_count(graph: Graph) -> None:
 
     top = sorted(range(graph.nodes), key=lambda n: (-into[n], n))[:10]
     distances = np.array([distances_from(graph.forward, n) for n in top])
-    assert found.paths.counts.tolist()[1:] == np.bincount(distances[distances > 0]).tolist()[1:]
-    assert found.paths.median == np.median(distances[distances > 0])
-    assert found.paths.unreachable == np.count_nonzero(distances < 0)
+    assert found.path_lengths.counts.tolist()[1:] == np.bincount(distances[distances > 0]).tolist()[1:]
+    assert found.path_lengths.median == np.median(distances[distances > 0])
+    assert found.path_lengths.unreachable == np.count_nonzero(distances < 0)
 
 
 def test_json_has_the_contract_and_only_plain_values(graph: Graph) -> None:
@@ -69,7 +67,7 @@ def test_json_has_the_contract_and_only_plain_values(graph: Graph) -> None:
 
 
 def test_more_sources_than_nodes_take_all(graph: Graph) -> None:
-    assert statistics(graph, sources=10**6).paths.sources == graph.nodes
+    assert statistics(graph, sources=10**6).path_lengths.sources == graph.nodes
     assert statistics(graph, sources=0).to_json()["median_path_length"] is None
 
 
@@ -79,8 +77,7 @@ def test_highest_degrees_come_first_and_ties_by_number(degrees: list[int], limit
     indptr = np.concatenate(([0], np.cumsum(degrees)))
     indptr.flags.writeable = False
     expected = sorted(range(len(degrees)), key=lambda n: (-degrees[n], n))[:limit]
-    graph = Csr(indptr, np.zeros(indptr[-1], np.int32))
-    assert highest(indptr, degree_histogram(graph), limit).tolist() == expected
+    assert highest(indptr, limit).tolist() == expected
 
 
 @given(
@@ -100,6 +97,12 @@ def test_words_are_counted_as_python_counts_them(texts: list[str]) -> None:
 def test_one_lonely_block(tmp_path: Path) -> None:
     found = statistics(write_graph(tmp_path, {"Alone": [Page("one two")]}))
     assert (found.nodes, found.edges, found.words_per_node) == (1, 0, 2.0)
-    assert found.dead_ends.count == found.unreferenced.count == found.weak.count == found.strong.count == 1
-    assert found.paths.median is None
-    assert found.paths.unreachable_share == 0.0
+    assert (
+        found.dead_ends.count
+        == found.unreferenced.count
+        == found.weak_components.count
+        == found.strong_components.count
+        == 1
+    )
+    assert found.path_lengths.median is None
+    assert found.path_lengths.unreachable_share == 0.0

@@ -53,10 +53,10 @@ def test_exact_multistep_lengths_are_uniform() -> None:
 def test_searches_begin_anew_before_their_numbers_overflow() -> None:
     graph = unsorted_graph(np.random.default_rng(3))
     fresh, old = (ShortestWalks(graph, turned(graph), steps=3, reading="exact") for _ in range(2))
-    old._epoch[0] = shortest._MAX_EPOCH - 20
+    old._epoch[0] = shortest.MAX_EPOCH - 20
     expected, walks = (sampler.sample(200, np.random.default_rng(1)) for sampler in (fresh, old))
     assert np.array_equal(walks.nodes, expected.nodes)
-    assert old._epoch[0] < shortest._MAX_EPOCH
+    assert old._epoch[0] < shortest.MAX_EPOCH
 
 
 def test_the_walk_reading_has_the_ends_of_forward_walks() -> None:

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from linkwalk.graph.sentence import Sentence, find_sentence
-from linkwalk.graph.store import Graph
+from linkwalk.graph.store import Graph, Sentence, find_sentence
 from linkwalk.navigate import Episodes, MoveConfig, open_baseline
 from linkwalk.wiki.clicks import clicks_along, shortest_clicks
 from tests.conftest import Maker, P, prose, world

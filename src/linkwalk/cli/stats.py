@@ -71,7 +71,7 @@ def beside_paper(wikis: "dict[str, Statistics]") -> list[tuple[str, ...]]:
             f"{found.nodes:,}",
             f"{found.edges:,}",
             f"{found.words_per_node:.1f}",
-            median(found.paths.median),
+            median(found.median_path_length),
         )
         for found in wikis.values()
     ]
@@ -109,8 +109,11 @@ def _show(found: "Statistics") -> None:
                 f"{found.chain_reached.count:,} except by their neighbours ({found.chain_reached.share:.1%})",
             ),
             *(
-                (name, f"{c.count:,}; the largest holds {c.largest.count:,} blocks ({c.largest.share:.1%})")
-                for name, c in (("weak components", found.weak), ("strong components", found.strong))
+                (name, f"{c.count:,}; the largest holds {c.largest:,} blocks ({c.largest_share:.1%})")
+                for name, c in (
+                    ("weak components", found.weak_components),
+                    ("strong components", found.strong_components),
+                )
             ),
             ("text", f"{found.text_bytes / 1e6:,.1f} MB, {found.words:,} words"),
         ]
@@ -125,7 +128,7 @@ def _kinds(found: "Statistics") -> str:
 
 
 def _lengths(found: "Statistics") -> str:
-    paths = found.paths
+    paths = found.path_lengths
     if paths.mean is None:
         return f"no pairs from {paths.sources:,} sources"
     return (

@@ -14,9 +14,9 @@ import numpy as np
 from linkwalk.arrays import Float64s, Int32s
 from linkwalk.downstream.dataset import AlignedQuestion
 from linkwalk.errors import InputError
-from linkwalk.graph.lengths import PathLengths
 from linkwalk.graph.paths import UNREACHABLE, ShortestPaths
 from linkwalk.graph.store import Graph
+from linkwalk.graph.sweeps import PathLengths
 
 TOPS = (1, 5, 10)
 """From how many of BM25's blocks on: the appendix's figures, its walks, those of section 4.3."""

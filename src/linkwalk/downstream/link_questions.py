@@ -34,8 +34,7 @@ from linkwalk.downstream.link_sentences import (
     without_brackets,
 )
 from linkwalk.errors import InputError
-from linkwalk.graph.sentence import find_sentence
-from linkwalk.graph.store import LINK, Graph
+from linkwalk.graph.store import LINK, Graph, find_sentence
 from linkwalk.records import BadLine, own_records, write_records
 from linkwalk.settings import CheckedSettings, Count, CountOrNone, at_least
 

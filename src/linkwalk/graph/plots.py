@@ -8,8 +8,8 @@ import numpy as np
 
 from linkwalk.arrays import Float64s, Int64s
 from linkwalk.errors import InputError
-from linkwalk.graph.lengths import PathLengths
 from linkwalk.graph.statistics import Histogram, Statistics
+from linkwalk.graph.sweeps import PathLengths
 
 if TYPE_CHECKING:
     from linkwalk.graph.diff import Diff
@@ -42,8 +42,8 @@ def plot_statistics(found: Statistics, folder: Path) -> list[Path]:
         _draw_degrees(found.out_degree, "Out-degree", found.snapshot, folder / "out_degree.png"),
         _draw_degrees(found.in_degree, "In-degree", found.snapshot, folder / "in_degree.png"),
     ]
-    if found.paths.reachable:
-        written.append(_draw_lengths(found.paths, found.snapshot, folder / "path_lengths.png"))
+    if found.path_lengths.reachable:
+        written.append(_draw_lengths(found.path_lengths, found.snapshot, folder / "path_lengths.png"))
     return written
 
 

@@ -4,8 +4,8 @@ A pass over the columns costs what reading them costs: 0.1 s for 100 million edg
 cache, on two threads; nothing has to be compiled for it.
 """
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,26 +25,19 @@ _THREADS = 2
 def check_lengths(graph: "Graph") -> None:
     """Every column is as long as the others say, and as the manifest does."""
     nodes, edges, articles = graph.nodes, graph.edges, graph.articles
-    strings = {"text": graph.texts, "titles": graph.titles, "redirects": graph.redirects}
     wanted = {
-        **dict.fromkeys(("out_indptr", "in_indptr", "sentence_indptr"), nodes + 1),
+        **dict.fromkeys(("out_indptr", "in_indptr", "sentence_indptr", "text_offsets"), nodes + 1),
         **dict.fromkeys(("node_block", "node_section"), nodes),
         **dict.fromkeys(("out_kinds", "out_spans", "in_sources"), edges),
-        "text_offsets": nodes + 1,
-        "titles_offsets": articles + 1,
+        **dict.fromkeys(("titles_offsets", "addresses_offsets"), articles + 1),
         "redirects_offsets": len(graph.redirect_articles) + 1,
         "name_articles": len(graph.name_keys),
+        "article_parent": articles,
     }
-    if graph.addresses is not None:
-        strings["addresses"] = graph.addresses
-        wanted["addresses_offsets"] = articles + 1
-    if graph.parents is not None:
-        wanted["article_parent"] = articles
-    for name, length in wanted.items():
-        column = name.removesuffix("_offsets")
-        found = len(strings[column].offsets) if column in strings else len(getattr(graph, name))
-        if found != length:
-            raise _damaged(graph, name, f"{found:,} entries instead of {length:,}")
+    offsets = {f"{name}_offsets": strings.offsets for name, strings in graph.strings.items()}
+    for name, column in (graph.arrays | offsets).items():
+        if len(column) != wanted.get(name, len(column)):
+            raise _damaged(graph, name, f"{len(column):,} entries instead of {wanted[name]:,}")
     if len(graph.sections.offsets) < 2:
         raise _damaged(graph, "sections_offsets", "no section, not even the lead")
     counts = graph.manifest["counts"]
@@ -61,29 +54,28 @@ def check_columns(graph: "Graph") -> None:
     """Every number stays inside what it points into, every row of offsets ascends: one pass over the columns."""
     from linkwalk.graph.store import KINDS
 
-    nodes, articles, sections = graph.nodes, graph.articles, len(graph.sections)
-    looks: list[Callable[[], None]] = [
-        lambda: _below(graph, "out_targets", nodes),
-        lambda: _below(graph, "in_sources", nodes),
-        lambda: _below(graph, "out_kinds", len(KINDS)),
-        lambda: _ascending(graph, "out_indptr", graph.out_indptr, graph.edges),
-        lambda: _ascending(graph, "in_indptr", graph.in_indptr, graph.edges),
-        lambda: _ascending(graph, "sentence_indptr", graph.sentence_indptr, len(graph.sentence_ends)),
-        lambda: _below(graph, "node_article", articles),
-        lambda: _below(graph, "node_section", sections),
-        lambda: _below(graph, "node_block", 1 << 31),
-        lambda: _below(graph, "article_node", nodes),
-        lambda: _below(graph, "redirect_articles", articles),
-        lambda: _below(graph, "name_articles", articles),
-        lambda: _are_parents(graph),
-        lambda: _ordered(graph, "name_keys", graph.name_keys),
-        lambda: _ordered(graph, "node_article", graph.node_article),
-        lambda: _ordered(graph, "article_node", graph.article_node),
+    nodes, articles = graph.nodes, graph.articles
+    limits = {
+        **dict.fromkeys(("out_targets", "in_sources", "article_node"), nodes),
+        **dict.fromkeys(("node_article", "redirect_articles", "name_articles"), articles),
+        "out_kinds": len(KINDS),
+        "node_section": len(graph.sections),
+        "node_block": 1 << 31,
+    }
+    bounds: dict[str, tuple[Array, int]] = {
+        "out_indptr": (graph.out_indptr, graph.edges),
+        "in_indptr": (graph.in_indptr, graph.edges),
+        "sentence_indptr": (graph.sentence_indptr, len(graph.sentence_ends)),
+    }
+    for name, strings in graph.strings.items():
+        bounds[f"{name}_offsets"] = strings.offsets, len(strings.blob)
+    looks = [
+        *(partial(_below, graph, name, limit) for name, limit in limits.items()),
+        *(partial(_ascending, graph, name, *rows) for name, rows in bounds.items()),
+        partial(_are_parents, graph),
         *(
-            lambda name=name, strings=strings: _ascending(
-                graph, f"{name}_offsets", strings.offsets, len(strings.blob)
-            )
-            for name, strings in _strings(graph).items()
+            partial(_ordered, graph, name, graph.arrays[name])
+            for name in ("name_keys", "node_article", "article_node")
         ),
     ]
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -93,7 +85,7 @@ def check_columns(graph: "Graph") -> None:
 
 def check_texts(graph: "Graph") -> None:
     """Every string is UTF-8; sentences and anchors lie inside of their blocks."""
-    for name, strings in _strings(graph).items():
+    for name, strings in graph.strings.items():
         for start in range(0, len(strings), _STRINGS):
             try:
                 strings.slice(start, min(start + _STRINGS, len(strings)))
@@ -104,23 +96,13 @@ def check_texts(graph: "Graph") -> None:
     _inside(graph, "out_spans", graph.out_indptr, graph.out_spans[:, 1], sizes)
 
 
-def _strings(graph: "Graph") -> dict[str, Any]:
-    return {
-        "text": graph.texts,
-        "titles": graph.titles,
-        "sections": graph.sections,
-        "redirects": graph.redirects,
-        **({} if graph.addresses is None else {"addresses": graph.addresses}),
-    }
-
-
 def _damaged(graph: "Graph", name: str, what: str) -> DamagedError:
     return DamagedError(Path(graph.folder, f"{name}.npy"), what, graph.remedy)
 
 
 def _below(graph: "Graph", name: str, limit: int) -> None:
     """All of a column lies in 0 .. limit - 1."""
-    column: Array = getattr(graph, name)
+    column = graph.arrays[name]
     plain = column.view(f"u{column.itemsize}")  # what is negative becomes too large
     if len(plain) and int(plain.max()) >= limit:
         at = int(np.argmax(plain))

@@ -1,17 +1,17 @@
 """A graph in numbers: the paper's table of statistics and what else describes a web (app. A.3)."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from linkwalk.arrays import Bools, Bytes, Int32s, Int64s
+from linkwalk.arrays import Bools, Bytes, Int64s
 from linkwalk.compiled import kernel, row_of, within
+from linkwalk.graph.columns import Strings
 from linkwalk.graph.components import Components, strong_components, weak_components
 from linkwalk.graph.csr import Csr
-from linkwalk.graph.lengths import PathLengths, histogram_median, path_lengths
 from linkwalk.graph.store import KINDS, LINK, Graph
-from linkwalk.graph.words import count_words
+from linkwalk.graph.sweeps import PathLengths, histogram_median, path_lengths
 from linkwalk.progress import Progress
 
 _CHUNK = 1 << 18
@@ -82,26 +82,19 @@ class Part:
         """A count out of a total."""
         return cls(count, count / max(total, 1))
 
-    def to_json(self) -> dict[str, Any]:
-        """Both numbers."""
-        return {"count": self.count, "share": self.share}
-
 
 @dataclass(frozen=True)
 class ComponentSummary:
     """How many components, and how large the largest is."""
 
     count: int
-    largest: Part
+    largest: int
+    largest_share: float
 
     @classmethod
     def of(cls, components: Components) -> "ComponentSummary":
         """Keep the summary, let the labels go."""
-        return cls(components.count, Part(components.largest, components.largest_share))
-
-    def to_json(self) -> dict[str, Any]:
-        """Count, size and share of the largest."""
-        return {"count": self.count, "largest": self.largest.count, "largest_share": self.largest.share}
+        return cls(components.count, components.largest, components.largest_share)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +106,8 @@ class Statistics:
     nodes: int
     edges: int
     edges_by_kind: dict[str, int]
+    words_per_node: float
+    median_path_length: float | None
     words: int
     text_bytes: int
     blocks_per_article: Histogram
@@ -128,56 +123,21 @@ class Statistics:
     """Blocks to which nothing leads."""
     chain_reached: Part
     """Blocks to which at most previous and next lead."""
-    weak: ComponentSummary
-    strong: ComponentSummary
-    paths: PathLengths
-
-    @property
-    def words_per_node(self) -> float:
-        """Mean words in a block."""
-        return self.words / max(self.nodes, 1)
+    weak_components: ComponentSummary
+    strong_components: ComponentSummary
+    path_lengths: PathLengths
 
     def to_json(self) -> dict[str, Any]:
         """Everything, as plain JSON values."""
-        return {
-            "snapshot": self.snapshot,
-            "articles": self.articles,
-            "nodes": self.nodes,
-            "edges": self.edges,
-            "edges_by_kind": self.edges_by_kind,
-            "words_per_node": self.words_per_node,
-            "median_path_length": self.paths.median,
-            "words": self.words,
-            "text_bytes": self.text_bytes,
-            "blocks_per_article": self.blocks_per_article.to_json(),
-            "out_degree": self.out_degree.to_json(),
-            "in_degree": self.in_degree.to_json(),
-            "links_per_node": self.links_per_node,
-            "dead_ends": self.dead_ends.to_json(),
-            "chain_only": self.chain_only.to_json(),
-            "unreferenced": self.unreferenced.to_json(),
-            "chain_reached": self.chain_reached.to_json(),
-            "weak_components": self.weak.to_json(),
-            "strong_components": self.strong.to_json(),
-            "path_lengths": {
-                "sources": self.paths.sources,
-                "mean": self.paths.mean,
-                "median": self.paths.median,
-                "counts": self.paths.counts.tolist(),
-                "unreachable": self.paths.unreachable,
-                "unreachable_share": self.paths.unreachable_share,
-            },
-            "paper": {
-                year: dict(
-                    zip(
-                        ("articles", "nodes", "edges", "words_per_node", "median_path_length"),
-                        row,
-                        strict=True,
-                    )
-                )
-                for year, row in PAPER.items()
-            },
-        }
+        found = {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        names = ("articles", "nodes", "edges", "words_per_node", "median_path_length")
+        return found | {"paper": {year: dict(zip(names, row, strict=True)) for year, row in PAPER.items()}}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Histogram | PathLengths):
+        return value.to_json()
+    return asdict(value) if isinstance(value, Part | ComponentSummary) else value
 
 
 def statistics(
@@ -197,9 +157,7 @@ def statistics(
     with progress.stage("edges", graph.edges, "edges") as stage:
         for start in range(0, n, _CHUNK):
             stop = min(start + _CHUNK, n)
-            chain_only += _scan_edges(
-                graph.out_indptr, graph.out_targets, graph.out_kinds, start, stop, by_kind, linked
-            )
+            chain_only += _scan_edges(graph.forward, graph.out_kinds, start, stop, by_kind, linked)
             stage.update(int(graph.out_indptr[stop]))
 
     words, text_bytes = 0, int(graph.texts.offsets[-1])
@@ -215,7 +173,7 @@ def statistics(
         strong = ComponentSummary.of(strong_components(graph.forward))
         stage.advance()
 
-    hubs = highest(graph.in_indptr, in_degree, sources)
+    hubs = highest(graph.in_indptr, sources)
     with progress.stage("paths", len(hubs), "sources") as stage:
         paths = path_lengths(graph.forward, hubs, workers=workers, advance=stage.advance)
 
@@ -226,6 +184,8 @@ def statistics(
         nodes=n,
         edges=graph.edges,
         edges_by_kind=dict(zip(KINDS, by_kind.tolist(), strict=True)),
+        words_per_node=words / max(n, 1),
+        median_path_length=paths.median,
         words=words,
         text_bytes=text_bytes,
         blocks_per_article=degree_histogram(Csr(firsts, graph.node_article)),
@@ -236,69 +196,47 @@ def statistics(
         chain_only=Part.of(chain_only, n),
         unreferenced=Part.of(in_degree.count(0), n),
         chain_reached=Part.of(n - int(np.count_nonzero(linked)), n),
-        weak=weak,
-        strong=strong,
-        paths=paths,
+        weak_components=weak,
+        strong_components=strong,
+        path_lengths=paths,
     )
+
+
+def count_words(strings: Strings, start: int, stop: int) -> int:
+    """Words in strings ``start`` to ``stop``, separated by white space as ``str.split`` understands it (app. A.3)."""
+    return int(_count_words(strings.blob, strings.offsets, start, stop))
 
 
 def degree_histogram(graph: Csr) -> Histogram:
     """Histogram of a graph's row lengths, without an array of degrees."""
-    counts = np.zeros(_longest_row(graph.indptr, len(graph.indices)) + 1, np.int64)
-    _count_degrees(graph.indptr, counts)
-    return Histogram.of(counts)
+    return Histogram.of(_count_degrees(graph.indptr, len(graph.indices)))
 
 
-def highest(indptr: Int64s, degrees: Histogram, limit: int) -> Int64s:
+def highest(indptr: Int64s, limit: int) -> Int64s:
     """The ``limit`` nodes of highest degree, highest first, ties by number; all nodes if there are fewer."""
-    limit = min(limit, len(indptr) - 1)
-    if limit <= 0:
-        return np.zeros(0, np.int64)
-    # The histogram says from which degree on nodes are among them, so that only those have to be sorted.
-    at_least = np.cumsum(degrees.counts[::-1])[::-1]
-    threshold = int(degrees.values[np.flatnonzero(at_least >= limit)[-1]])
-    nodes = _rows_of_length(indptr, threshold, int(at_least[degrees.values == threshold][0]))
-    lengths = indptr[nodes + 1] - indptr[nodes]
-    return nodes[np.argsort(-lengths, kind="stable")[:limit]]
+    degrees = np.diff(indptr)
+    nodes = np.arange(len(degrees))
+    if 0 < limit < len(degrees):  # only those from the last one's degree on have to be sorted
+        nodes = np.flatnonzero(degrees >= np.partition(degrees, -limit)[-limit])
+    return nodes[np.argsort(-degrees[nodes], kind="stable")[: max(limit, 0)]]
 
 
 @kernel
-def _longest_row(indptr: Int64s, size: int) -> int:
+def _count_degrees(indptr: Int64s, size: int) -> Int64s:
     longest = 0
     for node in range(indptr.shape[0] - 1):
         first, last = row_of(indptr, node, size)
         longest = max(longest, last - first)
-    return longest
-
-
-@kernel
-def _count_degrees(indptr: Int64s, counts: Int64s) -> None:
+    counts = np.zeros(longest + 1, np.int64)
     for node in range(indptr.shape[0] - 1):
         counts[indptr[node + 1] - indptr[node]] += 1
+    return counts
 
 
 @kernel
-def _rows_of_length(indptr: Int64s, least: int, count: int) -> Int64s:
-    nodes = np.empty(count, np.int64)
-    found = 0
-    for node in range(indptr.shape[0] - 1):
-        if indptr[node + 1] - indptr[node] >= least:
-            nodes[found] = node
-            found += 1
-    return nodes[:found]
-
-
-@kernel
-def _scan_edges(
-    indptr: Int64s,
-    targets: Int32s,
-    kinds: Bytes,
-    start: int,
-    stop: int,
-    by_kind: Int64s,
-    linked: Bools,
-) -> int:
+def _scan_edges(graph: Csr, kinds: Bytes, start: int, stop: int, by_kind: Int64s, linked: Bools) -> int:
     """Count edges by kind and mark what links lead to; returns how many blocks have no link of their own."""
+    indptr, targets = graph
     without = 0
     for node in range(start, stop):
         links = 0
@@ -312,3 +250,50 @@ def _scan_edges(
         if links == 0:
             without += 1
     return without
+
+
+@kernel
+def _count_words(blob: Bytes, offsets: Int64s, start: int, stop: int) -> int:
+    """Straight from the blob of texts, without decoding it."""
+    words = 0
+    for i in range(start, stop):
+        inside = False
+        at, end = row_of(offsets, i, blob.shape[0])
+        while at < end:
+            byte = blob[at]
+            if byte == 32 or 9 <= byte <= 13 or 28 <= byte <= 31:
+                inside = False
+                at += 1
+                continue
+            # Bytes C2, E1, E2 and E3 begin all white space beyond ASCII.
+            if byte >= 0xC2 and byte <= 0xE3:
+                width = _wide_space(blob, at, end)
+                if width > 0:
+                    inside = False
+                    at += width
+                    continue
+            if not inside:
+                inside = True
+                words += 1
+            at += 1
+    return words
+
+
+@kernel
+def _wide_space(blob: Bytes, at: int, end: int) -> int:
+    """Bytes of the white-space character beyond ASCII that begins here, 0 if there is none."""
+    first = blob[at]
+    if first == 0xC2 and at + 1 < end:
+        return 2 if blob[at + 1] == 0x85 or blob[at + 1] == 0xA0 else 0
+    if at + 2 >= end:
+        return 0
+    second, third = blob[at + 1], blob[at + 2]
+    if first == 0xE1:
+        return 3 if second == 0x9A and third == 0x80 else 0
+    if first == 0xE2 and second == 0x80:
+        return 3 if third <= 0x8A or third == 0xA8 or third == 0xA9 or third == 0xAF else 0
+    if first == 0xE2 and second == 0x81:
+        return 3 if third == 0x9F else 0
+    if first == 0xE3:
+        return 3 if second == 0x80 and third == 0x80 else 0
+    return 0

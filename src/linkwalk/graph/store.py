@@ -7,6 +7,7 @@ always shorter than 64 KiB, so they fit 16 bits. docs/format.md lists every file
 import os
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -106,13 +107,22 @@ class Block:
         return f"{self.title} ({self.block})"
 
 
+@dataclass(frozen=True)
+class Sentence:
+    """The sentence a link stands in, cut where the link begins and ends (fig. 3)."""
+
+    before: str
+    link: str
+    after: str
+
+
 class Graph:
     """W = {N, L}: blocks and their links (sec. 4.1), read-only."""
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder, self.manifest = folder, manifest
-        self._arrays: dict[str, Array] = {}
-        self._strings: dict[str, Strings] = {}
+        self.arrays: dict[str, Array] = {}
+        self.strings: dict[str, Strings] = {}
 
     @classmethod
     def open(cls, workspace: Path | str) -> "Graph":
@@ -138,22 +148,19 @@ class Graph:
         folder = workspace / "graph"
         graph = cls(folder, read_manifest(folder, "graph", f"linkwalk build DUMP -o {workspace}", FIELDS))
         # Everything is mapped here and now: what is open stays whole, though a new graph takes its place on disk.
-        for name, (dtype, width) in ARRAYS.items():
-            graph._arrays[name] = map_array(folder / f"{name}.npy", graph.remedy, dtype, width)
-        for name in STRINGS:
-            graph._strings[name] = Strings.open(folder, name, graph.remedy)
-        for name, (dtype, width) in OPTIONAL_ARRAYS.items():
-            if (folder / f"{name}.npy").exists():
-                graph._arrays[name] = map_array(folder / f"{name}.npy", graph.remedy, dtype, width)
-        for name in OPTIONAL_STRINGS:
-            if (folder / f"{name}.bin").exists():
-                graph._strings[name] = Strings.open(folder, name, graph.remedy)
+        for name, kind in (ARRAYS | OPTIONAL_ARRAYS).items():
+            path = folder / f"{name}.npy"
+            if name in ARRAYS or path.exists():
+                graph.arrays[name] = map_array(path, graph.remedy, *kind)
+        for name in (*STRINGS, *OPTIONAL_STRINGS):
+            if name in STRINGS or (folder / f"{name}.bin").exists():
+                graph.strings[name] = Strings.open(folder, name, graph.remedy)
         return graph
 
     def changed(self, **arrays: Array) -> "Graph":
         """The same graph with other columns of these names, in memory."""
         other = type(self)(self.folder, self.manifest)
-        other._arrays, other._strings = {**self._arrays, **arrays}, self._strings
+        other.arrays, other.strings = {**self.arrays, **arrays}, self.strings
         return other
 
     @property
@@ -172,7 +179,7 @@ class Graph:
 
     def __getattr__(self, name: str) -> Array:
         try:
-            return self.__dict__["_arrays"][name]  # type: ignore[no-any-return]
+            return self.__dict__["arrays"][name]  # type: ignore[no-any-return]
         except KeyError:
             raise AttributeError(name) from None
 
@@ -230,32 +237,32 @@ class Graph:
     @property
     def texts(self) -> Strings:
         """Every block's text."""
-        return self._strings["text"]
+        return self.strings["text"]
 
     @property
     def titles(self) -> Strings:
         """Every article's title."""
-        return self._strings["titles"]
+        return self.strings["titles"]
 
     @property
     def sections(self) -> Strings:
         """Section titles; number 0 is the lead's, empty."""
-        return self._strings["sections"]
+        return self.strings["sections"]
 
     @property
     def redirects(self) -> Strings:
         """Titles that redirect to an article (``redirect_articles`` says which)."""
-        return self._strings["redirects"]
+        return self.strings["redirects"]
 
     @property
     def addresses(self) -> Strings | None:
         """Every article's file or URL, empty where it has none; None where no article has one."""
-        return self._strings.get("addresses")
+        return self.strings.get("addresses")
 
     @property
     def parents(self) -> Int32s | None:
         """The article above every article in the contents, -1 for none; None where no article has one."""
-        return self._arrays.get("article_parent")
+        return self.arrays.get("article_parent")
 
     def title(self, node: int) -> str:
         """Title of the article a block belongs to."""
@@ -268,22 +275,23 @@ class Graph:
     def block(self, node: int) -> Block:
         """One block, decoded."""
         raw = self.texts.bytes(node)
-        ends = self.sentence_ends[self.sentence_indptr[node] : self.sentence_indptr[node + 1]].tolist()
+        ends = self.sentence_bounds(node)
         sentences = tuple(raw[a:b].decode().strip() for a, b in zip([0, *ends[:-1]], ends, strict=True))
         section = self.sections[int(self.node_section[node])]
         return Block(node, self.title(node), int(self.node_block[node]), section, raw.decode(), sentences)
 
+    def sentence_bounds(self, node: int) -> list[int]:
+        """Where the sentences of a block end, in bytes."""
+        first, last = self.sentence_indptr[node : node + 2]
+        ends: list[int] = self.sentence_ends[first:last].tolist()
+        return ends
+
     def links(self, node: int) -> list[Edge]:
         """Every way out of a block, in the order of its row: previous, next, as they stand in the text, the others."""
-        a, b = int(self.out_indptr[node]), int(self.out_indptr[node + 1])
-        raw = self.texts.bytes(node)
-        edges = []
-        for target, kind, (start, end) in zip(
-            self.out_targets[a:b].tolist(),
-            self.out_kinds[a:b].tolist(),
-            self.out_spans[a:b].tolist(),
-            strict=True,
-        ):
+        first, last = self.out_indptr[node : node + 2]
+        row, raw, edges = slice(first, last), self.texts.bytes(node), []
+        columns = (column[row].tolist() for column in (self.out_targets, self.out_kinds, self.out_spans))
+        for target, kind, (start, end) in zip(*columns, strict=True):
             anchor = raw[start:end].decode()
             begin = len(raw[:start].decode())
             edges.append(Edge(target, KINDS[kind], begin, begin + len(anchor), anchor))
@@ -359,3 +367,16 @@ class Graph:
             # Beside a long name any short title looks like a part of it.
             found += [(-score, title) for title, score, _ in best if 5 * len(title) >= 3 * len(name)]
         return [title for _, title in sorted(found)[:limit]]
+
+
+def find_sentence(graph: Graph, node: int, edge: int) -> Sentence:
+    """The sentence of a block in which one of its links begins."""
+    raw = graph.texts.bytes(node)
+    start, end = graph.out_spans[edge].tolist()
+    ends = graph.sentence_bounds(node)
+    which = bisect_right(ends, start)
+    begin = ends[which - 1] if which else 0
+    stop = max(end, ends[which]) if which < len(ends) else len(raw)
+    return Sentence(
+        raw[begin:start].decode().lstrip(), raw[start:end].decode(), raw[end:stop].decode().rstrip()
+    )

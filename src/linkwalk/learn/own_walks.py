@@ -20,7 +20,7 @@ from linkwalk.arrays import Array, Bytes, Float32s, Int32s, Int64s
 from linkwalk.compiled import in_pieces
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, bounds_of, owners
-from linkwalk.graph.floods import flood_many
+from linkwalk.graph.sweeps import flood_many
 from linkwalk.navigate import Episodes
 from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.journeys import Journeys
@@ -119,7 +119,7 @@ def distances_to(reverse: Csr, goals: Int32s, pages: Int32s, workers: int) -> Ar
     found = np.empty((len(goals), len(pages)), np.int8)
 
     def search(start: int, stop: int) -> None:
-        flood_many(reverse.indptr, reverse.indices, goals[start:stop], pages, found[start:stop], FAR)
+        flood_many(reverse, goals[start:stop], pages, found[start:stop], FAR)
 
     in_pieces(len(goals), workers, search)
     return found

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 from pydantic_core import to_json
 
-from linkwalk.graph.sentence import Sentence
+from linkwalk.graph.store import Sentence
 from linkwalk.navigate.moves import MapConfig, MoveConfig
 from linkwalk.shipped import POLICY
 from linkwalk.wiki import Answer, Choice, Click, Evidence, Link, Page, Place, Segment, Walk

@@ -5,17 +5,16 @@ from typing import Literal
 import numpy as np
 
 from linkwalk.arrays import Int32s, Int64s
-from linkwalk.compiled import guarded, kernel, row_of, within
+from linkwalk.compiled import guarded, kernel, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
-from linkwalk.graph.paths import ShortestPaths
+from linkwalk.graph.paths import MAX_EPOCH, NOBODY, ShortestPaths, next_level
 from linkwalk.walks.draws import below, draw, key_of, seed_from
 from linkwalk.walks.forward import ForwardWalks
 from linkwalk.walks.sampler import Walks, check_steps, empty_walks, linked_nodes
 
 Reading = Literal["exact", "walk"]
 
-_MAX_EPOCH = (1 << 31) - 1
 _LENGTH_DRAW, _FIRST_GOAL_DRAW = 0, 1
 
 
@@ -66,8 +65,7 @@ class ShortestWalks:
     def _sample_exact(self, count: int, rng: np.random.Generator) -> Walks:
         walks = empty_walks(count, self.steps)
         failed = _draw_exact(
-            self.reverse.indptr,
-            self.reverse.indices,
+            self.reverse,
             self._goals,
             seed_from(rng),
             self.multistep,
@@ -75,8 +73,7 @@ class ShortestWalks:
             self._epoch,
             self._marks,
             self._queue,
-            walks.nodes,
-            walks.lengths,
+            walks,
         )
         if failed:
             raise InputError(
@@ -87,8 +84,7 @@ class ShortestWalks:
 
 @kernel
 def _draw_exact(
-    indptr: Int64s,
-    indices: Int32s,
+    graph: Csr,
     goals: Int32s,
     seed: np.uint64,
     multistep: bool,
@@ -96,13 +92,13 @@ def _draw_exact(
     epoch: Int64s,
     marks: Int32s,
     queue: Int32s,
-    nodes: Int32s,
-    lengths: Int32s,
+    walks: Walks,
 ) -> int:
     """Fill the walks over the transposed graph; returns the length that was not to be had, or 0.
 
     Every search counts the epoch up where it stands: marks of one that ends in an error are no other search's.
     """
+    nodes, lengths = walks
     steps = nodes.shape[1] - 1
     for walk in range(nodes.shape[0]):
         key = key_of(seed, 0, walk)
@@ -110,12 +106,12 @@ def _draw_exact(
         length = lengths[walk]
         number, found = _FIRST_GOAL_DRAW, 0
         for _ in range(redraws):
-            if epoch[0] == _MAX_EPOCH:
+            if epoch[0] == MAX_EPOCH:
                 marks[:] = 0
                 epoch[0] = 0
             epoch[0] += 1
             goal = goals[below(draw(key, number), goals.shape[0])]
-            begin, end = _level(indptr, indices, goal, length, epoch[0], marks, queue)
+            begin, end = _level(graph, goal, length, epoch[0], marks, queue)
             found = end - begin
             if found:
                 node = queue[begin + below(draw(key, number + 1), found)]
@@ -131,30 +127,14 @@ def _draw_exact(
 
 
 @guarded
-def _level(
-    indptr: Int64s, indices: Int32s, goal: int, depth: int, epoch: int, marks: Int32s, queue: Int32s
-) -> tuple[int, int]:
-    """Search back from the goal; where in the queue the nodes exactly ``depth`` links away are.
-
-    A node is marked as it enters the queue, and enters it once: there is room for all.
-    """
-    size = min(marks.shape[0], queue.shape[0])
-    queue[0] = within(goal, size)
+def _level(graph: Csr, goal: int, depth: int, epoch: int, marks: Int32s, queue: Int32s) -> tuple[int, int]:
+    """Search back from the goal; where in the queue the nodes exactly ``depth`` links away are."""
+    queue[0] = within(goal, min(marks.shape[0], queue.shape[0]))
     marks[goal, 0] = epoch
     begin, end = 0, 1
     for _ in range(depth):
-        tail = end
-        for at in range(begin, end):
-            node = queue[at]
-            first, last = row_of(indptr, node, indices.shape[0])
-            for edge in range(first, last):
-                source = within(indices[edge], size)
-                if marks[source, 0] != epoch:
-                    marks[source, 0] = epoch
-                    marks[source, 1] = node
-                    queue[tail] = source
-                    tail += 1
-        begin, end = end, tail
         if begin == end:
             break
+        tail = next_level(graph, queue, begin, end, marks, 0, NOBODY, epoch)[0]
+        begin, end = end, tail
     return begin, end

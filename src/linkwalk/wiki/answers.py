@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from linkwalk.graph.sentence import Sentence
+from linkwalk.graph.store import Sentence
 from linkwalk.navigate.moves import MoveConfig
 
 if TYPE_CHECKING:

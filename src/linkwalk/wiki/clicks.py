@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk.arrays import Float32s, Int32s, Int64s
-from linkwalk.graph.sentence import find_sentence
-from linkwalk.graph.store import KINDS, LINK, Graph
+from linkwalk.graph.store import KINDS, LINK, Graph, find_sentence
 from linkwalk.navigate import BACK, ClickWeights
 from linkwalk.navigate.click_weights import NOWHERE
 from linkwalk.wiki.answers import Choice, Click, Place

@@ -147,6 +147,6 @@ class MapWalks:
         far, queue = np.full(nodes, _CLOSED, np.int32), np.empty(nodes, np.int32)
         far[path] = UNREACHABLE
         if path[-1] == episode.goals[0]:
-            flood(self.reverse.indptr, self.reverse.indices, int(path[-1]), far, queue)
+            flood(self.reverse, int(path[-1]), far, queue)
         far[far == _CLOSED] = UNREACHABLE
         self.walker.note(episode, noted._replace(distances=far), budget=BUDGET)

@@ -136,10 +136,10 @@ def test_looking_back_on_device_has_the_figures_and_gradients_of_all_links(name:
     (weights * torch.stack(found)).sum().backward()
     gradients = [weight.grad.clone() for weight in head.parameters() if weight.grad is not None]
     head.zero_grad()
-    chances = likelihoods(head, vectors, core.graph, places)
+    links, log_pi = likelihoods(head, vectors, core.graph, places)
     wanted = []
     for step in range(60):
-        own = chances.log_pi[chances.links.owner == step]
+        own = log_pi[links.owner == step]
         wanted.append(torch.stack((own[action[step]], -(own.exp() * own).sum())))
     assert torch.allclose(torch.stack(found, 1), torch.stack(wanted), atol=1e-5)
     (weights.T * torch.stack(wanted)).sum().backward()

@@ -6,24 +6,17 @@ same is a handful of torch operations over ragged rows.
 """
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import layer_norm, linear, normalize, one_hot
 
 from linkwalk.errors import InputError
 from linkwalk.gpu.walks import DeviceGraph, draw, key_of, runs_kernels, shifted
 from linkwalk.graph.store import TYPES
-from linkwalk.policy.heads import CompassHead, FeedForward, log_softmax
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-kernels: "ModuleType | None"
-try:
-    from linkwalk.gpu import decision_kernels as kernels
-except ImportError:  # Triton comes with torch for CUDA, and only with it
-    kernels = None
+from linkwalk.policy.heads import CompassHead, FeedForward, highest, log_softmax
 
 _TILE, _WARPS = 8, 4
 
@@ -35,13 +28,13 @@ def power_of_two(least: int) -> int:
 
 def share_of_goal(head: FeedForward, goal: Tensor) -> Tensor:
     """What the goals [B, D] add to the layer's output: computed once a walk, not once a step."""
-    return nn.functional.linear(goal, head.layer.weight[:, goal.shape[-1] :], head.layer.bias)
+    return linear(goal, head.layer.weight[:, goal.shape[-1] :], head.layer.bias)
 
 
 def states(head: FeedForward, current: Tensor, of_goal: Tensor) -> Tensor:
     """The head's standardised states [S, W] at the current nodes [S, D]."""
-    state = nn.functional.linear(current, head.layer.weight[:, : current.shape[-1]]) + of_goal
-    return nn.functional.layer_norm(state, state.shape[-1:])
+    state = linear(current, head.layer.weight[:, : current.shape[-1]]) + of_goal
+    return layer_norm(state, state.shape[-1:])
 
 
 _MOST_STATES = 1 << 31
@@ -53,12 +46,17 @@ def has_states(head: nn.Module) -> bool:
 
 
 def states_of(head: nn.Module, current: Tensor, goal: Tensor) -> Tensor:
-    """What kernels make a head's logits of [S, W], not yet standardised, of pages and goals [S, D]."""
+    """What kernels make a head's logits of [S, W], not yet standardised, of pages and goals [S, D].
+
+    A compass's: where to look, scaled, and how much likelier each kind of link is; nothing for the visited bit.
+    """
     if isinstance(head, FeedForward):
         found: Tensor = head.layer(torch.cat((current, goal), -1))
         return found
     assert isinstance(head, CompassHead), "has_states sees to it"
-    return _of_compass(head, goal)
+    scale, *kinds = head.scales_now()
+    traits = torch.stack((*kinds, torch.zeros_like(scale))).expand(len(goal), -1)
+    return torch.cat((scale * head.direction(goal), traits), -1)
 
 
 def fits_shares(vectors: Tensor) -> bool:
@@ -74,16 +72,9 @@ def shares_of_states(head: nn.Module, vectors: Tensor) -> tuple[Tensor, Tensor]:
     """
     rows = vectors.float()
     if isinstance(head, FeedForward):
-        return nn.functional.linear(rows, head.layer.weight[:, : rows.shape[1]]), share_of_goal(head, rows)
+        return linear(rows, head.layer.weight[:, : rows.shape[1]]), share_of_goal(head, rows)
     of_goal = states_of(head, rows, rows)
     return of_goal, of_goal
-
-
-def _of_compass(head: CompassHead, goal: Tensor) -> Tensor:
-    """Where to look, scaled, and how much likelier each kind of link is; nothing for the visited bit."""
-    scale, *kinds = head.scales_now()
-    traits = torch.stack((*kinds, torch.zeros_like(scale))).expand(len(goal), -1)
-    return torch.cat((scale * head.direction(goal), traits), -1)
 
 
 class EdgeDropout(NamedTuple):
@@ -107,34 +98,23 @@ def imitation(
     ``state`` [B, T, W] is the feed-forward head's at each step; behind a walk's end it does not matter.
     """
     _check_kinds(graph)
-    if kernels is None or not runs_kernels(vectors.device):
-        loss, right = _imitate_plainly(state, vectors, graph, nodes, lengths, dropout)
-    else:
-        loss, right = _Imitation.apply(state, vectors, graph, nodes, lengths, dropout)  # type: ignore[no-untyped-call]
+    imitate = _imitate if runs_kernels(vectors.device) else _imitate_plainly
+    loss, right = imitate(state, vectors, graph, nodes, lengths, dropout)
     steps = lengths.sum()
     return loss / steps, right / steps
 
 
-class _Imitation(torch.autograd.Function):
-    """One kernel for the loss and its gradient: both need the same rows of the table."""
+def _imitate(
+    state: Tensor, vectors: Tensor, graph: DeviceGraph, nodes: Tensor, lengths: Tensor, dropout: EdgeDropout
+) -> tuple[Tensor, Tensor]:
+    from linkwalk.gpu.decision_kernels import imitate
 
-    @staticmethod
-    def forward(
-        ctx: Any,
-        state: Tensor,
-        vectors: Tensor,
-        graph: DeviceGraph,
-        nodes: Tensor,
-        lengths: Tensor,
-        dropout: EdgeDropout,
-    ) -> tuple[Tensor, Tensor]:
-        assert kernels is not None
-        steps, width = nodes.shape[1] - 1, vectors.shape[1]
-        state = state.contiguous()
+    def launch(state: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+        steps = nodes.shape[1] - 1
         losses, right = (state.new_empty(state.shape[:-1]) for _ in range(2))
         gradients = torch.empty_like(state)
         if losses.numel():
-            kernels.imitate[(losses.numel(),)](
+            imitate[(losses.numel(),)](
                 state,
                 vectors,
                 *graph,
@@ -148,17 +128,39 @@ class _Imitation(torch.autograd.Function):
                 STEPS=steps,
                 PATH=power_of_two(steps + 1),
                 num_warps=_WARPS,
-                **sizes_of(width),
+                **sizes_of(vectors.shape[1]),
             )
-        ctx.save_for_backward(gradients)
-        right = right.sum()
-        ctx.mark_non_differentiable(right)
-        return losses.sum(), right
+        return [losses, right], [gradients]
+
+    losses, right = figures_of(state, launch)
+    return losses.sum(), right.sum()
+
+
+Launch = Callable[[Tensor], tuple[list[Tensor], list[Tensor]]]
+"""Runs a kernel on states [..., W]: figures of each [...], and the gradients of the first ones with respect to it."""
+
+
+def figures_of(state: Tensor, launch: Launch) -> tuple[Tensor, ...]:
+    """The figures of states, with their gradients: one kernel for both, as they need the same rows of the table."""
+    found: tuple[Tensor, ...] = _Figures.apply(state, launch)  # type: ignore[no-untyped-call]
+    return found
+
+
+class _Figures(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, state: Tensor, launch: Launch) -> tuple[Tensor, ...]:
+        figures, gradients = launch(state.contiguous())
+        ctx.save_for_backward(*gradients)
+        ctx.mark_non_differentiable(*figures[len(gradients) :])
+        return tuple(figures)
 
     @staticmethod
-    def backward(ctx: Any, *outputs: Tensor) -> tuple[Tensor | None, ...]:
-        (gradients,) = ctx.saved_tensors
-        return (gradients * outputs[0], None, None, None, None, None)
+    def backward(ctx: Any, *outer: Tensor) -> tuple[Tensor, None]:
+        first, *others = zip(ctx.saved_tensors, outer, strict=False)
+        total = first[0] * first[1][..., None]
+        for gradient, weight in others:
+            total = torch.addcmul(total, weight[..., None], gradient)
+        return total, None
 
 
 def _check_kinds(graph: DeviceGraph) -> None:
@@ -201,9 +203,9 @@ def out_links(graph: DeviceGraph, nodes: Tensor) -> OutLinks:
 
 def _logits(state: Tensor, vectors: Tensor, actions: OutLinks, visited: Tensor) -> Tensor:
     """The feed-forward head's, given its states [S, W]."""
-    traits = torch.cat((nn.functional.one_hot(actions.kind.long(), len(TYPES)), visited[:, None]), -1)
+    traits = torch.cat((one_hot(actions.kind.long(), len(TYPES)), visited[:, None]), -1)
     action = torch.cat((vectors[actions.target].float(), traits.float()), -1)
-    return (state[actions.owner] * nn.functional.layer_norm(action, action.shape[-1:])).sum(-1)
+    return (state[actions.owner] * layer_norm(action, action.shape[-1:])).sum(-1)
 
 
 def last_seen(paths: Tensor, steps: Tensor, actions: OutLinks) -> Tensor:
@@ -235,14 +237,11 @@ def _imitate_plainly(
     leads_on = actions.target == following[owner]
     shown = (chance >= dropout.threshold) | leads_on
     is_taken = leads_on & (actions.place == first_of(leads_on, actions, len(walk))[owner])
-    actions, visited, is_taken = (
-        OutLinks(*(column[shown] for column in actions)),
-        visited[shown],
-        is_taken[shown],
-    )
+    *columns, visited, is_taken = (column[shown] for column in (*actions, visited, is_taken))
+    actions = OutLinks(*columns)
     logits = _logits(state[walk, step], vectors, actions, visited)
     likely = log_softmax(logits, actions.owner, len(walk))[is_taken]
-    best = torch.full_like(likely, -torch.inf).scatter_reduce(0, actions.owner, logits, "amax")
+    best = highest(logits, actions.owner, len(walk))
     return -likely.sum(), (logits[is_taken] >= best).float().sum()
 
 
@@ -280,11 +279,12 @@ def click(
     """
     if not cosine:
         _check_kinds(graph)
-    if kernels is None or not runs_kernels(vectors.device):
+    if not runs_kernels(vectors.device):
         _click_plainly(state, vectors, graph, journey, step, cosine, revisit)
-        return
-    if len(journey.goals):
-        kernels.click[(len(journey.goals),)](
+    elif len(journey.goals):
+        from linkwalk.gpu import decision_kernels
+
+        decision_kernels.click[(len(journey.goals),)](
             state.contiguous(),
             vectors,
             *graph,
@@ -314,7 +314,7 @@ def _click_plainly(
     actions, count = out_links(graph, here[going]), len(going)
     seen = last_seen(journey.nodes[going], torch.full_like(going, step), actions)
     if cosine:
-        unit = nn.functional.normalize(vectors[actions.target].float(), dim=-1, eps=1e-15)
+        unit = normalize(vectors[actions.target].float(), dim=-1, eps=1e-15)
         logits = (unit * state[going][actions.owner]).sum(-1)
     else:
         logits = _logits(state[going], vectors, actions, seen >= 0)
@@ -322,9 +322,8 @@ def _click_plainly(
     choice = torch.full((count,), -1, device=here.device)
     for among, score in ((fresh, logits), (seen >= 0, -seen.float() if cosine else logits)):
         score = torch.where(among, score, -torch.inf)
-        best = torch.full((count,), -torch.inf, device=here.device)
-        best = best.scatter_reduce(0, actions.owner, score, "amax")
-        first = first_of(among & (score == best[actions.owner]), actions, count)
+        best = highest(score, actions.owner, count)[actions.owner]
+        first = first_of(among & (score == best), actions, count)
         choice = torch.where(choice < 0, first, choice)
     chosen = actions.place == choice[actions.owner]
     target = actions.target[chosen]

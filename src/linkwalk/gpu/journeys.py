@@ -1,7 +1,10 @@
 """Agents whose graph and embeddings are on a GPU: thousands of journeys step together, no step waits for the host."""
 
+from dataclasses import dataclass
+
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.nn.functional import normalize
 
 from linkwalk.gpu.decisions import Journey, click, share_of_goal, states
 from linkwalk.gpu.walks import DeviceGraph
@@ -12,6 +15,7 @@ _LOOK_UP = 10
 """Steps between two looks at whether any journey still goes on: each look waits for the device."""
 
 
+@dataclass(eq=False)
 class DeviceAgent:
     """Greedy-unvisited by cosine or, with a head, the most probable link of the paper's feed-forward policy.
 
@@ -19,16 +23,11 @@ class DeviceAgent:
     [N, D] in any precision, of any length.
     """
 
-    def __init__(
-        self,
-        name: str,
-        graph: DeviceGraph,
-        vectors: Tensor,
-        head: FeedForward | None = None,
-        *,
-        revisit: bool = False,
-    ) -> None:
-        self.name, self.graph, self.vectors, self.head, self.revisit = name, graph, vectors, head, revisit
+    name: str
+    graph: DeviceGraph
+    vectors: Tensor
+    head: FeedForward | None = None
+    revisit: bool = False
 
     @torch.inference_mode()
     def run(self, episodes: Episodes, *, budget: int = 100, seed: int = 0) -> Journeys:
@@ -40,7 +39,7 @@ class DeviceAgent:
         else:
             query = torch.from_numpy(episodes.queries).to(device)
         if self.head is None:
-            state = nn.functional.normalize(query, dim=-1)
+            state = normalize(query, dim=-1)
         else:
             of_goal = share_of_goal(self.head, query)
         for step in range(budget):
@@ -49,15 +48,8 @@ class DeviceAgent:
                 break
             if self.head is not None:
                 state = states(self.head, self.vectors[here].float(), of_goal)
-            click(
-                state,
-                self.vectors,
-                self.graph,
-                journey,
-                step,
-                cosine=self.head is None,
-                revisit=self.revisit,
-            )
+            cosine = self.head is None
+            click(state, self.vectors, self.graph, journey, step, cosine=cosine, revisit=self.revisit)
         _, nodes, choices, probabilities, steps, success, looped = (x.cpu().numpy() for x in journey)
         return Journeys(nodes, choices, probabilities, steps, success.astype(bool), looped.astype(bool))
 

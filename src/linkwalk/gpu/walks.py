@@ -7,13 +7,16 @@ launch; without it every step is a few torch operations over all walkers.
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.random import Generator
 from torch import Tensor
 
+from linkwalk.arrays import Bytes
 from linkwalk.compiled import OUTSIDE
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
@@ -21,24 +24,23 @@ from linkwalk.graph.store import types_of
 from linkwalk.walks.draws import FIRST_STEP_DRAW, LENGTH_DRAW, START_DRAW, seed_from
 from linkwalk.walks.sampler import Walks, check_steps
 
-if TYPE_CHECKING:
-    from types import ModuleType
-
-kernels: "ModuleType | None"
-try:
-    from linkwalk.gpu import walk_kernels as kernels
-except ImportError:  # Triton comes with torch for CUDA, and only with it
-    kernels = None
-
-
 _plain = False
 
 
 def runs_kernels(device: torch.device) -> bool:
     """Whether Triton is there and compiles for the device; its interpreter runs kernels on a CPU, for tests."""
-    if kernels is None or _plain:
+    on_device = device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
+    return on_device and not _plain and _has_triton()
+
+
+@cache
+def _has_triton() -> bool:
+    """Triton comes with torch for CUDA, and only with it."""
+    try:
+        import linkwalk.gpu.walk_kernels  # noqa: F401
+    except ImportError:
         return False
-    return device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1"
+    return True
 
 
 @contextmanager
@@ -66,9 +68,7 @@ class DeviceGraph(NamedTuple):
     """[E], uint8, as policies tell them apart (``graph.store.TYPES``); empty where nobody asks for them."""
 
     @classmethod
-    def of(
-        cls, graph: Csr, kinds: NDArray[np.uint8] | None = None, *, device: torch.device | str
-    ) -> "DeviceGraph":
+    def of(cls, graph: Csr, kinds: Bytes | None = None, *, device: torch.device | str) -> "DeviceGraph":
         """Copy a graph to a device; kernels there trust it, so rows and targets that leave it are an error here."""
         small = len(graph.indices) <= np.iinfo(np.int32).max
         arrays = (
@@ -99,23 +99,27 @@ class DeviceGraph(NamedTuple):
         return first, self.indptr[nodes + 1] - first
 
 
+@dataclass(eq=False)
 class WalksOnDevice:
     """Uniform walks on a graph's tensors: ``ForwardWalks``, or ``ReverseWalks`` if given the transposed graph.
 
     The same seed gives the same walks as those. Walks that end where they began are kept (there is no ``apart``).
     """
 
-    def __init__(
-        self, graph: DeviceGraph, *, steps: int, multistep: bool = False, reverse: bool = False
-    ) -> None:
-        check_steps(steps)
-        self.graph, self.steps, self.multistep, self.reverse = graph, steps, multistep, reverse
-        self.device = graph.indptr.device
-        self._starts = torch.nonzero(graph.indptr[1:] > graph.indptr[:-1])[:, 0].int()
+    graph: DeviceGraph
+    steps: int
+    multistep: bool = False
+    reverse: bool = False
+
+    def __post_init__(self) -> None:
+        """Walks begin where there is a link."""
+        check_steps(self.steps)
+        self.device = self.graph.indptr.device
+        self._starts = torch.nonzero(self.graph.indptr[1:] > self.graph.indptr[:-1])[:, 0].int()
         if not len(self._starts):
             raise InputError("the graph has no links, so nothing can walk it: build it from pages that link")
 
-    def sample(self, count: int, rng: np.random.Generator) -> Walks:
+    def sample(self, count: int, rng: Generator) -> Walks:
         """Draw walks and copy them to numpy: the protocol of every sampler."""
         if count < 0:
             raise InputError(f"cannot draw {count} walks: choose 0 or more")
@@ -134,12 +138,14 @@ class WalksOnDevice:
         return self._walk(torch.empty(count, dtype=torch.int32, device=self.device), seed)
 
     def _walk(self, nodes: Tensor, seed: Tensor) -> tuple[Tensor, Tensor]:
-        if kernels is None or not runs_kernels(self.device):
-            return self._walk_plainly(nodes, key_of(seed, torch.arange(len(nodes), device=self.device)))
         count = len(nodes)
+        if not runs_kernels(self.device):
+            return self._walk_plainly(nodes, key_of(seed, torch.arange(count, device=self.device)))
+        from linkwalk.gpu.walk_kernels import walk
+
         lengths = torch.empty(count, dtype=torch.int32, device=self.device)
         if count:
-            kernels.walk[(-(-count // _LANES),)](
+            walk[(-(-count // _LANES),)](
                 self.graph.indptr,
                 self.graph.indices,
                 self._starts,

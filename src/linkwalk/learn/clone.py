@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Unpack
 
 import numpy as np
 import torch
+from numpy.random import Generator, default_rng
 from torch import Tensor, nn
 
 from linkwalk.arrays import Array, Bools, Bytes, Float32s
@@ -155,9 +156,8 @@ class Cloning(Training[CloneConfig]):
     table: NodeTable
     validation: "Validation | None"
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
         """Begin with an untrained head."""
-        super().__post_init__()
         self.model = build_head(self.config.head).to(self.table.vectors.device)
 
     def loss(self, update: int) -> Tensor:
@@ -222,7 +222,7 @@ class Batches:
             self.own = OwnWalks(forward, reverse, kinds, units, steps=steps, multistep=multistep)
 
     def draw(
-        self, walks: int, rng: np.random.Generator, head: nn.Module | Compass, *, edge_dropout: float = 0.0
+        self, walks: int, rng: Generator, head: nn.Module | Compass, *, edge_dropout: float = 0.0
     ) -> Decisions:
         """Every step of that many walks, or some steps of the head's own."""
         if self.own is not None:
@@ -267,7 +267,7 @@ class Validation:
         table: NodeTable,
         units: Float32s | None = None,
     ) -> None:
-        rng = np.random.default_rng((config.seed, 1))
+        rng = default_rng((config.seed, 1))
         try:
             walks = ForwardWalks(forward, steps=STEPS, apart=True).sample(EPISODES, rng)
             batches = Batches(config, forward, transpose(forward), kinds, units)

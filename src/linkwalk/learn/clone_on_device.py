@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.random import default_rng
 from torch import Tensor, nn
 
 from linkwalk.arrays import Array
@@ -100,7 +101,7 @@ class CloneOnDevice:
         """
         config, device = self.config, self.vectors.device
         shape = (config.updates, 2 if config.edge_dropout else 1)
-        seeds = np.random.default_rng(config.seed).integers(1 << 64, size=shape, dtype=np.uint64)
+        seeds = default_rng(config.seed).integers(1 << 64, size=shape, dtype=np.uint64)
         self._seeds = torch.from_numpy(seeds.view(np.int64)).to(device)
         self._done = torch.zeros(1, dtype=torch.int64, device=device)
         self.metrics = torch.zeros((config.updates, 2), device=device)

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Generic, NamedTuple, TypedDict, TypeVar, Unpa
 
 import numpy as np
 import torch
+from numpy.random import default_rng
 from torch import Tensor, nn
 
 from linkwalk.artifact import clear, parsing
@@ -78,9 +79,13 @@ class Training(Generic[Config]):
 
     def __post_init__(self) -> None:
         """Begin from the configuration's seed, which all chance but torch's comes from."""
-        self.rng = np.random.default_rng(self.config.seed)
+        self.rng = default_rng(self.config.seed)
         self.evaluate_every: int = getattr(self.config, "evaluate_every", 0)
         self.patience: int = getattr(self.config, "patience", 0)
+        self.begin()
+
+    def begin(self) -> None:
+        """Make what is trained, and what it learns from."""
 
     def loss(self, update: int) -> Tensor:
         """The loss of an update, counted from 1."""

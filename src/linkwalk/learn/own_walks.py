@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
 from linkwalk.arrays import Array, Bytes, Float32s, Int32s, Int64s
 from linkwalk.compiled import in_pieces
@@ -63,7 +64,7 @@ class OwnWalks:
         """Goals are the ends of random walks."""
         self.goals = ForwardWalks(self.forward, steps=self.steps, multistep=self.multistep, apart=True)
 
-    def draw(self, walks: int, rng: np.random.Generator, compass: Compass) -> Decisions:
+    def draw(self, walks: int, rng: Generator, compass: Compass) -> Decisions:
         """Some steps of that many walks by the compass, each with its right links."""
         walker = CompassWalker("policy", compass, self.forward, self.vectors, workers=self.workers)
         for _ in range(ATTEMPTS):
@@ -74,7 +75,7 @@ class OwnWalks:
                 return self.label(episodes.goals, journeys, rng)[0]
         raise NothingToDecide
 
-    def label(self, goals: Int32s, journeys: Journeys, rng: np.random.Generator) -> tuple[Decisions, Int64s]:
+    def label(self, goals: Int32s, journeys: Journeys, rng: Generator) -> tuple[Decisions, Int64s]:
         """Some steps of walks to those goals, each with its right links; and whose walk each is a step of [S]."""
         walk, step = pick_steps(journeys.steps, PICKS, rng)
         current = journeys.nodes[walk, step]
@@ -108,7 +109,7 @@ class OwnWalks:
         return decisions, walk[kept]
 
 
-def pick_steps(steps: Int32s, picks: int, rng: np.random.Generator) -> tuple[Int64s, Int64s]:
+def pick_steps(steps: Int32s, picks: int, rng: Generator) -> tuple[Int64s, Int64s]:
     """So many random steps of walks that have so many [W]: of which walk each is, and which of its steps."""
     walk = np.repeat(np.arange(len(steps)), picks)
     return walk, (rng.random(len(walk)) * steps[walk]).astype(np.int64)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.arrays import Int32s, Int64s
+from linkwalk.arrays import Bytes, Float32s, Int32s, Int64s, Integers
 from linkwalk.compiled import OUTSIDE, guarded, row_of, within
 from linkwalk.graph.csr import Csr, gather_rows
 from linkwalk.graph.store import KINDS, types_of
@@ -40,13 +40,13 @@ class Decisions(NamedTuple):
     """Bounds of each decision's actions [S + 1]."""
     target: Int32s
     """n_i [A], where an action leads."""
-    kind: NDArray[np.uint8]
+    kind: Bytes
     """Type of the link [A]: prev, next, link, entity (``graph.store.TYPES``)."""
     visited: Bools
     """Whether the walk has been at the target [A] (app. B.2)."""
     taken: Int64s
     """Position among all actions of the one the walk took [S]; empty where nobody has acted yet."""
-    share: NDArray[np.float32] | None = None
+    share: Float32s | None = None
     """How right each action is [A], 1 in all for a decision, where that is known: then ``taken`` is not imitated."""
     steps: StepsOf | None = None
     """The walks they are steps of, where these are known."""
@@ -87,7 +87,7 @@ def some(decisions: Decisions, which: Int64s) -> Decisions:
     )
 
 
-def from_walks(walks: Walks, forward: Csr, kinds: NDArray[np.uint8]) -> Decisions:
+def from_walks(walks: Walks, forward: Csr, kinds: Bytes) -> Decisions:
     """Every step of every walk as a decision to imitate (sec. 3): at n_t, towards the walk's end, n_t+1 was taken."""
     steps = np.arange(walks.nodes.shape[1] - 1)[None, :] < walks.lengths[:, None]
     walk, step = np.nonzero(steps)
@@ -108,9 +108,7 @@ def from_walks(walks: Walks, forward: Csr, kinds: NDArray[np.uint8]) -> Decision
     )
 
 
-def actions_at(
-    graph: Csr, kinds: NDArray[np.uint8], nodes: NDArray[np.integer]
-) -> tuple[Int64s, Int32s, NDArray[np.uint8]]:
+def actions_at(graph: Csr, kinds: Bytes, nodes: Integers) -> tuple[Int64s, Int32s, Bytes]:
     """The links of some nodes: their bounds, targets and types, which policies look up, so that they must be there."""
     indptr, target = gather_rows(graph.indptr, graph.indices, nodes)
     _, kind = gather_rows(graph.indptr, kinds, nodes)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import layer_norm, linear, normalize
+from torch.nn.functional import gelu, layer_norm, linear, normalize, one_hot, relu
 
 from linkwalk.arrays import Array, Float32s, Integers
 from linkwalk.errors import InputError
@@ -156,7 +156,7 @@ class Mlp(nn.Module):
         of_state, of_action = self.inner.weight.tensor_split((2 * current.shape[-1],), 1)
         state = linear(torch.cat((goal, current), -1), of_state, self.inner.bias)
         hidden = linear(torch.cat((action, traits), -1), of_action) + state.index_select(0, owner)
-        logits: Tensor = self.outer(nn.functional.relu(hidden))
+        logits: Tensor = self.outer(relu(hidden))
         return logits.squeeze(-1)
 
 
@@ -181,7 +181,7 @@ class Residual(nn.Module):
         goal, current = goal[owner], current[owner]
         cosine = (action * goal).sum(-1, keepdim=True)
         seen = torch.cat((action * goal, action * current, goal * current, traits, cosine), -1)
-        correction: Tensor = self.outer(nn.functional.gelu(self.inner(seen)))
+        correction: Tensor = self.outer(gelu(self.inner(seen)))
         return (self.temperature * cosine + correction).squeeze(-1)
 
 
@@ -342,7 +342,7 @@ def traits_of(decisions: "Decisions", device: torch.device) -> Tensor:
     """The type of each action, one-hot, and whether its target has been visited [A, K + 1] (app. B.2)."""
     kind = torch.as_tensor(decisions.kind, device=device, dtype=torch.long)
     visited = torch.as_tensor(decisions.visited, device=device, dtype=torch.float32)
-    return torch.cat((nn.functional.one_hot(kind, len(TYPES)).float(), visited[:, None]), -1)
+    return torch.cat((one_hot(kind, len(TYPES)).float(), visited[:, None]), -1)
 
 
 def highest(values: Tensor, owner: Tensor, decisions: int) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from linkwalk.artifact import FORMAT, write_json
 from linkwalk.embed.bert import Weights
@@ -28,7 +29,7 @@ class LowRank(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """W x + up down x."""
-        changed: Tensor = self.layer(x) + nn.functional.linear(nn.functional.linear(x, self.down), self.up)
+        changed: Tensor = self.layer(x) + linear(linear(x, self.down), self.up)
         return changed
 
 

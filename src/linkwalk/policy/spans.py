@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from linkwalk.arrays import Int32s, Int64s
+from linkwalk.arrays import Int32s, Int64s, Integers
 from linkwalk.artifact import parsing, read_json, write_json
 from linkwalk.compiled import OUTSIDE, guarded, row_of
 from linkwalk.embed.packed import Packed, PackedBert, is_packable
@@ -46,7 +45,7 @@ class DecisionTokens(NamedTuple):
     """What is shown of the goals."""
     aim: Int64s
     """Which of them a decision is towards [S]."""
-    spans: NDArray[np.integer]
+    spans: Integers
     """From which to before which token of its block an action stands [A, 2]."""
 
 
@@ -123,7 +122,7 @@ class SpanModel(nn.Module):
             states = found[mask_BL].float()
         return states, self.bound(_means(states, counts))
 
-    def actions(self, states: Tensor, begin: Int64s, spans: NDArray[np.integer], kind: Tensor) -> Tensor:
+    def actions(self, states: Tensor, begin: Int64s, spans: Integers, kind: Tensor) -> Tensor:
         """Vectors of links [A, D]: ``begin`` [A] says where the text of each begins among the tokens."""
         device = states.device
         first, last = spans.astype(np.int64).T

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from linkwalk.arrays import Float32s
 from linkwalk.artifact import FORMATS, parsing, read_json, steady
 from linkwalk.artifact import MANIFEST as OF_POLICY
 from linkwalk.embed import Embeddings
@@ -51,9 +51,7 @@ class TargetEncoder:
         if self.turn is not None and self.turn.shape != (self.width, self.width):
             raise ValueError("the adapter is of another width")
 
-    def encode(
-        self, texts: list[str], advance: Callable[[float], None] = lambda _: None
-    ) -> NDArray[np.float32]:
+    def encode(self, texts: list[str], advance: Callable[[float], None] = lambda _: None) -> Float32s:
         """One row per text, in order."""
         mean = self.encoder.encode(texts, advance)
         return mean if self.turn is None else mean + mean @ self.turn.T

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import gelu, layer_norm, scaled_dot_product_attention
 
 from linkwalk.errors import InputError
 
@@ -58,9 +59,9 @@ class Layer(nn.Module):
         if past is not None:
             past[0, :, :, at], past[1, :, :, at] = key[:, :, 0], value[:, :, 0]
             key, value = past[:, :, :, : at + 1].to(query.dtype)
-        seen = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=past is None)
+        seen = scaled_dot_product_attention(query, key, value, is_causal=past is None)
         x_WTD = x_WTD + self.found(seen.transpose(1, 2).flatten(2))
-        changed: Tensor = x_WTD + self.narrow(nn.functional.gelu(self.widen(self.between(x_WTD))))
+        changed: Tensor = x_WTD + self.narrow(gelu(self.widen(self.between(x_WTD))))
         return changed
 
 
@@ -131,7 +132,7 @@ class WalksSoFar:
 
 
 def _standard(x: Tensor) -> Tensor:
-    return nn.functional.layer_norm(x.float(), x.shape[-1:])
+    return layer_norm(x.float(), x.shape[-1:])
 
 
 def _waves(numbers_T: Tensor, width: int) -> Tensor:

@@ -6,8 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Unpack
 
-from numpy.typing import NDArray
-
+from linkwalk.arrays import Array
 from linkwalk.artifact import MANIFEST, in_one_step, locked, read_manifest, seal
 from linkwalk.embed.model import find_model
 from linkwalk.embed.transformer import open_transformer
@@ -49,7 +48,7 @@ def train_encoder(
     base: str,
     config: SpanConfig,
     *,
-    vectors: NDArray[Any] | None = None,
+    vectors: Array | None = None,
     device: str = "cpu",
     restart: bool = False,
     **run: Unpack[RunOptions],

@@ -26,7 +26,8 @@ from linkwalk.arrays import Int32s
 from linkwalk.graph.csr import owners
 from linkwalk.graph.store import TYPES
 from linkwalk.learn.encoders.lessons import Ground, Lesson, LessonConfig, Teacher
-from linkwalk.learn.encoders.phi import Phi
+from linkwalk.learn.encoders.phi import BertPhi
+from linkwalk.learn.encoders.word_phi import WordPhi
 from linkwalk.learn.loop import LoopConfig, Training
 from linkwalk.learn.own_walks import SHARPNESS
 from linkwalk.navigate.moves import MapConfig, MoveConfig
@@ -86,13 +87,12 @@ JointSettings = TypeVar("JointSettings", bound=JointConfig, covariant=True)
 class Joint(Training[JointSettings]):
     """phi and a compass that learn from lessons on some grounds."""
 
-    phi: Phi
+    phi: BertPhi | WordPhi
     grounds: list[Ground]
     device: torch.device
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
         """Begin with a compass that points at the goal, and lessons of walks by it."""
-        super().__post_init__()
         config, width = self.config, self.phi.width
         head = HeadConfig(head="compass", width=width, temperature=config.temperature)
         self.compass = CompassHead(head).to(self.device)

@@ -17,12 +17,14 @@ from dataclasses import dataclass
 from typing import Annotated, NamedTuple
 
 import numpy as np
+from numpy.random import Generator, default_rng
 from threadpoolctl import threadpool_limits
 
 from linkwalk.arrays import Array, Bools, Bytes, Float32s, Int32s, Int64s
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, bounds_of, owners
 from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, FAR, NothingToDecide, distances_to, pick_steps
+from linkwalk.learn.ranks import ranks
 from linkwalk.navigate import Episodes
 from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.moves import MoveConfig
@@ -73,7 +75,7 @@ class Lesson(NamedTuple):
     """One sentence of each goal [G], as tokens; none where nobody reads sentences."""
 
 
-DrawSentences = Callable[[Int32s, np.random.Generator], list[list[int]]]
+DrawSentences = Callable[[Int32s, Generator], list[list[int]]]
 """One sentence of each of some blocks, as tokens."""
 
 
@@ -97,7 +99,7 @@ class Ground:
         self.open = np.ones(self.forward.nodes, np.bool_) if self.withheld is None else ~self.withheld
         self._ends = ForwardWalks(self.forward, steps=self.config.steps, multistep=True, apart=True)
 
-    def draw(self, number: int, compass: Compass, ways: MoveConfig, rng: np.random.Generator) -> Lesson:
+    def draw(self, number: int, compass: Compass, ways: MoveConfig, rng: Generator) -> Lesson:
         """A lesson of walks that go by the compass; ``number`` is the wiki's."""
         for _ in range(ATTEMPTS):
             episodes = self.episodes(rng)
@@ -108,16 +110,14 @@ class Ground:
                 return lesson
         raise NothingToDecide
 
-    def episodes(self, rng: np.random.Generator) -> Episodes:
+    def episodes(self, rng: Generator) -> Episodes:
         """Starts and goals of a lesson; never a goal that is withheld."""
         found = episodes_towards(self.open, self._ends, self.config.goals, ATTEMPTS, rng)
         if found.size < self.config.goals:
             raise InputError("too few goals are left to learn from: withhold fewer articles")
         return found
 
-    def _lesson(
-        self, number: int, goals: Int32s, paths: Int32s, steps: Int32s, rng: np.random.Generator
-    ) -> Lesson:
+    def _lesson(self, number: int, goals: Int32s, paths: Int32s, steps: Int32s, rng: Generator) -> Lesson:
         walk, step = pick_steps(steps, self.config.picks, rng)
         bounds, target, kind = actions_at(self.forward, self.kinds, paths[walk, step])
         visited = visited_targets(paths, walk, step, bounds, target)
@@ -145,9 +145,7 @@ class Ground:
         )
 
 
-def episodes_towards(
-    goals: Bools, walks: Sampler, count: int, attempts: int, rng: np.random.Generator
-) -> Episodes:
+def episodes_towards(goals: Bools, walks: Sampler, count: int, attempts: int, rng: Generator) -> Episodes:
     """Ends of random walks whose goals are among some blocks [N]; where few walks lead there, fewer than asked for."""
     starts, ends = np.zeros((2, 0), np.int32)
     for _ in range(attempts):
@@ -159,7 +157,7 @@ def episodes_towards(
     return Episodes.of(starts[:count], ends[:count])
 
 
-def _some(owner: Int64s, far: Array, open_: Bools, most: int, rng: np.random.Generator) -> Int64s:
+def _some(owner: Int64s, far: Array, open_: Bools, most: int, rng: Generator) -> Int64s:
     """Of each owner's open actions at most so many: the two nearest to the goal, and some of the others."""
     open_at = np.flatnonzero(open_)
     chance = rng.random(len(open_at))
@@ -191,7 +189,7 @@ class Teacher:
     shares: Float32s
     compass: Callable[[], Compass]
     ways: MoveConfig
-    rng: np.random.Generator
+    rng: Generator
     ahead: int = 0
     workers: int = max(1, (os.cpu_count() or 2) - 1)
     repeat: int = 1
@@ -212,13 +210,22 @@ class Teacher:
             # A product of small matrices in each of many threads, on as many threads each, is slower than on one.
             self._limits = threadpool_limits(1, "blas")
             for _ in range(self.workers):
-                own = np.random.default_rng(self.rng.integers(1 << 63))
+                own = default_rng(self.rng.integers(1 << 63))
                 self._threads.append(threading.Thread(target=self._work, args=(own,), daemon=True))
             for thread in self._threads:
                 thread.start()
 
     def lesson(self) -> Lesson:
-        """The next one, or one of the last once more."""
+        """The next one, or one of the last once more.
+
+        Several processes that draw none ahead draw the same lessons, and each learns from its own among them.
+        """
+        team = ranks()
+        if self.ahead:
+            return self._next()
+        return [self._next() for _ in range(team.count)][team.number]
+
+    def _next(self) -> Lesson:
         self._asked += 1
         if (not self.ahead and self._old and self._asked % self.repeat) or (
             self.ahead and self._ready.empty() and len(self._old) == self._old.maxlen
@@ -243,11 +250,11 @@ class Teacher:
         if self.ahead:
             self._limits.restore_original_limits()
 
-    def _draw(self, rng: np.random.Generator) -> Lesson:
+    def _draw(self, rng: Generator) -> Lesson:
         number = int(rng.choice(len(self.grounds), p=self.shares))
         return self.grounds[number].draw(number, self.compass(), self.ways, rng)
 
-    def _work(self, rng: np.random.Generator) -> None:
+    def _work(self, rng: Generator) -> None:
         while not self._over.is_set():
             found: Lesson | BaseException
             try:

@@ -5,42 +5,23 @@ that make the lessons go by these. ``BertPhi`` is a transformer, whole or by a l
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
-from linkwalk.arrays import Float32s
+from linkwalk.arrays import Float32s, Integers
 from linkwalk.embed.packed import Packed, PackedBert, TokenRows
 from linkwalk.embed.text import node_texts
 from linkwalk.embed.transformer import linear_layers
+from linkwalk.graph.csr import bounds_of
 from linkwalk.graph.store import Graph
 from linkwalk.policy.low_rank import adapt, adapter_of
 
 _READ = 4096
 """Blocks that are tokenised at a time."""
-
-
-class Phi(Protocol):
-    """An encoder in training on some wikis."""
-
-    width: int
-
-    def vectors(
-        self, blocks: Sequence[tuple[int, NDArray[np.integer]]], sentences: list[list[int]]
-    ) -> Tensor:
-        """Of blocks, given as wiki and nodes, and of tokenised sentences behind them [n, D], with their gradient."""
-
-    def table(self, ground: int) -> Float32s:
-        """Of all blocks of a wiki [N, D], of unit length."""
-
-    def parameters(self) -> list[nn.Parameter]:
-        """What follows the gradient."""
-
-    def weights(self) -> dict[str, Tensor]:
-        """What is saved, by name."""
 
 
 def tokenised(graph: Graph, encoder: Any) -> list[list[int]]:
@@ -68,26 +49,22 @@ class BertPhi:
         dtype: torch.dtype = torch.float32,
         batch_tokens: int = 1 << 18,
     ) -> None:
+        self.first: dict[str, Tensor] = {}
+        """The trained matrices as they were."""
         if rank:
             adapt(model, rank)
         else:
             model.requires_grad_(False)
-            for layer in linear_layers(model).values():
+            for name, layer in linear_layers(model).items():
                 layer.weight.requires_grad_(True)
+                self.first[name] = layer.weight.detach().cpu().clone()
         self.bert, self.rank, self.batch_tokens = PackedBert(model, dtype), rank, batch_tokens
-        self.first = (
-            {}
-            if rank
-            else {name: layer.weight.detach().cpu().clone() for name, layer in linear_layers(model).items()}
-        )
         self.width, self.rows = self.bert.width, _joined(rows)
-        self.begins = np.concatenate((np.zeros(1, np.int64), np.cumsum([len(row) for row in rows])))
+        self.begins = bounds_of([len(row) for row in rows])
         self.tokens = 0
         """How many have been read with their gradient."""
 
-    def vectors(
-        self, blocks: Sequence[tuple[int, NDArray[np.integer]]], sentences: list[list[int]]
-    ) -> Tensor:
+    def vectors(self, blocks: Sequence[tuple[int, Integers]], sentences: list[list[int]]) -> Tensor:
         """Of blocks, given as wiki and nodes, and of tokenised sentences behind them [n, D], with their gradient."""
         nodes = np.concatenate([self.begins[ground] + own.astype(np.int64) for ground, own in blocks])
         texts = self.rows.take(nodes)
@@ -114,7 +91,7 @@ class BertPhi:
             before = int(ends[done - 1]) if done else 0
             stop = max(done + 1, int(np.searchsorted(ends, before + self.batch_tokens, side="right")))
             vectors = self.bert(self.rows.take(nodes[done:stop]))
-            found[done:stop] = nn.functional.normalize(vectors, dim=-1).cpu().numpy()
+            found[done:stop] = normalize(vectors, dim=-1).cpu().numpy()
             advance(stop - done)
             done = stop
         return found
@@ -133,20 +110,16 @@ class BertPhi:
         """What training has added to each layer's matrix so far."""
         if self.rank:
             found = self.weights()
-            layers = {name.rpartition(".")[0] for name in found}
-            return {
-                name: (found[f"{name}.up"] @ found[f"{name}.down"]).cpu().numpy() for name in sorted(layers)
-            }
-        layers_now = linear_layers(self.bert.model)
-        return {
-            name: (layers_now[name].weight.detach().cpu() - first).numpy()
-            for name, first in self.first.items()
-        }
+            layers = sorted({name.rpartition(".")[0] for name in found})
+            return {name: (found[f"{name}.up"] @ found[f"{name}.down"]).cpu().numpy() for name in layers}
+        now = linear_layers(self.bert.model)
+        return {name: (now[name].weight.detach().cpu() - first).numpy() for name, first in self.first.items()}
 
 
 def _joined(rows: Sequence[TokenRows]) -> TokenRows:
     """The texts of several wikis as one."""
-    begins = np.cumsum([0, *(len(row.ids) for row in rows)])
-    bounds = [row.bounds[:-1] + int(begin) for row, begin in zip(rows, begins, strict=False)]
-    last = torch.tensor([int(begins[-1])], device=rows[0].bounds.device)
-    return TokenRows(torch.cat([row.ids for row in rows]), torch.cat([*bounds, last]))
+    begins = bounds_of([len(row.ids) for row in rows]).tolist()
+    bounds = [row.bounds[:-1] + begin for row, begin in zip(rows, begins, strict=False)]
+    return TokenRows(
+        torch.cat([row.ids for row in rows]), torch.cat([*bounds, bounds[0].new_tensor(begins[-1:])])
+    )

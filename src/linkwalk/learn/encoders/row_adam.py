@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
+from linkwalk.arrays import Int64s
 from linkwalk.compiled import guarded, within
 
 Float32s = NDArray[np.float32]
@@ -72,7 +73,7 @@ def _step(
     mean: Float32s,
     square: Float32s,
     times: Float32s,
-    rows: NDArray[np.int64],
+    rows: Int64s,
     values: Float32s,
     rate: float,
     slow: float,

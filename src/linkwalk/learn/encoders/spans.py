@@ -14,6 +14,7 @@ from typing import Annotated, Unpack
 
 import numpy as np
 import torch
+from numpy.random import Generator
 from torch import Tensor
 
 from linkwalk.arrays import Array, Int64s
@@ -96,9 +97,8 @@ class SpanTraining(Training[SpanConfig]):
     vectors: Array | None
     """What walks with a map go by."""
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
         """Walks are drawn as for cloning; those with a map look straight at the goal."""
-        super().__post_init__()
         self.model, config, graph, units, width = self.spans, self.config, self.graph, None, 0
         if config.walks == "own":
             if self.vectors is None:
@@ -161,7 +161,7 @@ class SpanTraining(Training[SpanConfig]):
         return self.adamw(groups)
 
 
-def _picked(walk: Int64s, picks: int, rng: np.random.Generator) -> Int64s:
+def _picked(walk: Int64s, picks: int, rng: Generator) -> Int64s:
     """So many random steps of each walk, of decisions that are given walk by walk."""
     order = np.lexsort((rng.random(len(walk)), walk))
     first = np.searchsorted(walk, walk)

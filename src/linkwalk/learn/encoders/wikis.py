@@ -13,6 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 import torch
+from numpy.random import Generator
 
 from linkwalk.arrays import Int32s
 from linkwalk.embed.change import EncoderChange, leading, save_change
@@ -24,7 +25,7 @@ from linkwalk.embed.transformer import TransformerEncoder, open_transformer
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.encoders.joint import Joint, JointConfig
-from linkwalk.learn.encoders.lessons import DrawSentences, Ground, Lesson, Teacher
+from linkwalk.learn.encoders.lessons import DrawSentences, Ground
 from linkwalk.learn.encoders.phi import BertPhi, tokenised
 from linkwalk.learn.loop import RunOptions, seeded, train
 from linkwalk.learn.ranks import Ranks, ranks
@@ -73,27 +74,12 @@ def train_on_wikis(
                 for number, graph in enumerate(graphs)
             ]
         joint = Joint(_share(config, team), phi, grounds, torch.device(device))
-        if team.count > 1 and not config.ahead:
-            joint.teacher = OwnLessons(joint.teacher, team)
         try:
             train(joint, **run)
         finally:
             joint.teacher.close()
     joint.config = config
     return joint
-
-
-class OwnLessons(Teacher):
-    """Every process draws the same lessons, none ahead, and learns from its own among them."""
-
-    def __init__(self, teacher: Teacher, team: Ranks) -> None:
-        super().__init__(teacher.grounds, teacher.shares, teacher.compass, teacher.ways, teacher.rng)
-        self.team = team
-
-    def lesson(self) -> Lesson:
-        """Its own of the next, one for each process."""
-        drawn = [super(OwnLessons, self).lesson() for _ in range(self.team.count)]
-        return drawn[self.team.number]
 
 
 def _share(config: JointConfig, team: Ranks) -> JointConfig:
@@ -110,7 +96,7 @@ def _share(config: JointConfig, team: Ranks) -> JointConfig:
 def sentences_of(graph: Graph, encoder: TransformerEncoder) -> DrawSentences:
     """Draws one sentence of each of some blocks."""
 
-    def draw(nodes: Int32s, rng: np.random.Generator) -> list[list[int]]:
+    def draw(nodes: Int32s, rng: Generator) -> list[list[int]]:
         there = [goal_sentences(graph, node) for node in nodes.tolist()]
         return encoder.tokenize([own[rng.integers(len(own))] for own in there])
 

@@ -15,16 +15,17 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
-from linkwalk.arrays import Float32s, Int32s, Int64s
+from linkwalk.arrays import Array, Float32s, Int32s, Int64s, Integers
 from linkwalk.compiled import guarded, in_pieces, row_of, within
 from linkwalk.embed.bert import cores
 from linkwalk.embed.svd import Sparse
 from linkwalk.embed.text import node_texts
 from linkwalk.embed.word_projection import WordProjection
 from linkwalk.embed.words import TITLES, weighed
+from linkwalk.graph.csr import bounds_of
 from linkwalk.graph.store import Graph
 
 _PIECE = 4096
@@ -36,18 +37,14 @@ EVENNESS = 0.5
 class WordPhi:
     """phi of ``words`` on some wikis that share their terms."""
 
-    def __init__(
-        self, rows: Sequence[Sparse], projection: NDArray[Any], *, workers: int | None = None
-    ) -> None:
+    def __init__(self, rows: Sequence[Sparse], projection: Array, *, workers: int | None = None) -> None:
         start = np.array(projection, np.float32)
         # Of a length of 1 on average, whatever the matrix was scaled by: what a step means follows from it.
         start /= max(float(np.sqrt(np.square(start).sum(-1).mean())), _TINY)
         self.projection = nn.Parameter(torch.from_numpy(start))
         self.rows, self.workers, self.width = list(rows), workers or cores(), start.shape[1]
 
-    def vectors(
-        self, blocks: Sequence[tuple[int, NDArray[np.integer]]], sentences: list[list[int]]
-    ) -> Tensor:
+    def vectors(self, blocks: Sequence[tuple[int, Integers]], sentences: list[list[int]]) -> Tensor:
         """Of blocks, given as wiki and nodes [n, D], with their gradient; sentences are not learned from."""
         assert not sentences, "a word table learns from blocks alone"
         times: Any = _Times.apply
@@ -64,7 +61,7 @@ class WordPhi:
         found = np.empty((blocks, self.width), np.float32)
         for at in range(0, blocks, _PIECE):
             nodes = np.arange(at, min(at + _PIECE, blocks))
-            found[nodes] = nn.functional.normalize(self.vectors([(ground, nodes)], []), dim=-1).numpy()
+            found[nodes] = normalize(self.vectors([(ground, nodes)], []), dim=-1).numpy()
         return found
 
     def parameters(self) -> list[nn.Parameter]:
@@ -83,7 +80,7 @@ class WordPhi:
         return before._replace(projection=(self.projection.detach().numpy() * scale).astype(np.float16))
 
 
-def evened(projection: NDArray[Any]) -> Float32s:
+def evened(projection: Array) -> Float32s:
     """A projection to begin with: as it is, with rows of more even length.
 
     The singular vectors of rare words are short, a hundredth of the longest, and these words are what tells one article
@@ -107,7 +104,7 @@ def tfidf_rows(graph: Graph, fitted: WordProjection) -> Sparse:
         pieces = list(pool.map(piece, range(0, graph.nodes, _PIECE)))
     lengths = np.concatenate([np.diff(some.bounds) for some in pieces])
     return Sparse(
-        np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths))),
+        bounds_of(lengths),
         np.concatenate([some.columns for some in pieces]),
         np.concatenate([some.values for some in pieces]),
     )

@@ -13,6 +13,7 @@ from typing import NamedTuple, Unpack
 
 import numpy as np
 import torch
+from numpy.random import default_rng
 
 from linkwalk.arrays import Float32s
 from linkwalk.embed.word_projection import WordProjection
@@ -91,9 +92,9 @@ class WordTableTraining(Joint[WordTableConfig]):
     clip = 0.0
     goals: "ChoosingGoals"
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
         """Lessons are learned from several times."""
-        super().__post_init__()
+        super().begin()
         self.teacher.repeat = self.config.repeat
         self.teacher.ways = MoveConfig(back=self.config.back, map=self.config.map)
 
@@ -117,7 +118,7 @@ class ChoosingGoals:
     def __init__(self, graph: Graph, seed: int = 0) -> None:
         among = held_out_nodes(graph, CHOOSING, beyond=WITHHELD)
         walks = ForwardWalks(graph.forward, steps=STEPS, multistep=True, apart=True)
-        self.episodes = episodes_towards(among, walks, EPISODES, _ATTEMPTS, np.random.default_rng((seed, 1)))
+        self.episodes = episodes_towards(among, walks, EPISODES, _ATTEMPTS, default_rng((seed, 1)))
         if self.episodes.size < _FEWEST:
             raise InputError(
                 "the wiki is too small to train a table of its own: hardly any walk ends in the articles that are "

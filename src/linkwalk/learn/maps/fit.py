@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
-from linkwalk.arrays import Float32s
+from linkwalk.arrays import Float32s, Int32s, Int64s
 from linkwalk.graph.paths import UNREACHABLE
 from linkwalk.learn.maps.walks import NEVER, Lessons
 from linkwalk.learn.own_walks import SHARPNESS, NothingToDecide
@@ -107,7 +107,7 @@ def labels(clicks: Tensor) -> Tensor:
     return torch.softmax(-SHARPNESS * far, dim=-1)
 
 
-def ranges_of(to_go: NDArray[np.int32]) -> NDArray[np.int64]:
+def ranges_of(to_go: Int32s) -> Int64s:
     """Which of the forecast's ranges so many clicks are in."""
     return np.where(to_go == NEVER, len(CLICKS), np.searchsorted(CLICKS, to_go)).astype(np.int64)
 
@@ -121,7 +121,7 @@ def fit_forecast(lessons: Lessons, *, hidden: int, config: Descent) -> Forecast:
     layers = nn.Sequential(into, nn.ReLU(), out)
 
     def loss_of(rows: Tensor) -> Tensor:
-        return nn.functional.cross_entropy(layers(scale(seen[rows])), target[rows])
+        return cross_entropy(layers(scale(seen[rows])), target[rows])
 
     _descend([layers.parameters()], loss_of, len(seen), config)
     with torch.no_grad():

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import default_rng
 
-from linkwalk.arrays import Float32s
+from linkwalk.arrays import Bools, Float32s
 from linkwalk.errors import InputError
 from linkwalk.learn.maps.fit import Descent, fit_forecast, fit_weights, ranges_of
 from linkwalk.learn.maps.walks import Lessons, MapWalks
@@ -78,7 +78,7 @@ def train_map(
         found = []
         with progress.stage(f"walks, round {number + 1}", len(worlds), "tables") as stage:
             for at, world in enumerate(worlds):
-                rng, opened = np.random.default_rng((config.seed, number, at)), world()
+                rng, opened = default_rng((config.seed, number, at)), world()
                 found.append(opened.draw(config.walks, rng, weights, picks=config.picks, links=config.links))
                 if 0 < number < config.rounds and not held[at]:
                     own, constants = opened.failures(config.trials, rng, weights)
@@ -95,7 +95,7 @@ def train_map(
         rows.append({"round": number + 1, "steps": steps, "loss": loss})
     lengths, better = [], []
     for at, world in enumerate(worlds):
-        opened, rng = world(), np.random.default_rng((config.seed, config.rounds, at))
+        opened, rng = world(), default_rng((config.seed, config.rounds, at))
         own, constants = opened.failures(config.trials, rng, weights)
         if constants:  # where nothing fails, nothing tells
             lengths.append(opened.article_length)
@@ -157,7 +157,7 @@ def how_true(forecast: Forecast, seen: Lessons, kept: Lessons) -> dict[str, Any]
     }
 
 
-def _off(said: Float32s, came: NDArray[np.bool_]) -> float:
+def _off(said: Float32s, came: Bools) -> float:
     """Mean distance of what was said and what came, over tenths of the steps by what was said."""
     tenths = np.array_split(np.argsort(said, kind="stable"), 10)
     return float(

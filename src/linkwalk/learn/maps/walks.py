@@ -11,9 +11,9 @@ import os
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.random import Generator
 
-from linkwalk.arrays import Float32s, Int32s, Int64s
+from linkwalk.arrays import Bools, Float32s, Int32s, Int64s
 from linkwalk.compiled import in_pieces
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.paths import UNREACHABLE, flood
@@ -60,7 +60,7 @@ class Lessons(NamedTuple):
         columns: Any = zip(*parts, strict=True)
         return cls(*(np.concatenate(column) for column in columns))
 
-    def some(self, rows: NDArray[np.bool_]) -> "Lessons":
+    def some(self, rows: Bools) -> "Lessons":
         """Those of some steps."""
         columns: Any = self
         return Lessons(*(column[rows] for column in columns))
@@ -90,9 +90,7 @@ class MapWalks:
         )
         self.goals = ForwardWalks(forward, steps=STEPS, multistep=True, apart=True)
 
-    def draw(
-        self, walks: int, rng: np.random.Generator, weights: Float32s, *, picks: int, links: int
-    ) -> Lessons:
+    def draw(self, walks: int, rng: Generator, weights: Float32s, *, picks: int, links: int) -> Lessons:
         """Some steps of that many walks with this map, whether they found the goal or not."""
         drawn = self.goals.sample(_AMONG * walks, rng)
         episodes = Episodes.of(drawn.starts, drawn.goals)
@@ -102,7 +100,7 @@ class MapWalks:
         self,
         episodes: Episodes,
         walks: int,
-        rng: np.random.Generator,
+        rng: Generator,
         weights: Float32s,
         *,
         picks: int,
@@ -132,7 +130,7 @@ class MapWalks:
         to_go = np.where(journeys.success[walk], journeys.steps[walk] - noted.steps, NEVER).astype(np.int32)
         return Lessons(noted.sights, noted.worth, noted.clicks, noted.counts, noted.steps, to_go)
 
-    def failures(self, count: int, rng: np.random.Generator, weights: Float32s) -> tuple[int, int]:
+    def failures(self, count: int, rng: Generator, weights: Float32s) -> tuple[int, int]:
         """How many of the same so many episodes the map of these weights fails, and how many the constants alone."""
         drawn = self.goals.sample(count, rng)
         episodes, found = Episodes.of(drawn.starts, drawn.goals), []

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Generic, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 import torch
+from numpy.random import Generator, default_rng
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
@@ -144,9 +145,8 @@ class Ranking(Training[AnyConfig], Generic[AnyConfig, AnyList]):
     encoder: str
     device: str
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
         """Hold some queries out, with all their lists."""
-        super().__post_init__()
         count, queries = self.config.held_out, sorted({one.query for one in self.every})
         if count >= len(queries):
             raise InputError(
@@ -162,7 +162,7 @@ class Ranking(Training[AnyConfig], Generic[AnyConfig, AnyList]):
         """The lists of the next update."""
         raise NotImplementedError
 
-    def score(self, lists: Sequence[AnyList], rng: np.random.Generator) -> tuple[Tensor, Figures]:
+    def score(self, lists: Sequence[AnyList], rng: Generator) -> tuple[Tensor, Figures]:
         """The loss of some lists, and the figures."""
         raise NotImplementedError
 
@@ -181,7 +181,7 @@ class Ranking(Training[AnyConfig], Generic[AnyConfig, AnyList]):
         """The lists held out, always against the same negatives."""
         if not self.held_out:
             return None
-        rng, count = np.random.default_rng(self.config.seed), self.config.lists
+        rng, count = default_rng(self.config.seed), self.config.lists
         batches = [self.held_out[at : at + count] for at in range(0, len(self.held_out), count)]
         mean = self._mean(figures for some in batches for figures in [self.score(some, rng)[1]] * len(some))
         return HeldOutScore(-mean["loss"], {f"held_out_{name}": value for name, value in mean.items()})
@@ -202,9 +202,9 @@ class SentenceRanking(Ranking[RankingConfig, SentenceList]):
     simpler = "first_by_cosine"
     rank: int
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
         """Begin with an adapter that changes nothing."""
-        super().__post_init__()
+        super().begin()
         other = open_transformer(self.encoder, device=self.device)
         # What learns is in float32 on a GPU, too, and there only the products are rounded (see ``score``).
         self.cross = CrossModel(other.model.float(), self.rank).to(self.plain.device)
@@ -224,7 +224,7 @@ class SentenceRanking(Ranking[RankingConfig, SentenceList]):
         """What the two cosines weigh, too."""
         return super().row() | {"scales": self.cross.scales.tolist()}
 
-    def score(self, lists: Sequence[SentenceList], rng: np.random.Generator) -> tuple[Tensor, Figures]:
+    def score(self, lists: Sequence[SentenceList], rng: Generator) -> tuple[Tensor, Figures]:
         """The softmax's loss; the cosine alone is the simpler score."""
         queries, texts, negatives = [], [], self.config.negatives
         for one in lists:
@@ -259,18 +259,19 @@ class BlockRanking(Ranking[BlockRankingConfig, BlockList]):
 
     simpler = "first_by_exit"
     tokens: Tokens
-    begin: Weights | None
+    adapter: Weights | None
+    """To go on from."""
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
         """Begin with an adapter that changes nothing, or with one that is given; tokenise all lists once."""
-        super().__post_init__()
+        super().begin()
         config, plain = self.config, self.plain
         weights = np.array([one.weight for one in self.lists])
         self.chances = weights / weights.sum()
         # What learns is in float32 on a GPU, too, and there only the products are rounded (see ``_read``).
         self.blocks = BlockModel(plain.model.float(), config.rank, config.exit).to(plain.device)
-        if self.begin is not None:
-            restore(adapter_of(self.blocks.model), self.begin)
+        if self.adapter is not None:
+            restore(adapter_of(self.blocks.model), self.adapter)
         self.model = self.blocks.eval()  # no dropout: what is trained is small
         # The way back through torch's fused attention takes twice as long on a CPU.
         if plain.device.type == "cpu":
@@ -284,7 +285,7 @@ class BlockRanking(Ranking[BlockRankingConfig, BlockList]):
         """Each as often as its weight says."""
         return self.rng.choice(len(self.lists), self.config.lists, p=self.chances)
 
-    def score(self, lists: Sequence[BlockList], rng: np.random.Generator) -> tuple[Tensor, Figures]:
+    def score(self, lists: Sequence[BlockList], rng: Generator) -> tuple[Tensor, Figures]:
         """The loss of both heads; the first one's is the simpler score."""
         pairs, of_sentences = self._draw(lists, rng)
         heads, device = self._read(pairs), self.plain.device
@@ -317,7 +318,7 @@ class BlockRanking(Ranking[BlockRankingConfig, BlockList]):
         back = torch.from_numpy(np.argsort(np.concatenate(places))).to(device)
         return tuple(torch.cat(own)[back] for own in zip(*read, strict=True))
 
-    def _draw(self, lists: Sequence[BlockList], rng: np.random.Generator) -> tuple[list[Sections], Array]:
+    def _draw(self, lists: Sequence[BlockList], rng: Generator) -> tuple[list[Sections], Array]:
         """Pairs, the evidence first of each list; of each sentence whether it is evidence, block and list [3, S]."""
         pairs: list[Sections] = []
         of_sentences: list[tuple[bool, int, int]] = []

@@ -66,9 +66,8 @@ class SearchReading(Training[SearchReaderConfig]):
     encoder: TransformerEncoder
     device: str
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
         """Begin with an adapter that changes nothing; tokenise the queries once."""
-        super().__post_init__()
         encoder, device = self.encoder, self.device
         if device == "cpu":  # the way back through torch's fused attention takes twice as long there
             encoder.model.set_attn_implementation("eager")

@@ -21,6 +21,7 @@ from typing import Annotated, NamedTuple, TypeVar, Unpack
 
 import numpy as np
 import torch
+from numpy.random import Generator
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity, cross_entropy, normalize
 
@@ -134,7 +135,7 @@ class Sentences(NamedTuple):
         padding = encoder.tokenizer.pad_token_id or 0
         return cls(np.concatenate(tokens), bounds_of(lengths), bounds_of(counts), padding)
 
-    def draw(self, nodes: Int32s, rng: np.random.Generator) -> tuple[Int64s, Int64s]:
+    def draw(self, nodes: Int32s, rng: Generator) -> tuple[Int64s, Int64s]:
         """One random sentence of each block: token ids and mask [B, L]."""
         first, last = self.blocks[nodes], self.blocks[nodes.astype(np.int64) + 1]
         which = first + (rng.random(len(nodes)) * (last - first)).astype(np.int64)
@@ -165,7 +166,7 @@ class GoalWalks:
             graph.forward, graph.reverse, steps=config.steps, multistep=True, apart=True
         )
 
-    def draw(self, rng: np.random.Generator) -> Walks:
+    def draw(self, rng: Generator) -> Walks:
         """A batch of walks with different ends."""
         parts = self.onward.sample(self.ahead, rng), self.homeward.sample(self.back, rng)
         walks = Walks(*map(np.concatenate, zip(*parts, strict=True)))
@@ -239,9 +240,8 @@ class ReaderTraining(Training[AnyReader]):
     graph: Graph
     table: NodeTable
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
         """The adapter learns, and a policy that is not fixed learns along."""
-        super().__post_init__()
         self.model = nn.ModuleList((self.target, self.policy))
         self.kinds = np.array(self.graph.out_kinds)
 
@@ -284,9 +284,9 @@ class SentenceTraining(ReaderTraining[TargetConfig]):
     sentences: Sentences
     ways: MoveConfig
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
         """A policy that is a compass walks by itself."""
-        super().__post_init__()
+        super().begin()
         config, graph = self.config, self.graph
         self.goals, self.own = GoalWalks(graph, config), None
         if config.walks == "own":

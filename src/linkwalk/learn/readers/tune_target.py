@@ -12,6 +12,7 @@ from typing import Annotated, NamedTuple, Unpack
 
 import numpy as np
 import torch
+from numpy.random import Generator
 from torch import Tensor, nn
 
 from linkwalk.arrays import Array, Int32s, Int64s
@@ -76,7 +77,7 @@ class ExpertPaths(NamedTuple):
         counts = np.bincount(owner[there], minlength=len(pairs))
         return cls(Walks(nodes[there], lengths[there]), bounds_of(counts))
 
-    def draw(self, count: int, rng: np.random.Generator) -> tuple[Int64s, Walks]:
+    def draw(self, count: int, rng: Generator) -> tuple[Int64s, Walks]:
         """Pairs that have a path, and one path of each."""
         first, last = self.bounds[:-1], self.bounds[1:]
         pairs = rng.choice(np.flatnonzero(last > first), count)
@@ -92,9 +93,9 @@ class TuneTraining(ReaderTraining[TuneConfig]):
     questions: Sequence[TuningQuestion]
     encoder: TransformerEncoder
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
         """Find the experts' paths, and tokenise the questions once."""
-        super().__post_init__()
+        super().begin()
         self.experts = ExpertPaths.of(self.graph, self.questions, self.config.longest)
         if not len(self.experts.walks.nodes):
             raise InputError(
@@ -140,7 +141,7 @@ def tune_target(
     return target.adapter()
 
 
-def _others(graph: Graph, pairs: Sequence[TuningQuestion], count: int, rng: np.random.Generator) -> Int32s:
+def _others(graph: Graph, pairs: Sequence[TuningQuestion], count: int, rng: Generator) -> Int32s:
     """What evidence must be told from: starts that hold none, for nobody of the batch, and random blocks."""
     gold = {node for pair in pairs for node in pair.gold}
     starts = {node for pair in pairs for node in pair.starts} - gold

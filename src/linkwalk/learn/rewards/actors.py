@@ -6,13 +6,15 @@ looked up again by whoever learns, so an unroll is small however many links a pa
 Shapes: T steps of an unroll, B episodes, P pages that an episode can stand on; A links of S pages, ragged.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import one_hot
 
 from linkwalk.gpu.decisions import (
     OutLinks,
+    figures_of,
     first_of,
     fits_shares,
     has_states,
@@ -25,18 +27,10 @@ from linkwalk.gpu.decisions import (
 )
 from linkwalk.gpu.walks import DeviceGraph, runs_kernels
 from linkwalk.graph.store import TYPES
-from linkwalk.policy.heads import CompassHead, log_softmax
+from linkwalk.policy.heads import CompassHead, highest, log_softmax
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from linkwalk.envs.on_torch import NavigationOnDevice
-
-kernels: "ModuleType | None"
-try:
-    from linkwalk.gpu import acting_kernels as kernels
-except ImportError:  # Triton comes with torch for CUDA, and only with it
-    kernels = None
 
 _WARPS = 4
 
@@ -65,22 +59,9 @@ class Unroll(NamedTuple):
     @classmethod
     def blank(cls, length: int, count: int, pages: int, device: torch.device) -> "Unroll":
         """One whose steps are still to be taken."""
-
-        def blank(dtype: torch.dtype, *more: int) -> Tensor:
-            return torch.empty((length, count, *more), dtype=dtype, device=device)
-
-        return cls(
-            current=blank(torch.int32),
-            goal=blank(torch.int32),
-            landed=blank(torch.int32),
-            path=blank(torch.int32, pages),
-            steps=blank(torch.int64),
-            action=blank(torch.int64),
-            log_mu=blank(torch.float32),
-            reward=blank(torch.float32),
-            terminated=blank(torch.bool),
-            truncated=blank(torch.bool),
-        )
+        dtypes = [torch.int32] * 4 + [torch.int64] * 2 + [torch.float32] * 2 + [torch.bool] * 2
+        columns = [torch.empty((length, count), dtype=dtype, device=device) for dtype in dtypes]
+        return cls(*columns)._replace(path=columns[3].new_empty((length, count, pages)))
 
     def places(self, part: slice) -> "Places":
         """Some of the pages that were stood on, one after another."""
@@ -101,22 +82,16 @@ class Places(NamedTuple):
     steps: Tensor
 
 
-class Likelihoods(NamedTuple):
-    """What a policy thinks of the links of S pages."""
-
-    links: OutLinks
-    log_pi: Tensor
-    """[A]"""
-
-
-def likelihoods(head: nn.Module, vectors: Tensor, graph: DeviceGraph, places: Places) -> Likelihoods:
-    """How likely a policy is to click each link; ``vectors`` [N, D] in any precision."""
+def likelihoods(
+    head: nn.Module, vectors: Tensor, graph: DeviceGraph, places: Places
+) -> tuple[OutLinks, Tensor]:
+    """The links of S pages, and how likely a policy is to click each [A]; ``vectors`` [N, D] in any precision."""
     links = out_links(graph, places.current)
     visited = last_seen(places.path, places.steps, links) >= 0
-    traits = torch.cat((nn.functional.one_hot(links.kind.long(), len(TYPES)), visited[:, None]), -1).float()
+    traits = torch.cat((one_hot(links.kind.long(), len(TYPES)), visited[:, None]), -1).float()
     current, goal, target = (vectors[x].float() for x in (places.current, places.goal, links.target))
     logits: Tensor = head(current, goal, target, traits, links.owner)
-    return Likelihoods(links, log_softmax(logits, links.owner, len(current)))
+    return links, log_softmax(logits, links.owner, len(current))
 
 
 class Hindsight(NamedTuple):
@@ -130,7 +105,7 @@ class Hindsight(NamedTuple):
 
 def sees_at_once(head: nn.Module, device: torch.device) -> bool:
     """Whether ``look_back`` reads the links of all steps in one kernel, with nothing of their size in memory."""
-    return kernels is not None and runs_kernels(device) and has_states(head)
+    return runs_kernels(device) and has_states(head)
 
 
 def look_back(
@@ -139,66 +114,43 @@ def look_back(
     """What a policy thinks of the links that were clicked, with gradients."""
     if sees_at_once(head, vectors.device):
         current, goal = (vectors[x].float() for x in (places.current, places.goal))
-        state = states_of(head, current, goal)
-        return Hindsight(
-            *_LookBack.apply(state, vectors, graph, places, action, isinstance(head, CompassHead))  # type: ignore[no-untyped-call]
-        )
+
+        def launch(state: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+            from linkwalk.gpu import acting_kernels
+
+            figures = [state.new_empty(len(state)) for _ in range(2)]
+            gradients = [torch.empty_like(state) for _ in range(2)]
+            pages = places.path.shape[1]
+            acting_kernels.look_back[(len(state),)](
+                state,
+                vectors,
+                *graph,
+                places.current,
+                places.path,
+                places.steps,
+                action,
+                *figures,
+                *gradients,
+                PAGES=pages,
+                PATH=power_of_two(pages),
+                COSINE=isinstance(head, CompassHead),
+                num_warps=_WARPS,
+                **sizes_of(vectors.shape[1]),
+            )
+            return figures, gradients
+
+        return Hindsight(*figures_of(states_of(head, current, goal), launch))
     links, log_pi = likelihoods(head, vectors, graph, places)
     entropy = torch.zeros(len(action), device=log_pi.device)
     entropy = entropy.scatter_add(0, links.owner, -log_pi.exp() * log_pi)
     return Hindsight(taken(log_pi, links, action), entropy)
 
 
-class _LookBack(torch.autograd.Function):
-    """One kernel for both figures and their gradients: all need the same rows of the table."""
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        state: Tensor,
-        vectors: Tensor,
-        graph: DeviceGraph,
-        places: Places,
-        action: Tensor,
-        cosine: bool,
-    ) -> tuple[Tensor, Tensor]:
-        assert kernels is not None
-        state = state.contiguous()
-        log_pi, entropy = (state.new_empty(len(state)) for _ in range(2))
-        gradients = [torch.empty_like(state) for _ in range(2)]
-        pages = places.path.shape[1]
-        kernels.look_back[(len(state),)](
-            state,
-            vectors,
-            *graph,
-            places.current,
-            places.path,
-            places.steps,
-            action,
-            log_pi,
-            entropy,
-            *gradients,
-            PAGES=pages,
-            PATH=power_of_two(pages),
-            COSINE=cosine,
-            num_warps=_WARPS,
-            **sizes_of(vectors.shape[1]),
-        )
-        ctx.save_for_backward(*gradients)
-        return log_pi, entropy
-
-    @staticmethod
-    def backward(ctx: Any, *outputs: Tensor) -> tuple[Tensor | None, ...]:
-        of_log_pi, of_entropy = ctx.saved_tensors
-        gradient = torch.addcmul(outputs[0][:, None] * of_log_pi, outputs[1][:, None], of_entropy)
-        return (gradient, None, None, None, None, None)
-
-
-class Actors:
+class Actors(NamedTuple):
     """Episodes of an environment that begins no episode by itself (``autoreset`` off)."""
 
-    def __init__(self, environment: "NavigationOnDevice", vectors: Tensor) -> None:
-        self.environment, self.vectors = environment, vectors
+    environment: "NavigationOnDevice"
+    vectors: Tensor
 
     def at_once(self, head: nn.Module) -> bool:
         """Whether an unroll is one kernel: it then takes its episodes from the environment's stock."""
@@ -224,11 +176,12 @@ class Actors:
 
     def _act_at_once(self, head: nn.Module, unroll: Unroll) -> Unroll:
         """The same in one kernel, by other draws of the same chances."""
-        assert kernels is not None
+        from linkwalk.gpu.acting_kernels import act
+
         core = self.environment
         seed = torch.randint(1 << 62, (1,), device=core.device)
         flags = (x.view(torch.uint8) for x in (unroll.terminated, unroll.truncated))
-        kernels.act[(core.count,)](
+        act[(core.count,)](
             *shares_of_states(head, self.vectors),
             self.vectors,
             *core.graph,
@@ -254,9 +207,7 @@ class Actors:
         # The largest of log-probabilities with Gumbel noise is distributed as the policy is.
         noisy = log_pi - torch.empty_like(log_pi).exponential_().log()
         count = len(places.current)
-        best = torch.full((count,), -torch.inf, device=noisy.device).scatter_reduce(
-            0, links.owner, noisy, "amax"
-        )
+        best = highest(noisy, links.owner, count)
         action = first_of(noisy == best[links.owner], links, count)
         return action, taken(log_pi, links, action)
 

@@ -120,13 +120,12 @@ class Impala(Training[ImpalaConfig]):
     start: nn.Module | None = None
     """A policy to go on from."""
 
-    def __post_init__(self) -> None:
+    def begin(self) -> None:
         """Begin with the first episodes."""
         # Their package makes itself known to Gymnasium, which who reads settings has no use for.
         from linkwalk.envs.on_torch import NavigationOnDevice
         from linkwalk.envs.world import Rules
 
-        super().__post_init__()
         config, device = self.config, self.vectors.device
         self.head = build_head(config.head).to(device)
         if self.start is not None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from typer import Option
 
-from linkwalk.cli.options import Json, Quiet, argument, option
+from linkwalk.cli.options import Json, NewWiki, Quiet, argument, option
 from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.errors import InputError
 from linkwalk.progress import Progress
@@ -23,7 +23,7 @@ def build(
             "encyclopedia.",
         ),
     ],
-    output: Annotated[Path, option("WIKI", "Workspace to make.", "--output", "-o")],
+    output: NewWiki,
     format: Annotated[
         str | None,
         option(

@@ -1,16 +1,14 @@
 """``linkwalk demo``: the bundled encyclopedia end to end, from its dump to a page in the browser."""
 
-import os
 import shlex
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from typer import Option
 
-from linkwalk.cli.options import option
-from linkwalk.cli.output import no_hints
+from linkwalk.cli.options import NewWiki, OpenPage, option
+from linkwalk.cli.output import is_coloured, no_hints
 from linkwalk.errors import InputError
 
 QUESTION = "In which year did the country whose invading army was beaten at Adwa vote to become a republic?"
@@ -18,12 +16,12 @@ _FROM, _TO = "Piano", "Transistor (1)"
 
 
 def demo(
-    output: Annotated[Path, option("WIKI", "Workspace to make.", "--output", "-o")] = Path("linkwalk-demo"),
+    output: NewWiki = Path("linkwalk-demo"),
     no_serve: Annotated[
         bool, Option("--no-serve", help="Stop before the page is served: for scripts.")
     ] = False,
     port: Annotated[int, option("N", "Of the page; if it is taken, any other.", min=0, max=65535)] = 8000,
-    open_page: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
+    open_page: OpenPage = False,
 ) -> None:
     """Show everything on the bundled encyclopedia: its graph, agents compared, a click path, a question, the page.
 
@@ -74,7 +72,7 @@ def _step(title: str, *command: str) -> None:
     """Run a command as it would be typed."""
     from linkwalk.cli.app import app
 
-    bold, dim, plain = ("\x1b[1m", "\x1b[2m", "\x1b[0m") if _coloured() else ("", "", "")
+    bold, dim, plain = ("\x1b[1m", "\x1b[2m", "\x1b[0m") if is_coloured() else ("", "", "")
     shown = [word for word in command if word not in ("-q", "--force")]
     print(f"\n{bold}{title}{plain}\n{dim}$ {shlex.join(['linkwalk', *shown])}{plain}\n", flush=True)
     with no_hints():
@@ -90,7 +88,3 @@ def _free(port: int) -> int:
     with socket.socket() as there:
         there.settimeout(1)
         return 0 if port and there.connect_ex(("127.0.0.1", port)) == 0 else port
-
-
-def _coloured() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")

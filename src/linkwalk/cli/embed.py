@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from typer import Option
 
@@ -10,9 +10,6 @@ from linkwalk.cli.options import BuiltWiki, Json, Quiet, option
 from linkwalk.cli.output import print_json, print_next, print_table
 from linkwalk.errors import InputError
 from linkwalk.progress import Progress
-
-if TYPE_CHECKING:
-    from linkwalk.embed.job import Embedded
 
 
 def embed(
@@ -76,61 +73,51 @@ def embed(
     """
     from linkwalk.embed.job import EmbedConfig
     from linkwalk.embed.job import embed as run
+    from linkwalk.embed.store import choose
+    from linkwalk.graph.store import Graph
 
     if encoder is not None and not encoder.strip():
         raise InputError("--encoder is empty: name one, or leave the option out")
+    shards = re.fullmatch(r"(\d+):(\d+)", only_shards or "")
+    if only_shards is not None and shards is None:
+        raise InputError(
+            f"--only-shards {only_shards}: give two numbers, as in 0:4 for the first four shards"
+        )
     result = run(
         wiki,
         EmbedConfig(encoder=encoder or "", max_tokens=max_tokens, tanh=tanh, seed=seed),
         name=name,
         device=device,
         batch_tokens=batch_tokens,
-        only=_shard_range(only_shards),
+        only=shards and (int(shards[1]), int(shards[2])),
         imports=import_shards or (),
         force=force,
         progress=Progress(quiet=quiet),
     )
-    if json:
-        print_json(_to_json(result))
-        return
-    options = {"--encoder": encoder, "--name": name}
-    _show(result, "".join(f" {option} {value}" for option, value in options.items() if value))
-
-
-def _shard_range(text: str | None) -> tuple[int, int] | None:
-
-    if text is None:
-        return None
-    if not (match := re.fullmatch(r"(\d+):(\d+)", text)):
-        raise InputError(f"--only-shards {text}: give two numbers, as in 0:4 for the first four shards")
-    return int(match[1]), int(match[2])
-
-
-def _to_json(result: "Embedded") -> dict[str, Any]:
-    return {
-        "workspace": str(result.workspace),
-        "name": result.name,
-        "complete": result.manifest is not None,
-        "shards": {
-            "total": result.shards,
-            "made": result.made,
-            "imported": result.imported,
-            "missing": result.missing,
-        },
-        **({"why": result.why} if result.why else {}),
-        **(result.manifest or {"partial": str(result.partial)}),
-    }
-
-
-def _show(result: "Embedded", options: str) -> None:
-    from linkwalk.embed.store import choose
-    from linkwalk.graph.store import Graph
-
     manifest = result.manifest
+    if json:
+        print_json(
+            {
+                "workspace": str(result.workspace),
+                "name": result.name,
+                "complete": manifest is not None,
+                "shards": {
+                    "total": result.shards,
+                    "made": result.made,
+                    "imported": result.imported,
+                    "missing": result.missing,
+                },
+                **({"why": result.why} if result.why else {}),
+                **(manifest or {"partial": str(result.partial)}),
+            }
+        )
+        return
     if manifest is None:
+        options = {"--encoder": encoder, "--name": name, "--import-shards": result.partial.name}
+        given = "".join(f" {option} {value}" for option, value in options.items() if value)
         print(f"{result.shards - result.missing} of {result.shards} shards are in {result.partial}")
         print("copy that folder to the machine that has the others and give it there:")
-        print_next(f"linkwalk embed {result.workspace}{options} --import-shards {result.partial.name}")
+        print_next(f"linkwalk embed {wiki}{given}")
         return
     if not result.made + result.imported:
         print(f"{result.name} is up to date: the same graph and options made it (--force makes it again)")
@@ -139,8 +126,8 @@ def _show(result: "Embedded", options: str) -> None:
             ("wiki", f"{manifest['snapshot']['name']} {manifest['snapshot']['date']}".strip()),
             ("encoder", manifest["encoder"] + (f": {result.why}" if result.why else "")),
             ("vectors", f"{manifest['nodes']:,} x {manifest['width']}, half precision"),
-            ("in", str(result.workspace / "embeddings" / result.name)),
+            ("in", str(wiki / "embeddings" / result.name)),
         ]
     )
-    others = choose(result.workspace, Graph.open(result.workspace)) != result.name
-    print_next(f"linkwalk eval {result.workspace}" + f" --embeddings {result.name}" * others)
+    others = choose(wiki, Graph.open(wiki)) != result.name
+    print_next(f"linkwalk eval {wiki}" + f" --embeddings {result.name}" * others)

@@ -8,7 +8,7 @@ from typer import Option
 
 from linkwalk.cli.options import (
     COMPARED,
-    NAMES,
+    Agents,
     Back,
     Budget,
     BuiltWiki,
@@ -35,12 +35,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     wiki: BuiltWiki,
-    agent: Annotated[
-        list[str] | None,
-        option(
-            "A", f"{NAMES}; may be repeated. [default: whoever `linkwalk walk` takes, {', '.join(COMPARED)}]"
-        ),
-    ] = None,
+    agent: Agents = None,
     task: Annotated[
         Literal["navigation", "multistep", "sentence"],
         Option(

@@ -88,7 +88,13 @@ def find(
         return
     print("\n".join(_lines(answer)))
     if explain:
-        _explain(answer)
+        spent = answer.milliseconds
+        rows = [(part, f"{took:.1f} ms") for part, took in spent.items()]
+        rows += [("in all", f"{sum(spent.values()):.1f} ms"), ("blocks read", str(answer.blocks))]
+        if answer.confidence is not None:
+            rows += [("chance of an answer", percent(answer.confidence))]
+        print()
+        print_table(rows)
     if not answer.evidence:
         return
     print_missing(missing, json=False)
@@ -125,13 +131,3 @@ def _lines(answer: "Answer") -> list[str]:
             f"       {' > '.join(path) if one.path else 'among the search results'}",
         ]
     return lines
-
-
-def _explain(answer: "Answer") -> None:
-    """What each part of the work took, and how much was read."""
-    print()
-    rows = [(part, f"{spent:.1f} ms") for part, spent in answer.milliseconds.items()]
-    rows += [("in all", f"{sum(answer.milliseconds.values()):.1f} ms"), ("blocks read", str(answer.blocks))]
-    if answer.confidence is not None:
-        rows += [("chance of an answer", percent(answer.confidence))]
-    print_table(rows)

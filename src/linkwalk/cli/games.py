@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from linkwalk.cli.options import (
     COMPARED,
-    NAMES,
+    Agents,
     Back,
     BuiltWiki,
     EmbeddingsName,
@@ -63,12 +63,7 @@ def play(
             "GAMES", "Wikispeedia's games, a folder or a tar with articles.tsv ...; or tasks, a .jsonl file."
         ),
     ],
-    agent: Annotated[
-        list[str] | None,
-        option(
-            "A", f"{NAMES}; may be repeated. [default: whoever `linkwalk walk` takes, {', '.join(COMPARED)}]"
-        ),
-    ] = None,
+    agent: Agents = None,
     budget: Annotated[int, option("B", "Clicks an agent has.", min=1, max=10_000)] = 30,
     sample: Annotated[
         int | None, option("N", "Only N of the finished games, drawn by the seed.", min=1)

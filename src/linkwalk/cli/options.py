@@ -26,6 +26,8 @@ def argument(metavar: str, help: str) -> Any:
 BuiltWiki = Annotated[Path, argument("WIKI", "Workspace that `linkwalk build` made.")]
 IndexedWiki = Annotated[Path, argument("WIKI", "Workspace, indexed and embedded.")]
 EmbeddedWiki = Annotated[Path, argument("WIKI", "Workspace with a graph and embeddings.")]
+NewWiki = Annotated[Path, option("WIKI", "Workspace to make.", "--output", "-o")]
+OpenPage = Annotated[bool, Option("--open", help="Open the page in a browser.")]
 Json = Annotated[bool, Option("--json", help="Print one JSON object on standard output and nothing else.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress on standard error.")]
 
@@ -39,6 +41,10 @@ NAMES = (
 COMPARED = ("greedy-unvisited", "random")
 """What is measured beside the usual agent where none is named: the baseline that counts, and chance."""
 
+Agents = Annotated[
+    list[str] | None,
+    option("A", f"{NAMES}; may be repeated. [default: whoever `linkwalk walk` takes, {', '.join(COMPARED)}]"),
+]
 Back = Annotated[
     bool,
     Option(

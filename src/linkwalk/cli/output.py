@@ -1,6 +1,7 @@
 """What a verb prints: one JSON object, or a short summary and the next command to run."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,11 @@ Columns = list[tuple[str, ...]]
 def print_json(value: Any) -> None:
     """Print exactly one JSON object."""
     print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def is_coloured() -> bool:
+    """Whether what is printed may have colours: on a terminal whose user does not mind."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def percent(share: float) -> str:

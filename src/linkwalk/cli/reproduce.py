@@ -10,6 +10,7 @@ from linkwalk.cli.options import (
     NAMES,
     Budget,
     Candidates,
+    Device,
     EmbeddingsName,
     FeverPages,
     Json,
@@ -130,7 +131,7 @@ def reproduce(
     budget: Budget = 100,
     seed: Seed = 0,
     embeddings: EmbeddingsName = None,
-    device: Annotated[str, option("D", "auto, cpu, cuda, cuda:N or mps.")] = "auto",
+    device: Device = "auto",
     loop: Annotated[
         bool,
         Option(

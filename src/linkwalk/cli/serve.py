@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
-from linkwalk.cli.options import BuiltWiki, EmbeddingsName, EncoderName, Rerank, option
+from linkwalk.cli.options import BuiltWiki, EmbeddingsName, EncoderName, OpenPage, Rerank, option
 from linkwalk.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def serve(
         Path | None,
         option("FILE", "Keep finished games here: a line of JSON each, added at the end."),
     ] = None,
-    open_page: Annotated[bool, Option("--open", help="Open the page in a browser.")] = False,
+    open_page: OpenPage = False,
     embeddings: EmbeddingsName = None,
     encoder: EncoderName = None,
     rerank: Annotated[

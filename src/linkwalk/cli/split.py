@@ -1,16 +1,13 @@
 """``linkwalk split``: two disjoint halves of a graph."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from typer import Option
 
 from linkwalk.cli.options import BuiltWiki, Json, Quiet, option
-from linkwalk.cli.output import print_columns, print_json, print_next
+from linkwalk.cli.output import Columns, print_columns, print_json, print_next
 from linkwalk.progress import Progress
-
-if TYPE_CHECKING:
-    from linkwalk.graph.split import Half
 
 
 def split(
@@ -56,25 +53,13 @@ def split(
         print_json({"by": by, "nodes": nodes, **value})
         return
     print(f"{graph.snapshot}, split by {by}:")
-    _show(halves)
+    rows: Columns = [("", "articles", "blocks", "edges kept", "edges cut", "cut")]
+    for half in halves:
+        counts = (half.articles, half.nodes, half.edges, half.cut)
+        share = half.cut / max(half.edges + half.cut, 1)
+        rows.append((str(half.workspace), *(f"{count:,}" for count in counts), f"{share:.1%}"))
+    print_columns(rows)
     for half in halves:
         if half.exhausted:
             print(f"  {half.name} has {half.nodes:,} of {nodes:,} blocks: no link leads to the rest of it")
     print_next(f"linkwalk stats {halves[0].workspace}")
-
-
-def _show(halves: "tuple[Half, Half]") -> None:
-    rows = [("", "articles", "blocks", "edges kept", "edges cut", "cut")]
-    for half in halves:
-        share = half.cut / max(half.edges + half.cut, 1)
-        rows.append(
-            (
-                str(half.workspace),
-                f"{half.articles:,}",
-                f"{half.nodes:,}",
-                f"{half.edges:,}",
-                f"{half.cut:,}",
-                f"{share:.1%}",
-            )
-        )
-    print_columns(list(rows))

@@ -1,9 +1,6 @@
 """``linkwalk walk``: one click path that a person can read."""
 
-import os
-import sys
 import textwrap
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from linkwalk.cli.options import (
@@ -20,7 +17,7 @@ from linkwalk.cli.options import (
     Seed,
     option,
 )
-from linkwalk.cli.output import print_json, print_missing, print_next
+from linkwalk.cli.output import is_coloured, print_json, print_missing, print_next
 from linkwalk.errors import InputError
 from linkwalk.navigate.moves import MoveConfig
 
@@ -83,6 +80,8 @@ def walk(
 
     Example: linkwalk walk encyclopedia --from Iron --to "Ada Lovelace (1)"
     """
+    from linkwalk.games.archive import BACK_CLICK
+    from linkwalk.games.runs import Header, Run, write_runs
     from linkwalk.wiki import Wiki
     from linkwalk.wiki.agents import check_agents
     from linkwalk.wiki.answers import plain
@@ -99,25 +98,20 @@ def walk(
     if sentence is not None and not sentence.strip():
         raise InputError("--sentence is empty: give the words to look for")
     walked = opened.walk(start, goal, sentence=sentence, agent=agent, budget=budget, ways=ways, seed=seed)
-    if runs is not None:
-        _write(walked, opened.graph, wiki, runs)
+    if runs is not None and walked.goal is not None:
+        clicks = [BACK_CLICK if click.kind == "back" else click.to.name for click in walked.steps]
+        run = Run(walked.start.name, walked.goal.name, [*clicks], bool(walked.success))
+        write_runs(runs, [(Header.on(opened.graph, wiki, walked.agent, walked.budget), [run])])
     if json:
         print_json(plain(walked))
     else:
         _print(walked, opened.graph)
     print_missing(None if named else opened.without_shipped, json=json)
     if not json:
-        print_next(_measuring(walked, wiki, agent, embeddings))
-
-
-def _write(walk: "Walk", graph: "Graph", wiki: Path, file: Path) -> None:
-    from linkwalk.games.archive import BACK_CLICK
-    from linkwalk.games.runs import Header, Run, write_runs
-
-    assert walk.goal is not None, "seen to before"
-    clicks: list[str | int] = [BACK_CLICK if click.kind == "back" else click.to.name for click in walk.steps]
-    run = Run(walk.start.name, walk.goal.name, clicks, bool(walk.success))
-    write_runs(file, [(Header.on(graph, wiki, walk.agent, walk.budget), [run])])
+        given = [f"--agent {agent}", *(f"--{way}" for way in walked.ways.chosen)]
+        given += ["--task sentence"] if sentence is not None else []
+        given += [f"--embeddings {embeddings}"] if embeddings else []
+        print_next(f"linkwalk eval {wiki} {' '.join(given)}")
 
 
 def _print(walk: "Walk", graph: "Graph") -> None:
@@ -146,17 +140,6 @@ def _print(walk: "Walk", graph: "Graph") -> None:
         print("  " + textwrap.shorten(graph.texts[best.place.node], _EXCERPT, placeholder=" …"))
 
 
-def _measuring(walk: "Walk", wiki: Path, agent: str, embeddings: str | None) -> str:
-    """The command that says how often such walks arrive."""
-    command = (
-        f"linkwalk eval {wiki} --agent {agent}",
-        *(f"--{way}" for way in walk.ways.chosen),
-        "" if walk.sentence is None else "--task sentence",
-        f"--embeddings {embeddings}" if embeddings else "",
-    )
-    return " ".join(filter(None, command))
-
-
 def _show(click: "Click", measure: str | None) -> None:
     taken = next((choice for choice in click.choices if choice.taken), None)
     notes = (
@@ -172,14 +155,9 @@ def _show(click: "Click", measure: str | None) -> None:
         before, link, after = click.sentence.before, click.sentence.link, click.sentence.after
         before = before if len(before) <= _AROUND else "…" + before[-_AROUND:]
         after = after if len(after) <= _AROUND else after[:_AROUND] + "…"
-        print(f"       {before}{_mark(link)}{after}")
-    if others := [choice for choice in click.choices if not choice.taken and choice.score is not None][
-        :_OTHERS
-    ]:
-        said = ", ".join(f"{o.title} ({o.block}) {o.score:.2f}{' seen' * o.seen}" for o in others)
+        marked = f"\x1b[1;36m{link}\x1b[0m" if is_coloured() else f"[[{link}]]"
+        print(f"       {before}{marked}{after}")
+    others = [choice for choice in click.choices if not choice.taken and choice.score is not None]
+    if others:
+        said = ", ".join(f"{o.title} ({o.block}) {o.score:.2f}{' seen' * o.seen}" for o in others[:_OTHERS])
         print(f"       other ways: {said}")
-
-
-def _mark(link: str) -> str:
-    coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    return f"\x1b[1;36m{link}\x1b[0m" if coloured else f"[[{link}]]"

@@ -23,7 +23,7 @@ from linkwalk.cli.options import (
     Seed,
     option,
 )
-from linkwalk.cli.output import print_columns, print_json, print_missing, print_next
+from linkwalk.cli.output import print_figures, print_json, print_missing, print_next
 from linkwalk.errors import InputError
 from linkwalk.navigate.moves import MoveConfig
 from linkwalk.progress import Progress
@@ -31,6 +31,20 @@ from linkwalk.progress import Progress
 if TYPE_CHECKING:
     from linkwalk.evaluate import Result
     from linkwalk.navigate import Agent, Episodes, Journeys
+
+
+_COLUMNS = (
+    ("", "{0.agent}"),
+    ("T", "{0.task.steps}"),
+    ("success %", "{0.scores.success:.1%}"),
+    ("", "{0.scores.success_ci95[0]:.1%}-{0.scores.success_ci95[1]:.1%}"),
+    ("SPL %", "{0.scores.spl:.1%}"),
+    ("steps", "{0.scores.mean_steps:.1f}"),
+    ("distance", "{0.scores.mean_distance:.1f}"),
+    ("loops %", "{0.scores.loop_rate:.1%}"),
+    ("failure ratio", "{0.scores.failure_ratio:.2f}"),
+    ("", "{0.scores.failure_ratio_ci95[0]:.2f}-{0.scores.failure_ratio_ci95[1]:.2f}"),
+)
 
 
 def evaluate(
@@ -164,7 +178,7 @@ def evaluate(
         + (f", embeddings {table.name}" if table else "")
         + ", goals in withheld articles" * (among is not None)
     )
-    _show(results)
+    print_figures(_COLUMNS, results)
     if not measured:
         print(f"\nno failure ratio: greedy-unvisited needs embeddings (`linkwalk embed {wiki}`)")
     print_missing(missing, json=False)
@@ -187,30 +201,3 @@ def _lengths(text: str) -> list[int]:
     if min(lengths) < 1 or max(lengths) > 100_000:
         raise InputError(f"--steps {text!r} is not a list of numbers from 1 to 100000, as in 5,10,20")
     return lengths
-
-
-def _show(results: list["Result"]) -> None:
-    def interval(pair: tuple[float, float] | None, scale: float, digits: int) -> str:
-        return "-" if pair is None else f"{scale * pair[0]:.{digits}f}-{scale * pair[1]:.{digits}f}"
-
-    rows: list[tuple[str, ...]] = [
-        ("", "T", "success %", "", "SPL %", "steps", "distance", "loops %", "failure ratio", "")
-    ]
-    for result in results:
-        found = result.scores
-        ratio = found.failure_ratio
-        rows.append(
-            (
-                result.agent,
-                str(result.task.steps),
-                f"{100 * found.success:.1f}",
-                interval(found.success_ci95, 100, 1),
-                f"{100 * found.spl:.1f}",
-                "-" if found.mean_steps is None else f"{found.mean_steps:.1f}",
-                f"{found.mean_distance:.1f}",
-                f"{100 * found.loop_rate:.1f}",
-                "-" if ratio is None else f"{ratio:.2f}",
-                interval(found.failure_ratio_ci95, 1, 2),
-            )
-        )
-    print_columns(rows)

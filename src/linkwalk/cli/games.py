@@ -1,5 +1,6 @@
 """``linkwalk games``: agents against people, runs scored, tasks for players from outside."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -22,7 +23,7 @@ from linkwalk.cli.options import (
     argument,
     option,
 )
-from linkwalk.cli.output import print_columns, print_json, print_next
+from linkwalk.cli.output import Columns, figure, print_columns, print_figures, print_json, print_next
 from linkwalk.errors import InputError
 from linkwalk.navigate.moves import MoveConfig
 from linkwalk.progress import Progress
@@ -35,6 +36,28 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 """Of what was set aside."""
+_GAMES = (
+    ("", "{0.agent}"),
+    ("arrived %", "{0.success_30:.1%}"),
+    ("clicks", "{0.mean_clicks:.2f}"),
+    ("wins %", "{0.wins:.1%}"),
+    ("ties %", "{0.ties:.1%}"),
+    ("losses %", "{0.losses:.1%}"),
+    ("wins or ties %", "{0.wins_or_ties:.1%}"),
+    ("loops %", "{0.loops:.1%}"),
+    ("ms a game", "{0.ms_a_game:.2f}"),
+)
+_RUNS = (
+    ("", "{0.agent}"),
+    ("runs", "{0.runs:,}"),
+    ("success %", "{0.success:.1%}"),
+    ("", "{0.success_ci95[0]:.1%}-{0.success_ci95[1]:.1%}"),
+    ("clicks", "{0.mean_clicks:.2f}"),
+    ("distance", "{0.mean_distance:.2f}"),
+    ("SPL %", "{0.spl:.1%}"),
+    ("loops %", "{0.loops:.1%}"),
+    ("seconds a run", "{0.seconds:.3g}"),
+)
 
 
 class _Games(TyperGroup):
@@ -316,70 +339,27 @@ def _print_games(found: "PeopleScores", results: "list[GameScores]") -> None:
     if found.human_success is not None:
         print(f"; people arrived in {100 * found.human_success:.1f} % of all they began", end="")
     print("\n")
-    rows: list[tuple[str, ...]] = [
-        ("", "arrived %", "clicks", "wins %", "ties %", "losses %", "wins or ties %", "loops %", "ms a game")
-    ]
-    for result in results:
-        rows.append(
-            (
-                result.agent,
-                f"{100 * result.success_30:.1f}",
-                _number(result.mean_clicks),
-                *(
-                    f"{100 * getattr(result, name):.1f}"
-                    for name in ("wins", "ties", "losses", "wins_or_ties")
-                ),
-                f"{100 * result.loops:.1f}",
-                f"{result.ms_a_game:.2f}",
-            )
-        )
-    print_columns(rows)
+    print_figures(_GAMES, results)
     print("\nby links of the shortest path: arrived %, clicks, wins or ties %\n")
-    distances = [at.distance for at in found.by_distance]
-    rows = [("", *map(str, distances)), ("games", *(f"{at.games:,}" for at in found.by_distance))]
-    people = [f"{_percent(at.success)} {at.mean_clicks:.2f}" for at in found.by_distance]
-    rows.append(("people", *people))
+
+    def told(scores: Iterable[Any], *forms: str) -> Iterator[str]:
+        return (" ".join(figure(form, at) for form in forms) for at in scores)
+
+    known = found.by_distance
+    rows = [("", *told(known, "{0.distance}")), ("games", *told(known, "{0.games:,}"))]
+    rows.append(("people", *told(known, "{0.success:.1%}", "{0.mean_clicks:.2f}")))
     for result in results:
-        own = (
-            f"{100 * at.success_30:.1f} {_number(at.mean_clicks)} {100 * at.wins_or_ties:.1f}"
-            for at in result.by_distance
-        )
+        own = told(result.by_distance, "{0.success_30:.1%}", "{0.mean_clicks:.2f}", "{0.wins_or_ties:.1%}")
         rows.append((result.agent, *own))
     print_columns(rows)
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}"
-
-
 def _print_scores(results: "list[RunScores]") -> None:
     """A line for every player."""
-    rows: list[tuple[str, ...]] = [
-        ("", "runs", "success %", "", "clicks", "distance", "SPL %", "loops %", "seconds a run")
-    ]
-    for one in results:
-        low, high = one.success_ci95
-        rows.append(
-            (
-                one.agent,
-                f"{one.runs:,}",
-                f"{100 * one.success:.1f}",
-                f"{100 * low:.1f}-{100 * high:.1f}",
-                _number(one.mean_clicks),
-                _number(one.mean_distance),
-                f"{100 * one.spl:.1f}",
-                f"{100 * one.loops:.1f}",
-                "-" if one.seconds is None else f"{one.seconds:.3g}",
-            )
-        )
-    print_columns(rows)
+    print_figures(_RUNS, results)
     if any(one.by_difficulty for one in results):
         levels = [some.difficulty for some in results[0].by_difficulty]
         print("\nsuccess % by difficulty\n")
-        rows = [("", *levels)]
+        rows: Columns = [("", *levels)]
         rows += [(one.agent, *(f"{100 * some.success:.1f}" for some in one.by_difficulty)) for one in results]
         print_columns(rows)

@@ -3,7 +3,7 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +43,21 @@ def print_columns(rows: Columns) -> None:
     for first, *rest in rows:
         cells = [f"{cell:>{width}}" for cell, width in zip(rest, widths[1:], strict=True)]
         print("  " + "  ".join([f"{first:<{widths[0]}}", *cells]).rstrip())
+
+
+def print_figures(columns: Sequence[tuple[str, str]], things: Iterable[Any]) -> None:
+    """Print a table with a row for each thing: of each column its head, and how ``figure`` tells it."""
+    rows = [tuple(figure(form, thing) for _, form in columns) for thing in things]
+    print_columns([tuple(head for head, _ in columns), *rows])
+
+
+def figure(form: str, thing: Any) -> str:
+    """A figure in a format such as ``{0.scores.spl:.1%}``; per cent without their sign, what is not known a dash."""
+    try:
+        text = form.format(thing)
+    except TypeError:  # None has no such format, nor has it parts
+        return "-"
+    return text.replace("%", "") if "%" in form else text
 
 
 _hints = True

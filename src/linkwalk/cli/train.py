@@ -20,7 +20,7 @@ from linkwalk.cli.options import (
 )
 from linkwalk.cli.output import (
     at_last,
-    print_columns,
+    print_figures,
     print_json,
     print_next,
     print_table,
@@ -35,6 +35,13 @@ if TYPE_CHECKING:
 
 _ORIGIN = ("embeddings", "trained_on", "updates")
 """What ``--json`` tells of every policy's manifest."""
+_GAINS = (
+    ("", "{0[agent]}"),
+    ("T", "{0[steps]}"),
+    ("success %", "{0[success]:.1%}"),
+    ("failure ratio", "{0[failure_ratio]:.2f}"),
+    ("SPL %", "{0[spl]:.1%}"),
+)
 _MADE_OF = "graph, embeddings and settings"
 
 
@@ -191,12 +198,7 @@ def _tell_words(trained: "Trained", *, json: bool) -> None:
         print(
             "goals in articles that were not trained towards; failures beside those of greedy-unvisited before:"
         )
-        rows: list[tuple[str, ...]] = [("", "T", "success %", "failure ratio", "SPL %")]
-        for gain in gains:
-            ratio = "-" if gain["failure_ratio"] is None else f"{gain['failure_ratio']:.2f}"
-            shares = [f"{100 * gain[name]:.1f}" for name in ("success", "spl")]
-            rows.append((gain["agent"], str(gain["steps"]), shares[0], ratio, shares[1]))
-        print_columns(rows)
+        print_figures(_GAINS, gains)
     else:
         print("no walk ends in the articles that are withheld, so nothing can be said of what was gained")
     if not manifest:

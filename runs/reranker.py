@@ -45,7 +45,7 @@ from linkwalk.learn.readers.ranking import SentenceList
 from linkwalk.progress import Progress
 from linkwalk.retrieve.bm25 import Bm25
 from linkwalk.trainings.rerankers import train_reranker
-from linkwalk.trainings.run import LearntFrom, TrainingRun
+from linkwalk.trainings.run import BenchmarkChoice, TrainingRun
 
 CLAIMS, DEV = "fever-train-in-schools2007.jsonl", "fever-dev-in-schools2007.jsonl"
 SENTENCES = "fever-train-10k-sentences.csv.xz"
@@ -172,7 +172,7 @@ def main() -> None:
         return
     device = str(choose_device(asked.device))
     run = TrainingRun(device, checkpoint_every=1000, restart=False, force=False, quiet=False)
-    trained = train_reranker(asked.wikis[0], files, LearntFrom(), asked.name, asked.settings, run)
+    trained = train_reranker(asked.wikis[0], files, BenchmarkChoice(), asked.name, asked.settings, run)
     print(f"{trained.folder}: {trained.last}")
 
 

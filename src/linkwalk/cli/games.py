@@ -133,7 +133,7 @@ def play(
         score_people,
         write_games,
     )
-    from linkwalk.games.against_people import sample as some_of
+    from linkwalk.games.against_people import sample as selected
     from linkwalk.games.archive import read_archive
     from linkwalk.games.play import perform, play_tasks
     from linkwalk.games.run_scores import score_section
@@ -169,7 +169,7 @@ def play(
     read = read_archive(archive)
     board = read.board
     finished, unfinished = part_of(read, part)
-    finished = some_of(finished, sample, seed)
+    finished = selected(finished, sample, seed)
     unfinished = [] if sample else unfinished
     pairs = PlayedPairs.of(board, finished, unfinished)
     table = opened.table(*names)

@@ -33,7 +33,7 @@ Quiet = Annotated[bool, Option("--quiet", "-q", help="No progress on standard er
 
 # Agents: who walks, how, and by which embeddings.
 
-NAMES = (
+AGENT_NAMES = (
     "compass (the policy that ships, for minilm-walks), random, greedy, greedy-unvisited, random-dfs, greedy-dfs, "
     "greedy-map, learned-map, a map's .json file, or a policy: its name in the workspace, or its path; or one of your "
     "own, package.module:Name"
@@ -43,7 +43,10 @@ COMPARED = ("greedy-unvisited", "random")
 
 Agents = Annotated[
     list[str] | None,
-    option("A", f"{NAMES}; may be repeated. [default: whoever `linkwalk walk` takes, {', '.join(COMPARED)}]"),
+    option(
+        "A",
+        f"{AGENT_NAMES}; may be repeated. [default: whoever `linkwalk walk` takes, {', '.join(COMPARED)}]",
+    ),
 ]
 Back = Annotated[
     bool,

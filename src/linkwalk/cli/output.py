@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from linkwalk.trainings.run import Trained
+    from linkwalk.trainings.run import TrainingOutcome
 
 
 Columns = list[tuple[str, ...]]
@@ -87,7 +87,7 @@ def print_next(command: str) -> None:
 
 
 def print_trained(
-    trained: "Trained",
+    trained: "TrainingOutcome",
     facts: dict[str, Any],
     rows: list[tuple[str, str]],
     command: str,
@@ -105,7 +105,7 @@ def print_trained(
     print_next(command)
 
 
-def print_up_to_date(trained: "Trained", made_of: str, called: str = "") -> None:
+def print_up_to_date(trained: "TrainingOutcome", made_of: str, called: str = "") -> None:
     """Where the same training was done before, say that there was nothing to do."""
     if not trained.fresh:
         name = called or trained.folder.name
@@ -126,6 +126,6 @@ def at_last(
         return []
 
 
-def some_of(manifest: dict[str, Any], *keys: str) -> dict[str, Any]:
+def selected(manifest: dict[str, Any], *keys: str) -> dict[str, Any]:
     """What ``--json`` tells of a manifest."""
     return {key: manifest[key] for key in keys if key in manifest}

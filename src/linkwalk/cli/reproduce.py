@@ -7,7 +7,7 @@ from typing import Annotated
 from typer import Option
 
 from linkwalk.cli.options import (
-    NAMES,
+    AGENT_NAMES,
     Budget,
     Candidates,
     Device,
@@ -124,7 +124,7 @@ def reproduce(
         str | None,
         option(
             "A",
-            f"Whose traces, or who finds evidence: {NAMES}. [default: whoever `linkwalk walk` takes]",
+            f"Whose traces, or who finds evidence: {AGENT_NAMES}. [default: whoever `linkwalk walk` takes]",
         ),
     ] = None,
     count: Annotated[int, option("N", "Traces of either kind.", min=1)] = 4,
@@ -176,22 +176,22 @@ def reproduce(
     from linkwalk.reproduce.trained import EncoderPlan
     from linkwalk.retrieve import FindConfig
 
-    shown = run.Shown(what, quick, markdown, json, quiet)
+    report = run.Report(what, quick, markdown, json, quiet)
     names = [name.strip() for part in rows or [] for name in part.split(",")]
     asked = FindConfig(candidates=candidates, rerank=rerank, agent=agent, embeddings=embeddings)
     size = QUICK if quick else Size()
     size = replace(size, seed=seed, episodes=episodes or size.episodes, updates=updates or size.updates)
     if what in EVIDENCE:
-        run.evidence_table(shown, wiki, file, wiki_pages, level, asked, names)
+        run.evidence_table(report, wiki, file, wiki_pages, level, asked, names)
         return
     if traced and file is not None:
-        run.asked_traces(shown, wiki, file, wiki_pages, replace(asked, rerank="none"), count)
+        run.asked_traces(report, wiki, file, wiki_pages, replace(asked, rerank="none"), count)
         return
     if what == "table3":
-        run.sizes_table(shown, [wiki, *([later] if later else [])])
+        run.sizes_table(report, [wiki, *([later] if later else [])])
         return
     if what == "traces":
-        run.goal_traces(shown, wiki, agent, size, steps, budget, count, embeddings)
+        run.goal_traces(report, wiki, agent, size, steps, budget, count, embeddings)
         return
     table = choose_rows(TABLES[what], names) if what in TABLES else None
     progress, home = Progress(quiet=quiet), wiki / "train" if (wiki / "train").is_dir() else wiki
@@ -209,6 +209,6 @@ def reproduce(
         progress=progress,
     )
     if table is None:
-        run.bounds(shown, runner, size, steps)
+        run.bounds(report, runner, size, steps)
     else:
-        run.navigation_table(shown, runner, table, size)
+        run.navigation_table(report, runner, table, size)

@@ -32,7 +32,7 @@ _SOURCES = 1000
 """Blocks from which path lengths are measured (table 3)."""
 
 
-class Shown(NamedTuple):
+class Report(NamedTuple):
     """What is reproduced, and how it is told."""
 
     what: str
@@ -59,34 +59,34 @@ class Shown(NamedTuple):
         return found
 
 
-def navigation_table(shown: Shown, runner: Runner, table: PaperTable, size: Size) -> None:
+def navigation_table(report: Report, runner: Runner, table: PaperTable, size: Size) -> None:
     """Tables 1, 2, 4 and 7: policies of one half of a wiki on the other."""
     cells = run_table(runner, table, size)
-    if shown.json:
+    if report.json:
         rows = [{"row": line[0].row.label, "cells": [cell.to_json() for cell in line]} for line in cells]
-        shown.tell(_facts(shown, runner, size) | {"rows": rows})
+        report.tell(_facts(report, runner, size) | {"rows": rows})
         return
     print(f"{table.title}: the paper's | ours\n")
-    shown.print(show.cost_lines(cells) if shown.what == "table7" else show.table_lines(cells))
-    print("\n" + "\n".join(show.notes(runner, size, table, quick=shown.quick)))
+    report.print(show.cost_lines(cells) if report.what == "table7" else show.table_lines(cells))
+    print("\n" + "\n".join(show.notes(runner, size, table, quick=report.quick)))
 
 
-def bounds(shown: Shown, runner: Runner, size: Size, steps: int) -> None:
+def bounds(report: Report, runner: Runner, size: Size, steps: int) -> None:
     """The variational bound of appendix D."""
     found = run_bounds(runner, size, steps=steps)
-    if shown.json:
-        shown.tell(_facts(shown, runner, size) | {"bounds": to_json(found)})
+    if report.json:
+        report.tell(_facts(report, runner, size) | {"bounds": to_json(found)})
         return
     print(f"Lower bounds on log P(goal reached within {steps} steps), in nats\n")
-    shown.print(show.bound_lines(found))
-    print("\n" + "\n".join(show.notes(runner, size, None, quick=shown.quick)))
+    report.print(show.bound_lines(found))
+    print("\n" + "\n".join(show.notes(runner, size, None, quick=report.quick)))
 
 
-def _facts(shown: Shown, runner: Runner, size: Size) -> dict[str, Any]:
+def _facts(report: Report, runner: Runner, size: Size) -> dict[str, Any]:
     """What was run on which halves, for ``--json``."""
     halves = {"train": (runner.halves.train, runner.train), "eval": (runner.halves.eval, runner.eval)}
     return {
-        "quick": shown.quick,
+        "quick": report.quick,
         **asdict(size),
         "budget": runner.budget,
         "embeddings": runner.embeddings,
@@ -99,23 +99,23 @@ def _facts(shown: Shown, runner: Runner, size: Size) -> dict[str, Any]:
     }
 
 
-def sizes_table(shown: Shown, wikis: Sequence[Path]) -> None:
+def sizes_table(report: Report, wikis: Sequence[Path]) -> None:
     """Table 3: the sizes of graphs, of one wiki or of two editions of it."""
-    workers, progress = min(4, os.cpu_count() or 1), Progress(quiet=shown.quiet)
+    workers, progress = min(4, os.cpu_count() or 1), Progress(quiet=report.quiet)
     graphs = [Graph.open(wiki) for wiki in wikis]
     found = [statistics(g, sources=_SOURCES, workers=workers, progress=progress) for g in graphs]
-    if shown.json:
-        shown.tell({"wikis": [one.to_json() for one in found]})
+    if report.json:
+        report.tell({"wikis": [one.to_json() for one in found]})
         return
     named = dict(zip(("ours", "ours, later"), found, strict=False))
     print("Graph statistics: ours | the paper's\n")
-    shown.print(beside_paper(named))
+    report.print(beside_paper(named))
     told = "; ".join(f"{name}: {one.snapshot}" for name, one in named.items())
     print(f"\n{told}. Path lengths from the {_SOURCES:,} most linked-to blocks.")
 
 
 def evidence_table(
-    shown: Shown,
+    report: Report,
     wiki: Path,
     file: Path | None,
     wiki_pages: Path | None,
@@ -124,19 +124,19 @@ def evidence_table(
     names: Sequence[str],
 ) -> None:
     """Tables 5 and 6: methods of ``linkwalk score --rows`` beside the paper's (sec. 5.4, 5.5)."""
-    table, progress = evidence.TABLES[shown.what], Progress(quiet=shown.quiet)
+    table, progress = evidence.TABLES[report.what], Progress(quiet=report.quiet)
     if file is None:
-        whose = "FEVER's claims" if shown.what == "table5" else "Natural Questions"
-        raise InputError(f"{shown.what} needs a file: give {whose} with --file")
+        whose = "FEVER's claims" if report.what == "table5" else "Natural Questions"
+        raise InputError(f"{report.what} needs a file: give {whose} with --file")
     graph = Graph.open(wiki)
-    questions = shown.read(table.benchmark, file, graph, wiki_pages=wiki_pages, level=level)
+    questions = report.read(table.benchmark, file, graph, wiki_pages=wiki_pages, level=level)
     cross = any(method.rerank == "cross" for method in possible_methods(wiki, graph, asked, progress))
     methods = table.choose(names, cross=cross)
     scored = score_benchmark(wiki, graph, questions, asked, methods, wiki_pages, progress)
-    if shown.json:
-        shown.tell(
+    if report.json:
+        report.tell(
             {
-                "quick": shown.quick,
+                "quick": report.quick,
                 **scored.facts(),
                 "candidates": asked.candidates,
                 "rerank": scored.cross,
@@ -147,7 +147,7 @@ def evidence_table(
     print(f"{table.title}: the paper's, ours beside it\n")
     scored.print_asked()
     print()
-    shown.print(evidence.table_lines(table, scored.scores, level))
+    report.print(evidence.table_lines(table, scored.scores, level))
     told = evidence.notes(
         table,
         scored.scores,
@@ -157,13 +157,13 @@ def evidence_table(
         asked=len(questions.texts),
         wiki=graph.snapshot,
         weaker=questions.weaker,
-        quick=shown.quick,
+        quick=report.quick,
     )
     print("\n" + "\n".join(told))
 
 
 def goal_traces(
-    shown: Shown,
+    report: Report,
     wiki: Path,
     name: str | None,
     size: Size,
@@ -183,30 +183,30 @@ def goal_traces(
     agent = opened.agent(names[0], MoveConfig(depth=steps), opened.table_for(names))
     task = TaskConfig(steps=steps, episodes=size.episodes, seed=size.seed)
     found = gallery(graph, agent, task, budget=budget, count=count)
-    if not shown.json:
+    if not report.json:
         print("\n".join(lines(graph, found)))
         return
     facts = {"steps": steps, "episodes": task.episodes, "seed": task.seed, "budget": budget}
-    shown.tell({"agent": found.agent, **facts, "success": found.success, **_traces(graph, found)})
+    report.tell({"agent": found.agent, **facts, "success": found.success, **_traces(graph, found)})
 
 
 def asked_traces(
-    shown: Shown, wiki: Path, file: Path, wiki_pages: Path | None, asked: FindConfig, count: int
+    report: Report, wiki: Path, file: Path, wiki_pages: Path | None, asked: FindConfig, count: int
 ) -> None:
     """The same from a claim or a question of a benchmark's file to its evidence, as in figure 4."""
     graph = Graph.open(wiki)
-    questions = shown.read(kind_of_file(file), file, graph, wiki_pages=wiki_pages)
+    questions = report.read(kind_of_file(file), file, graph, wiki_pages=wiki_pages)
     judged = [one for one in questions.judged if one.gold]
     if not judged:
         raise InputError(f"{file} names no evidence that this wiki has: traces need some to lead to")
     opened = open_finder(Workspace(wiki, graph, asked.embeddings), asked)
     meant = opened.reader.meant([one.text for one in judged])
     found = asked_gallery(graph, opened.finder, judged, *meant, count=count)
-    if not shown.json:
+    if not report.json:
         print("\n".join(asked_lines(graph, found, opened.asked.who, asked.candidates)))
         return
     facts = {"agent": opened.asked.who, "file": file.name, "candidates": asked.candidates}
-    shown.tell(facts | asdict(found) | _traces(graph, found))
+    report.tell(facts | asdict(found) | _traces(graph, found))
 
 
 def _traces(graph: Graph, found: Any) -> dict[str, Any]:

@@ -26,12 +26,12 @@ from linkwalk.cli.output import (
     print_table,
     print_trained,
     print_up_to_date,
-    some_of,
+    selected,
 )
 from linkwalk.errors import InputError
 
 if TYPE_CHECKING:
-    from linkwalk.trainings.run import Trained
+    from linkwalk.trainings.run import TrainingOutcome
 
 _ORIGIN = ("embeddings", "trained_on", "updates")
 """What ``--json`` tells of every policy's manifest."""
@@ -150,7 +150,7 @@ def _moved(wiki: Path, target: str | None, queries: str | None, reranker: list[s
         raise InputError(f"readers have verbs of their own: run `linkwalk train-reader {wiki} {target}`")
 
 
-def _tell_cloned(trained: "Trained", *, json: bool) -> None:
+def _tell_cloned(trained: "TrainingOutcome", *, json: bool) -> None:
     folder, manifest, last, more = trained.folder, trained.manifest, trained.last, trained.more
     head, updates, kept = manifest["head"]["head"], manifest["config"]["updates"], more["kept"]
     early = f", stopped early (of {updates:,})" * (last.get("update", updates) < updates)
@@ -167,15 +167,15 @@ def _tell_cloned(trained: "Trained", *, json: bool) -> None:
                 f"{100 * kept['validation_accuracy']:.1f} %, goals reached {100 * kept['success']:.1f} %",
             )
         )
-    told = some_of(manifest, "recipe", "config", "encoder", "encoder_name", *_ORIGIN, "kept_update")
+    told = selected(manifest, "recipe", "config", "encoder", "encoder_name", *_ORIGIN, "kept_update")
     facts = {"policy": str(folder), **told, "resumed_at": more["resumed_at"], "last": last, "kept": kept}
     command = _comparing(folder) + f" --head {head}" * (":" in head)
     print_trained(trained, facts, rows, command, json=json, made_of=_MADE_OF)
 
 
-def _tell_rewarded(trained: "Trained", *, json: bool) -> None:
+def _tell_rewarded(trained: "TrainingOutcome", *, json: bool) -> None:
     folder, manifest, last = trained.folder, trained.manifest, trained.last
-    told = some_of(manifest, "recipe", "config", "encoder", *_ORIGIN[:2], "began_as", "updates")
+    told = selected(manifest, "recipe", "config", "encoder", *_ORIGIN[:2], "began_as", "updates")
     rows = [("policy", str(folder)), ("head", str(manifest["head"]["head"]))]
     rows += at_last(last, "goals reached {reward:.1%}, entropy {entropy:.2f} nats")
     facts = {"policy": str(folder), **told, "last": last}
@@ -187,10 +187,10 @@ def _comparing(policy: Path) -> str:
     return f"linkwalk eval {policy.parent.parent} --agent {policy.name} --agent greedy-unvisited"
 
 
-def _tell_words(trained: "Trained", *, json: bool) -> None:
+def _tell_words(trained: "TrainingOutcome", *, json: bool) -> None:
     folder, manifest, gains = trained.folder, trained.manifest, trained.more["gains"]
     if json:
-        told = some_of(manifest, "recipe", "config", "encoder", *_ORIGIN, "kept_update")
+        told = selected(manifest, "recipe", "config", "encoder", *_ORIGIN, "kept_update")
         print_json({"policy": str(folder) if manifest else None, **told, **trained.more})
         return
     print_up_to_date(trained, _MADE_OF)

@@ -24,10 +24,10 @@ from linkwalk.cli.options import (
     option,
     training_run,
 )
-from linkwalk.cli.output import at_last, print_trained, some_of
+from linkwalk.cli.output import at_last, print_trained, selected
 
 if TYPE_CHECKING:
-    from linkwalk.trainings.run import Trained
+    from linkwalk.trainings.run import TrainingOutcome
 
 _THRESHOLD = 80.0
 
@@ -71,7 +71,7 @@ def train_reader(
     facts = {
         "policy": str(trained.folder),
         "copied_from": more["copied_from"],
-        **some_of(trained.manifest, "config", "encoder_name", "trained_on"),
+        **selected(trained.manifest, "config", "encoder_name", "trained_on"),
         "last": trained.last,
     }
     shown = f" --embeddings {embeddings}" if embeddings else ""
@@ -86,7 +86,7 @@ def train_reader(
     )
 
 
-def _where(trained: "Trained") -> str:
+def _where(trained: "TrainingOutcome") -> str:
     """Where a policy went, and what it is a copy of."""
     more = trained.more
     return str(trained.folder) + (f", a copy of {more['policy']}" if more["copied_from"] else "")
@@ -129,10 +129,10 @@ def tune_reader(
 
     need_search()
     from linkwalk.trainings import readers
-    from linkwalk.trainings.run import LearntFrom
+    from linkwalk.trainings.run import BenchmarkChoice
 
     least = _THRESHOLD if threshold is None else threshold
-    choice = LearntFrom(part, least, wiki_pages)
+    choice = BenchmarkChoice(part, least, wiki_pages)
     trained = readers.tune_reader(
         wiki, policy, queries, recipe, choice, name, settings or [], embeddings, run
     )

@@ -19,7 +19,7 @@ from linkwalk.cli.options import (
     option,
     training_run,
 )
-from linkwalk.cli.output import at_last, print_trained, some_of
+from linkwalk.cli.output import at_last, print_trained, selected
 
 
 def train_reranker(
@@ -54,9 +54,9 @@ def train_reranker(
     """
     run = training_run(device, checkpoint_every, restart, force, quiet)
     from linkwalk.trainings import rerankers
-    from linkwalk.trainings.run import LearntFrom
+    from linkwalk.trainings.run import BenchmarkChoice
 
-    choice = LearntFrom(part, threshold, wiki_pages)
+    choice = BenchmarkChoice(part, threshold, wiki_pages)
     trained = rerankers.train_reranker(wiki, files, choice, name, settings or [], run)
     folder, made, last = trained.folder, trained.manifest, trained.last
     model = made["config"]
@@ -66,7 +66,7 @@ def train_reranker(
             "cross-encoder",
             f"{model['encoder']}, rank {model['rank']}, {trained.more['parameters']:,} parameters",
         ),
-        *(("lists", rerankers.said(row)) for row in made["data"]),
+        *(("lists", rerankers.lists_line(row)) for row in made["data"]),
         *at_last(
             last, "loss {loss:.3f}, evidence first {first:.1%}, by the cosine alone {first_by_cosine:.1%}"
         ),
@@ -75,7 +75,7 @@ def train_reranker(
         figures = f"loss {last['held_out_loss']:.3f}, evidence first {100 * last['held_out_first']:.1f} %"
         kept = f"the weights of update {last['best']:,} were best and are kept"
         rows.append(("held out", f"{figures} at last; {kept}"))
-    told = some_of(made, "config", "training", "made_from", "data", "trained_on")
+    told = selected(made, "config", "training", "made_from", "data", "trained_on")
     facts = {"reranker": str(folder), **told, "last": last}
     command = shlex.join(["linkwalk", "find", str(wiki), trained.more["query"], "--rerank", str(folder)])
     print_trained(trained, facts, rows, command, json=json, made_of="graph, files and settings")

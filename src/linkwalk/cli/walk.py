@@ -4,7 +4,7 @@ import textwrap
 from typing import TYPE_CHECKING, Annotated
 
 from linkwalk.cli.options import (
-    NAMES,
+    AGENT_NAMES,
     Back,
     BuiltWiki,
     EmbeddingsName,
@@ -46,7 +46,7 @@ def walk(
         str | None,
         option(
             "A",
-            f"{NAMES}. Depth-first search goes {_DEPTH} links deep. [default: compass, or without its "
+            f"{AGENT_NAMES}. Depth-first search goes {_DEPTH} links deep. [default: compass, or without its "
             "embeddings, minilm-walks, a policy trained for those there are, or greedy-map]",
         ),
     ] = None,

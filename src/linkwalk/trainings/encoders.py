@@ -21,12 +21,12 @@ from linkwalk.learn.state import FILE, differences
 from linkwalk.recipes import ENCODERS
 from linkwalk.settings import with_settings
 from linkwalk.trainings.run import (
-    Trained,
+    TrainingOutcome,
     TrainingRun,
-    another,
     check_name,
     last_row,
     made_before,
+    name_taken,
     new_folder,
     partial_of,
 )
@@ -40,7 +40,7 @@ def train_encoder(
     settings: Sequence[str],
     embeddings: str | None,
     run: TrainingRun,
-) -> Trained | None:
+) -> TrainingOutcome | None:
     """Train an encoder into WIKI/encoders/NAME; None in all but the first of several processes."""
     if recipe not in ENCODERS:
         raise InputError(f"no recipe named {recipe!r}: choose one of {', '.join(ENCODERS)}")
@@ -50,7 +50,7 @@ def train_encoder(
     found = encoders.read_encoder(final)
     job = encoders.job_of(graph, encoder, config)
     if found is not None and not run.force and (changed := differences(found["job"], job)):
-        raise another("an encoder", final, changed)
+        raise name_taken("an encoder", final, changed)
     table = Embeddings.open(wiki, embeddings, graph) if config.walks == "own" else None
     with joined(run.device) as (team, device):
         manifest = encoders.train_encoder(
@@ -64,7 +64,7 @@ def train_encoder(
             checkpoint_every=run.checkpoint_every,
             progress=run._replace(quiet=run.quiet or not team.first).progress,
         )
-    return Trained(final, manifest, True, manifest["last"]) if team.first else None
+    return TrainingOutcome(final, manifest, True, manifest["last"]) if team.first else None
 
 
 def _width(model: Path) -> int:
@@ -75,7 +75,7 @@ def _width(model: Path) -> int:
 
 def train_wikis(
     wikis: Sequence[Path], name: str, encoder: str, settings: Sequence[str], run: TrainingRun
-) -> Trained | None:
+) -> TrainingOutcome | None:
     """Train both into a policy's folder; None in all but the first of several processes that train together."""
     final = new_folder(wikis[0], name)
     partial = partial_of(final)
@@ -101,5 +101,7 @@ def train_wikis(
                 manifest = save_joint(whole, joint, encoder, origin, name=str(final.resolve()))
     blocks = sum(graph.nodes for graph in graphs)
     return (
-        Trained(final, manifest, fresh, last_row(final / METRICS), {"blocks": blocks}) if team.first else None
+        TrainingOutcome(final, manifest, fresh, last_row(final / METRICS), {"blocks": blocks})
+        if team.first
+        else None
     )

@@ -23,13 +23,13 @@ from linkwalk.policy.checkpoint import load_policy, put_policy
 from linkwalk.policy.heads import HeadConfig
 from linkwalk.recipes import RECIPES, REWARDED
 from linkwalk.settings import with_settings
-from linkwalk.trainings.run import Trained, TrainingRun, made_before, partial_of
+from linkwalk.trainings.run import TrainingOutcome, TrainingRun, made_before, partial_of
 from linkwalk.wiki.agents import policy_folder
 
 
 def clone_policy(
     final: Path, recipe: str, settings: Sequence[str], embeddings: str | None, run: TrainingRun
-) -> Trained | None:
+) -> TrainingOutcome | None:
     """Clone a policy from random walks; None in all but the first of several processes that train together."""
     wiki, partial = final.parent.parent, partial_of(final)
     graph = Graph.open(wiki)
@@ -76,7 +76,7 @@ def clone_policy(
         "resumed_at": resumed_at,
         "kept": next((row for row in rows if row.get("update") == manifest.get("kept_update")), {}),
     }
-    return Trained(final, manifest, found is None, rows[-1], more)
+    return TrainingOutcome(final, manifest, found is None, rows[-1], more)
 
 
 def reward_policy(
@@ -86,7 +86,7 @@ def reward_policy(
     settings: Sequence[str],
     embeddings: str | None,
     run: TrainingRun,
-) -> Trained:
+) -> TrainingOutcome:
     """Train a policy by reward, from one that is there where ``begins`` names it."""
     wiki, partial = final.parent.parent, partial_of(final)
     graph = Graph.open(wiki)
@@ -114,7 +114,7 @@ def reward_policy(
             manifest |= {key: began[key] for key in ("map",) if key in began}
             manifest["began_as"] = job["began_as"]
             manifest = put_policy(partial, final, head, config.head, manifest, leave=(FILE,))
-    return Trained(final, manifest, found is None, (read_rows(final) or [{}])[-1])
+    return TrainingOutcome(final, manifest, found is None, (read_rows(final) or [{}])[-1])
 
 
 def _begin(

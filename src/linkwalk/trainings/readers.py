@@ -34,15 +34,15 @@ from linkwalk.retrieve.bm25 import Bm25
 from linkwalk.settings import with_settings
 from linkwalk.shipped import POLICY, policy_path
 from linkwalk.trainings.run import (
-    LearntFrom,
-    Trained,
+    BenchmarkChoice,
+    TrainingOutcome,
     TrainingRun,
-    another,
-    as_job,
     clear_after,
+    job_in,
     last_row,
+    name_taken,
     new_folder,
-    of_another,
+    of_another_training,
     warn_of_damage,
 )
 from linkwalk.wiki.agents import fitting_manifest, policy_folder, policy_names, with_its_map
@@ -93,11 +93,11 @@ class PolicyPlace(NamedTuple):
         """Refuse to replace a target encoder, or a policy elsewhere."""
         if self.in_place and (self.final / MANIFEST).exists():
             raise InputError(
-                f"the policy {self.final.name!r} has a target encoder{of_another(changed)}: add --force to replace it, "
-                "or train a copy's with --name"
+                f"the policy {self.final.name!r} has a target encoder{of_another_training(changed)}: add --force to "
+                "replace it, or train a copy's with --name"
             )
         if not self.in_place and self.final.exists():
-            raise another("a policy", self.final, changed)
+            raise name_taken("a policy", self.final, changed)
 
     def made(self, job: dict[str, Any]) -> dict[str, Any] | None:
         """The manifest of the target encoder that is there, if the same training made it; another one is an error."""
@@ -105,7 +105,7 @@ class PolicyPlace(NamedTuple):
             self.refuse_another()
             return None
         manifest, _ = found
-        was = as_job(manifest, job)
+        was = job_in(manifest, job)
         if isinstance(
             was["config"], dict
         ):  # a setting that an earlier version did not have was as it is by default
@@ -153,10 +153,10 @@ class PolicyPlace(NamedTuple):
         )  # vectors that are not numbers are told here, so that later it is the training
         return head
 
-    def trained(self, manifest: dict[str, Any], fresh: bool, more: dict[str, Any]) -> Trained:
+    def trained(self, manifest: dict[str, Any], fresh: bool, more: dict[str, Any]) -> TrainingOutcome:
         """What there is to tell: of a copy, too, what it is a copy of."""
         copied = {"copied_from": None if self.in_place else str(self.source), "policy": self.policy}
-        return Trained(self.final, manifest, fresh, last_row(self.final / METRICS), copied | more)
+        return TrainingOutcome(self.final, manifest, fresh, last_row(self.final / METRICS), copied | more)
 
 
 def train_reader(
@@ -166,7 +166,7 @@ def train_reader(
     settings: Sequence[str],
     embeddings: str | None,
     run: TrainingRun,
-) -> Trained:
+) -> TrainingOutcome:
     """Train a target encoder, so that one sentence of a goal leads the policy where the goal itself would."""
     graph, place = Graph.open(wiki), PolicyPlace.of(wiki, policy, name)
     manifest = read_policy(place.source)
@@ -207,12 +207,12 @@ def tune_reader(
     policy: str,
     queries: Path,
     recipe: str,
-    choice: LearntFrom,
+    choice: BenchmarkChoice,
     name: str | None,
     settings: Sequence[str],
     embeddings: str | None,
     run: TrainingRun,
-) -> Trained:
+) -> TrainingOutcome:
     """Tune a target encoder: an expert shows the way to the evidence of each query in a file."""
     graph, place = Graph.open(wiki), PolicyPlace.of(wiki, policy, name)
     recipes = {"ours": TuneConfig(), "paper": PAPER}

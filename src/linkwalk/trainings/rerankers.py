@@ -31,12 +31,12 @@ from linkwalk.retrieve.cross import CrossConfig, read_cross
 from linkwalk.retrieve.cross_model import save_cross
 from linkwalk.settings import with_settings
 from linkwalk.trainings.run import (
-    LearntFrom,
-    Trained,
+    BenchmarkChoice,
+    TrainingOutcome,
     TrainingRun,
-    another,
     check_name,
     last_row,
+    name_taken,
     partial_of,
     trained_on,
     warn_of_damage,
@@ -71,11 +71,11 @@ class RerankerConfig(RankingConfig):
 def train_reranker(
     wiki: Path,
     files: Sequence[Path],
-    choice: LearntFrom,
+    choice: BenchmarkChoice,
     name: str,
     settings: Sequence[str],
     run: TrainingRun,
-) -> Trained:
+) -> TrainingOutcome:
     """Train a cross-encoder that puts sentences first that bear on a query, into WIKI/rerankers/NAME."""
     graph = Graph.open(wiki)
     check_name(name, "reranker")
@@ -107,8 +107,8 @@ def train_reranker(
                 lists += own
             if not any(row["used"] for row in data):
                 raise InputError(
-                    f"no list can be used: {'; '.join(map(said, data))}; give other files, or ask for fewer negatives "
-                    "with --set negatives=..."
+                    f"no list can be used: {'; '.join(map(lists_line, data))}; give other files, or ask for fewer "
+                    "negatives with --set negatives=..."
                 )
             query = next(one.query for one in lists if config.use(one) == "used")
             job["lists"] = digest([list(one) for one in lists])
@@ -119,17 +119,17 @@ def train_reranker(
                 made = save_cross(whole, weights, config.model, encoder, manifest | {"data": data})
     parameters = sum(value.size for value in read_cross(final)[2].values())
     more = {"query": query, "parameters": parameters}
-    return Trained(final, made, fresh, last_row(final / METRICS), more)
+    return TrainingOutcome(final, made, fresh, last_row(final / METRICS), more)
 
 
-def said(row: dict[str, Any]) -> str:
+def lists_line(row: dict[str, Any]) -> str:
     """One file for people: how many of its lists can be used."""
     part = f", part {row['part']}" if "part" in row else ""
     left = ", ".join(f"{row[name]:,} {name}" for name in USES[1:] if row[name])
     return f"{row['file']}{part}: {row['used']:,} of {row['lists']:,}{f' ({left})' if left else ''}"
 
 
-def _kinds(files: Sequence[Path], choice: LearntFrom) -> list[str]:
+def _kinds(files: Sequence[Path], choice: BenchmarkChoice) -> list[str]:
     """What the files hold; refuses those that lists cannot be made of, and choices that would change nothing."""
     kinds = [kind_of_file(path) for path in files]
     for path, kind in zip(files, kinds, strict=True):
@@ -145,7 +145,7 @@ def _kinds(files: Sequence[Path], choice: LearntFrom) -> list[str]:
 
 
 def _made_from(
-    wiki: Path, files: Sequence[Path], kinds: Sequence[str], choice: LearntFrom
+    wiki: Path, files: Sequence[Path], kinds: Sequence[str], choice: BenchmarkChoice
 ) -> dict[str, Any] | None:
     """What of files and index a reranker follows from; None if it reads more than can be told apart quickly."""
     if choice.wiki_pages is not None:
@@ -185,7 +185,7 @@ def _made(final: Path, job: dict[str, Any]) -> dict[str, Any] | None:
     known = was["made_from"] is not None and job["made_from"] is not None and "data" in manifest
     changed = differences(was, job) if known else []
     if changed or not known:
-        raise another("a reranker", final, changed)
+        raise name_taken("a reranker", final, changed)
     clear(partial_of(final))  # a training may have been killed just when it had put its reranker here
     return manifest
 
@@ -196,7 +196,7 @@ def _lists(
     graph: Graph,
     bm25: Bm25 | None,
     config: RerankerConfig,
-    choice: LearntFrom,
+    choice: BenchmarkChoice,
     progress: Progress,
 ) -> tuple[dict[str, Any], list[SentenceList]]:
     """The lists of a file, and how many of them can be used; those of a benchmark are mined."""

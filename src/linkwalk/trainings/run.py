@@ -58,7 +58,7 @@ class TrainingRun(NamedTuple):
         }
 
 
-class LearntFrom(NamedTuple):
+class BenchmarkChoice(NamedTuple):
     """What of a benchmark is learnt from; None where nothing was said."""
 
     part: str | None = None
@@ -66,7 +66,7 @@ class LearntFrom(NamedTuple):
     wiki_pages: Path | None = None
 
 
-class Trained(NamedTuple):
+class TrainingOutcome(NamedTuple):
     """What a training made, now or before."""
 
     folder: Path
@@ -109,7 +109,7 @@ def trained_on(manifest: dict[str, Any]) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def as_job(manifest: dict[str, Any], job: dict[str, Any]) -> dict[str, Any]:
+def job_in(manifest: dict[str, Any], job: dict[str, Any]) -> dict[str, Any]:
     """What a manifest says of the things that a job follows from."""
     said = {**trained_on(manifest), **manifest}
     return {key: said.get(key) for key in job}
@@ -120,8 +120,8 @@ def made_before(final: Path, job: dict[str, Any]) -> dict[str, Any] | None:
     if not final.exists():
         return None
     manifest = read_policy(final)
-    if changed := differences(as_job(manifest, job), job):
-        raise another("a policy", final, changed)
+    if changed := differences(job_in(manifest, job), job):
+        raise name_taken("a policy", final, changed)
     if ranks().first:
         clear_after(partial_of(final), job)
     return manifest
@@ -134,15 +134,15 @@ def clear_after(partial: Path, job: dict[str, Any]) -> None:
         clear(partial)
 
 
-def another(what: str, final: Path, changed: Sequence[str] = ()) -> InputError:
+def name_taken(what: str, final: Path, changed: Sequence[str] = ()) -> InputError:
     """What to do where something of that name, of another training, is in the way."""
     return InputError(
-        f"{final.parent.parent} has {what} named {final.name!r}{of_another(changed)}: add --force to replace it, or "
-        "name another with --name"
+        f"{final.parent.parent} has {what} named {final.name!r}{of_another_training(changed)}: add --force to replace "
+        "it, or name another with --name"
     )
 
 
-def of_another(changed: Sequence[str]) -> str:
+def of_another_training(changed: Sequence[str]) -> str:
     """How the training that made something differs; nothing where that is not known."""
     return f" of another training ({_in_short(changed)})" if changed else ""
 

@@ -31,7 +31,7 @@ from linkwalk.policy.compass import LinearCompass
 from linkwalk.policy.heads import HeadConfig
 from linkwalk.progress import Progress
 from linkwalk.settings import with_settings
-from linkwalk.trainings.run import Trained, TrainingRun, made_before, partial_of
+from linkwalk.trainings.run import TrainingOutcome, TrainingRun, made_before, partial_of
 from linkwalk.wiki.agents import usual_agent
 from linkwalk.wiki.workspace import Workspace, threads
 
@@ -40,7 +40,9 @@ TRAINED_WORDS = "trained-words"
 _LENGTHS, _EPISODES = (5, 10, 20), 1000
 
 
-def train_words(final: Path, settings: Sequence[str], embeddings: str | None, run: TrainingRun) -> Trained:
+def train_words(
+    final: Path, settings: Sequence[str], embeddings: str | None, run: TrainingRun
+) -> TrainingOutcome:
     """Train them, and see what they gain; where that is nothing, the manifest is empty and nothing is changed."""
     wiki, partial = final.parent.parent, partial_of(final)
     config = with_settings(WordTableConfig(), settings)
@@ -50,7 +52,9 @@ def train_words(final: Path, settings: Sequence[str], embeddings: str | None, ru
     with locked(final):
         made = None if run.force else _whole(final, made_before(final, job), graph)
         if made is not None:
-            return Trained(final, made, False, {}, {"resumed_at": None, "gains": made.get("gains", [])})
+            return TrainingOutcome(
+                final, made, False, {}, {"resumed_at": None, "gains": made.get("gains", [])}
+            )
         goals = ChoosingGoals(graph, config.seed)
         kept = run.kept(partial, job, config.updates)
         trained = train_word_table(
@@ -62,7 +66,7 @@ def train_words(final: Path, settings: Sequence[str], embeddings: str | None, ru
         more = {"resumed_at": kept["resume"].update if kept["resume"] else None, "gains": gains}
         if not (better and kept_update):
             clear(partial)
-            return Trained(final, {}, True, last, more)
+            return TrainingOutcome(final, {}, True, last, more)
         origin = {"snapshot": graph.snapshot, "graph": graph.fingerprint}
         embedded = put_word_table(wiki, table, final.name, trained.fitted, trained.vectors, origin)
         manifest = {
@@ -80,7 +84,7 @@ def train_words(final: Path, settings: Sequence[str], embeddings: str | None, ru
         }
         head = HeadConfig(head="compass", width=table.width, temperature=config.temperature)
         manifest = put_policy(partial, final, trained.compass, head, manifest, leave=(FILE,))
-    return Trained(final, manifest, True, last, more)
+    return TrainingOutcome(final, manifest, True, last, more)
 
 
 def _word_table(wiki: Path, graph: Graph, name: str | None, progress: Progress) -> Embeddings:

@@ -18,7 +18,7 @@ from linkwalk.cli import main
 from linkwalk.downstream.benchmark import read_benchmark
 from linkwalk.downstream.measure import judge
 from linkwalk.embed import Embeddings, embed
-from linkwalk.embed.own import OWN
+from linkwalk.embed.encoder import OWN
 from linkwalk.embed.text import node_texts
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.store import Graph

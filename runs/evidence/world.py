@@ -206,8 +206,8 @@ def open_block_reader(path: Path, device: str, cached: bool = True) -> BlockRead
     from linkwalk.embed.model import find_model
     from linkwalk.embed.tokens import Tokens
     from linkwalk.embed.transformer import merge, open_transformer
-    from linkwalk.retrieve.block_model import TorchSections
     from linkwalk.retrieve.block_reader import fresh_heads, unframed
+    from linkwalk.retrieve.cross_torch import TorchSections
 
     class HalfSections(TorchSections):
         """With products in half precision, where there are such."""

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from linkwalk.embed import EmbedConfig, Embeddings, embed, own
+from linkwalk.embed import EmbedConfig, Embeddings, embed
+from linkwalk.embed.encoder import OWN
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.retrieve import index
 from linkwalk.serve.app import create_app
@@ -200,7 +201,7 @@ def test_an_encoder_of_ones_own_is_named_to_the_server(tmp_path: Path) -> None:
     graph = write_graph(tmp_path, pages())
     embed(tmp_path, EmbedConfig(encoder=part))
     index(tmp_path, graph)
-    del own.OWN[part]  # as in a process that has not made them
+    del OWN[part]  # as in a process that has not made them
     asked = {"query": "Which ship is near iron?"}
     with serving(Settings(wiki=str(tmp_path), warm=False).app()) as client:
         assert "give that encoder as well" in client.get("/api/v1/health").json()["missing"]["read"]

@@ -225,7 +225,7 @@ def test_table6_with_a_cross_encoder(tiny: Path, tmp_path: Path, run: Run) -> No
     from linkwalk.embed.model import find_model
     from linkwalk.embed.transformer import open_transformer
     from linkwalk.retrieve.cross import CrossConfig
-    from linkwalk.retrieve.cross_model import CrossModel, save_cross
+    from linkwalk.retrieve.cross_torch import CrossModel, save_cross
 
     config = CrossConfig(rank=2)  # untrained: the cosine
     weights = CrossModel(open_transformer(config.encoder, device="cpu").model, config.rank).weights()

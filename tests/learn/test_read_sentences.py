@@ -15,7 +15,7 @@ from linkwalk.embed.transformer import open_transformer
 from linkwalk.errors import InputError
 from linkwalk.learn.readers.ranking import RankingConfig, SentenceList, read_lists, train_sentences
 from linkwalk.retrieve.cross import CrossConfig, CrossEncoder
-from linkwalk.retrieve.cross_model import CrossModel
+from linkwalk.retrieve.cross_torch import CrossModel
 from tests.conftest import WORDS
 from tests.embed.conftest import tiny_bert
 from tests.learn.stopping import same_when_stopped

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from linkwalk.embed.svd import Sparse
-from linkwalk.embed.word_projection import WordProjection
+from linkwalk.embed.words import WordProjection
 from linkwalk.learn.encoders.row_adam import RowAdam
 from linkwalk.learn.encoders.word_phi import WordPhi
 

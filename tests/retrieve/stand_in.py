@@ -67,7 +67,7 @@ def older(folder: Path, encoder: str = "minilm") -> Path:
     import torch
 
     from linkwalk.retrieve.cross import SCALES, CrossConfig
-    from linkwalk.retrieve.cross_model import save_cross
+    from linkwalk.retrieve.cross_torch import save_cross
 
     weights = {name: torch.from_numpy(value) for name, value in adapter(encoder).items()}
     weights[SCALES] = torch.tensor([1.2, 1.0])

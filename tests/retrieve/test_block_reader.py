@@ -9,7 +9,6 @@ from linkwalk.embed.encoder import open_encoder
 from linkwalk.embed.sections import Means, NumpySections
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.retrieve.block_folder import open_blocks
-from linkwalk.retrieve.block_model import BlockModel, Padded, TorchSections
 from linkwalk.retrieve.block_reader import (
     HEADS,
     QUERY_TOKENS,
@@ -20,6 +19,7 @@ from linkwalk.retrieve.block_reader import (
     fresh_heads,
 )
 from linkwalk.retrieve.cross import BlockConfig
+from linkwalk.retrieve.cross_torch import BlockModel, SectionBatch, TorchSections
 from linkwalk.retrieve.rerank import Many
 from tests.embed.conftest import TEXTS, tiny_bert
 from tests.retrieve.stand_in import reader_of, weights_of
@@ -96,7 +96,7 @@ def test_it_computes_what_torch_computes(base: str, reader: BlockReader) -> None
             assert np.allclose(block.scores, last if block.deep else first, atol=1e-4)
     with torch.no_grad():
         pairs = [reader.frame.pair(q, p) for q, own in zip(QUERIES, PASSAGES, strict=True) for p in own]
-        trained = model(Padded.of(pairs, 0, torch.device("cpu")))
+        trained = model(SectionBatch.of(pairs, 0, torch.device("cpu")))
     everything = np.concatenate([block.first for own in found for block in own])
     assert np.allclose(trained[0].numpy(), everything, atol=1e-4)
     other = open_blocks(open_transformer(base, device="cpu"), weights_of(base), BlockConfig(exit=1))

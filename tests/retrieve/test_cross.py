@@ -17,9 +17,8 @@ from linkwalk.embed.change import packed, unpacked
 from linkwalk.embed.model import find_model
 from linkwalk.embed.transformer import TransformerEncoder, open_transformer, pair_tokens
 from linkwalk.errors import ArtifactError, DamagedError, InputError
-from linkwalk.retrieve.classifier import Classifier
 from linkwalk.retrieve.cross import MANIFEST, WEIGHTS, CrossConfig, CrossEncoder, load_cross, passage
-from linkwalk.retrieve.cross_model import CrossModel, save_cross
+from linkwalk.retrieve.cross_torch import Classifier, CrossModel, save_cross
 from linkwalk.retrieve.rerank import Many
 from tests.embed.conftest import TEXTS, tiny_bert
 from tests.older import unseal

@@ -13,7 +13,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.navigate import open_baseline, unit_rows
 from linkwalk.retrieve import Bm25, FindConfig, Finder, Found, tfidf
 from linkwalk.retrieve.config import NAVIGATION
-from linkwalk.retrieve.finder import Meant
+from linkwalk.retrieve.finder import QueryVectors
 from linkwalk.retrieve.judge import Judge, JudgeWeights
 from linkwalk.retrieve.pagerank import HITS, rest_of, spread
 from linkwalk.retrieve.starts import fuse
@@ -49,8 +49,8 @@ def world(encyclopedia: Path) -> World:
     return World(encyclopedia)
 
 
-def meant(world: World, query: int) -> Meant:
-    return Meant(world.goals[query : query + 1], world.sought[query : query + 1])
+def meant(world: World, query: int) -> QueryVectors:
+    return QueryVectors(world.goals[query : query + 1], world.sought[query : query + 1])
 
 
 @pytest.mark.parametrize("start", ["bm25", "dense", "hybrid"])
@@ -107,7 +107,7 @@ def test_sentences_within_a_block_go_by_the_reader(world: World) -> None:
 def test_nothing_is_embedded_before_the_first_is_told(world: World) -> None:
     asked = []
 
-    def meaning() -> Meant:
+    def meaning() -> QueryVectors:
         asked.append(1)
         return meant(world, 0)
 

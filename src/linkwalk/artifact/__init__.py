@@ -11,6 +11,7 @@ from linkwalk.artifact import notes
 from linkwalk.artifact.checks import Fault, explain, faults, look_at
 from linkwalk.artifact.failures import parsing, read_json, writing
 from linkwalk.artifact.files import (
+    Json,
     checksum,
     digest,
     is_whole,
@@ -28,6 +29,7 @@ __all__ = [
     "FORMATS",
     "MANIFEST",
     "Fault",
+    "Json",
     "checksum",
     "clear",
     "contents",

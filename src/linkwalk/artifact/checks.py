@@ -9,11 +9,11 @@ names the damaged file.
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from linkwalk.artifact import notes
 from linkwalk.artifact.failures import in_words, is_failure
-from linkwalk.artifact.files import checksum, to_json
+from linkwalk.artifact.files import Json, checksum, to_json
 from linkwalk.artifact.manifest import MANIFEST, read_manifest
 from linkwalk.errors import ArtifactError, DamagedError, LinkwalkError, SuspectError
 
@@ -22,6 +22,7 @@ SMALL = 1 << 20
 _SOUND = "sound"
 _THREADS = 2
 
+Files = dict[str, Json]
 Structure = Callable[[], None]
 """Looks at what the files hold, and raises an ``ArtifactError`` that names the first one that cannot be right."""
 
@@ -39,7 +40,7 @@ _OPENED: dict[Path, Callable[[], DamagedError | None]] = {}
 
 def look_at(
     folder: Path,
-    manifest: dict[str, Any],
+    manifest: Json,
     remedy: str,
     *,
     name: str = MANIFEST,
@@ -47,19 +48,16 @@ def look_at(
     structure: Structure | None = None,
 ) -> None:
     """The looks that every open takes; ``whole`` reads all files at their first open, not the small ones alone."""
-    files: dict[str, dict[str, Any]] = manifest.get("files", {})
-    for file, facts in files.items():
-        if what := _wrong_size(folder / file, facts):
-            raise DamagedError(folder / file, what, remedy)
+    files: Files = manifest.get("files", {})
     states = notes.states(folder / file for file in files)
-    if not files or notes.recall(folder.parent, folder.name, states) != _SOUND:
-        read = {file: facts for file, facts in files.items() if whole or facts["bytes"] <= SMALL}
-        for fault in _changed(folder, read):
-            raise DamagedError(*fault, remedy)
-        if structure is not None:
-            structure()
-        if files:
-            notes.note(folder.parent, folder.name, states, _SOUND)
+    sound = files and notes.recall(folder.parent, folder.name, states) == _SOUND
+    read = [file for file, facts in files.items() if not sound and (whole or facts["bytes"] <= SMALL)]
+    for fault in _changed(folder, files, read):
+        raise DamagedError(*fault, remedy)
+    if not sound and structure is not None:
+        structure()
+    if not sound and files:
+        notes.note(folder.parent, folder.name, states, _SOUND)
     kind = str(manifest["artifact"])
 
     def damage() -> DamagedError | None:
@@ -86,10 +84,8 @@ def faults(
         return
     if "checksum" in manifest and path.read_bytes() != to_json(manifest):
         yield Fault(path, "it is not as it was written")
-    files: dict[str, dict[str, Any]] = manifest.get("files", {})
-    short = {file: what for file, facts in files.items() if (what := _wrong_size(folder / file, facts))}
-    found = [Fault(folder / file, what) for file, what in short.items()]
-    found += _changed(folder, {file: facts for file, facts in files.items() if file not in short}, advance)
+    files: Files = manifest.get("files", {})
+    found = _changed(folder, files, list(files), advance)
     yield from found
     if structure is not None and not found:
         try:
@@ -109,7 +105,7 @@ def explain(error: BaseException) -> LinkwalkError | None:
     return next((found for damage in damages if (found := damage()) is not None), known)
 
 
-def _wrong_size(path: Path, facts: dict[str, Any]) -> str | None:
+def _wrong_size(path: Path, facts: Json) -> str | None:
     try:
         size = path.stat().st_size
     except OSError as error:
@@ -120,9 +116,11 @@ def _wrong_size(path: Path, facts: dict[str, Any]) -> str | None:
 
 
 def _changed(
-    folder: Path, files: dict[str, dict[str, Any]], advance: Callable[[float], None] = lambda _: None
-) -> Iterator[Fault]:
-    """Files whose bytes are not those that were written."""
+    folder: Path, files: Files, read: list[str], advance: Callable[[float], None] = lambda _: None
+) -> list[Fault]:
+    """Files of another size than was written and, of those that are to be ``read``, those with other bytes."""
+    found = {file: what for file, facts in files.items() if (what := _wrong_size(folder / file, facts))}
+    rest = [file for file in read if file not in found]
 
     def wrong(file: str) -> str | None:
         try:
@@ -131,12 +129,13 @@ def _changed(
             return in_words(error)
         return None if same else "its checksum is not the one it was written with"
 
-    if sum(facts["bytes"] for facts in files.values()) <= SMALL:  # sooner done than threads are begun
-        found = list(map(wrong, files))
+    if sum(files[file]["bytes"] for file in rest) <= SMALL:  # sooner done than threads are begun
+        whats = list(map(wrong, rest))
     else:
         with ThreadPoolExecutor(_THREADS) as pool:
-            found = list(pool.map(wrong, files))
-    yield from (Fault(folder / file, what) for file, what in zip(files, found, strict=True) if what)
+            whats = list(pool.map(wrong, rest))
+    found |= {file: what for file, what in zip(rest, whats, strict=True) if what}
+    return [Fault(folder / file, what) for file, what in found.items()]
 
 
 def _as_fault(path: Path, error: ArtifactError) -> Fault:

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
+from linkwalk.artifact.files import Json
 from linkwalk.errors import DamagedError, LinkwalkError
 
 _LONGEST = 200
@@ -55,7 +55,7 @@ def in_words(error: BaseException) -> str:
     return said if isinstance(error, ValueError | OSError) else f"{type(error).__name__}: {said}"
 
 
-def read_json(path: Path, remedy: str, fields: Mapping[str, type] | None = None) -> dict[str, Any]:
+def read_json(path: Path, remedy: str, fields: Mapping[str, type] | None = None) -> Json:
     """A JSON object from a file, with ``fields`` of the given types in it."""
     with parsing(path, remedy):
         found = json.loads(path.read_bytes())

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BufferedRandom, FileIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+Json = dict[str, Any]
+"""A JSON object, such as a manifest."""
 _READ = 1 << 20
 _SEAL_BYTES = hashlib.sha256().digest_size
 

@@ -8,10 +8,10 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from linkwalk.artifact.failures import read_json
-from linkwalk.artifact.files import checksum, digest, sync, write_json
+from linkwalk.artifact.files import Json, checksum, digest, sync, write_json
 from linkwalk.artifact.notes import NOTE
 from linkwalk.errors import ArtifactError, DamagedError
 
@@ -32,7 +32,7 @@ def read_manifest(
     fields: Mapping[str, type] | None = None,
     *,
     name: str = MANIFEST,
-) -> dict[str, Any]:
+) -> Json:
     """Read an artefact's manifest, or say which command makes the artefact.
 
     ``fields`` are what it must have. A manifest that is not as it was written is an error.
@@ -55,7 +55,7 @@ def read_manifest(
     return manifest | read_json(path, again, fields)
 
 
-def seal(folder: Path, manifest: dict[str, Any], *, name: str = MANIFEST) -> dict[str, Any]:
+def seal(folder: Path, manifest: Json, *, name: str = MANIFEST) -> Json:
     """Write the manifest of a finished folder, with every file's size and checksum; all of it is on the disk then."""
     names = sorted(contents(folder, name))
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -101,12 +101,12 @@ def steady(folder: Path, opening: Callable[[], Opened], *, name: str = MANIFEST)
                 return opened
 
 
-def _facts(path: Path) -> dict[str, Any]:
+def _facts(path: Path) -> Json:
     sync(path)
     return {"bytes": path.stat().st_size, "sha256": checksum(path)}
 
 
-def _own_checksum(manifest: dict[str, Any]) -> str:
+def _own_checksum(manifest: Json) -> str:
     return digest({key: value for key, value in manifest.items() if key != "checksum"})
 
 

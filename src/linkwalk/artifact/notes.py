@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from linkwalk.artifact.files import Json
 from linkwalk.artifact.folders import locked
 from linkwalk.errors import LinkwalkError
 
@@ -55,7 +56,7 @@ def note(place: Path, key: str, files: States | None, value: Any) -> None:
         os.replace(partial, place / NOTE)
 
 
-def _read(place: Path) -> dict[str, Any]:
+def _read(place: Path) -> Json:
     try:
         found = json.loads((place / NOTE).read_bytes())
     except (OSError, ValueError, RecursionError):

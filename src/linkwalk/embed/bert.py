@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from copy import copy
 from functools import cache
 from itertools import chain, groupby
 from pathlib import Path
@@ -22,7 +23,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwalk.arrays import Array, Float32s, Int64s
+from linkwalk.arrays import Float32s, Int64s
+from linkwalk.artifact import Json
 from linkwalk.compiled import guarded
 
 Weights = Mapping[str, Float32s]
@@ -39,7 +41,7 @@ _LINEAR = (
 )
 _NORMS = ("attention.output.LayerNorm", "output.LayerNorm")
 _CONFIG = {"model_type": "bert", "hidden_act": "gelu"}
-_UNLIKE = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
+_USUAL = {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False}
 
 # Half of erfc(u / sqrt 2) is exp(-u^2 / 2) times a polynomial in 1 / (1 + _GELU_AT u), to 3e-9 (a minimax fit).
 _GELU_AT = np.float32(0.28)
@@ -61,18 +63,10 @@ _KEPT: deque[Float32s] = deque(maxlen=16)
 class Bert:
     """A network of BERT's architecture; its weights stay in the file until they are read."""
 
-    def __init__(
-        self,
-        weights: Weights,
-        *,
-        layers: int,
-        heads: int,
-        eps: float,
-        changes: Mapping[str, tuple[Float32s, Float32s]] | None = None,
-    ) -> None:
-        """``changes`` are of low rank, by the names of the linear layers."""
+    def __init__(self, weights: Weights, *, layers: int, heads: int, eps: float) -> None:
         self.weights, self.layers, self.heads, self.eps = weights, layers, heads, eps
-        self.changes = changes or {}
+        self.changes: dict[str, tuple[Float32s, Float32s]] = {}
+        """Changes of low rank, by the names of the linear layers."""
         words, positions, kinds = (weights[f"embeddings.{name}_embeddings.weight"] for name in _TABLES)
         self.words, self.width = words.shape
         self.longest, self.kinds = len(positions), len(kinds)
@@ -99,12 +93,12 @@ class Bert:
         names = {f"encoder.layer.{i}.{name}" for i in range(self.layers) for name in _LINEAR}
         if {name.rpartition(".")[0] for name in adapter} != names:
             raise ValueError("the adapter is of another model")
-        changes = {}
+        other = copy(self)
+        other.changes = {}
         for name in names:
-            up, down = (np.asarray(adapter[f"{name}.{part}"], np.float32) for part in ("up", "down"))
-            check_change(up, down, self.weights[f"{name}.weight"].shape)
-            changes[name] = np.ascontiguousarray(up.T), np.ascontiguousarray(down.T)
-        return Bert(self.weights, layers=self.layers, heads=self.heads, eps=self.eps, changes=changes)
+            up, down = low_rank(adapter, name, self.weights[f"{name}.weight"].shape)
+            other.changes[name] = np.ascontiguousarray(up.T), np.ascontiguousarray(down.T)
+        return other
 
     def changed(self, adapter: Weights) -> "Bert":
         """The same network with changes of low rank in a copy of the weights they change: they cost nothing then."""
@@ -115,11 +109,11 @@ class Bert:
                 whole = down @ up
                 whole += self.weights[f"{name}.weight"].T
                 own[f"{name}.weight"] = whole.T
-        return Bert({**self.weights, **own}, layers=self.layers, heads=self.heads, eps=self.eps)
+        other = copy(self)
+        other.weights = {**self.weights, **own}
+        return other
 
-    @np.errstate(
-        over="ignore", invalid="ignore", divide="ignore"
-    )  # damage is noticed by whoever looks at the result
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def read(self, rows: Sequence[Tokens], types: Sequence[Tokens] | None = None) -> Float32s:
         """The token vectors [T, D] of tokenised texts, one text after another; quickest where like lengths meet."""
         lengths = [len(row) for row in rows]
@@ -127,8 +121,14 @@ class Bert:
 
     def begin(self, rows: Sequence[Tokens], types: Sequence[Tokens] | None = None) -> Float32s:
         """The token vectors [T, D] below the first layer."""
-        return self._embed(rows, types, [len(row) for row in rows])
+        words, positions, kinds = (self.weights[f"embeddings.{name}_embeddings.weight"] for name in _TABLES)
+        x: Float32s = words[joined(rows)]
+        x += positions[joined([range(len(row)) for row in rows])]
+        x += kinds[0] if types is None else kinds[joined(types)]
+        self._norm("embeddings.LayerNorm", x)
+        return x
 
+    # Damage is noticed by whoever looks at the result.
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def go_on(self, x: Float32s, lengths: Sequence[int], layers: range) -> Float32s:
         """Take the token vectors of texts through some layers; ``x`` is written over."""
@@ -143,16 +143,6 @@ class Bert:
                 gelu(self._linear(layer + "intermediate.dense", x, room.wide))
                 x += self._linear(layer + "output.dense", room.wide, room.one)
                 self._norm(layer + "output.LayerNorm", x)
-        return x
-
-    def _embed(
-        self, rows: Sequence[Tokens], types: Sequence[Tokens] | None, lengths: Sequence[int]
-    ) -> Float32s:
-        words, positions, kinds = (self.weights[f"embeddings.{name}_embeddings.weight"] for name in _TABLES)
-        x: Float32s = words[joined(rows)]
-        x += positions[joined([range(length) for length in lengths])]
-        x += kinds[0] if types is None else kinds[joined(types)]
-        self._norm("embeddings.LayerNorm", x)
         return x
 
     def _linear(self, name: str, x: Float32s, y: Float32s) -> Float32s:
@@ -272,18 +262,19 @@ def means(states: Float32s, counted: Float32s, lengths: Sequence[int]) -> Float3
     return sums
 
 
-def product(up: Array, down: Array, shape: tuple[int, ...]) -> Float32s:
-    """An adapter's change to a layer's weights of that shape."""
-    up, down = np.asarray(up, np.float32), np.asarray(down, np.float32)
-    check_change(up, down, shape)
-    found: Float32s = up @ down
+def unit(rows: Float32s) -> Float32s:
+    """Rows of unit length; zeros stay."""
+    length = np.sqrt(np.einsum("sd,sd->s", rows, rows))[:, None]
+    found: Float32s = rows / np.maximum(length, np.float32(1e-12))
     return found
 
 
-def check_change(up: Float32s, down: Float32s, shape: tuple[int, ...]) -> None:
-    """Refuse a change that does not fit a layer's weights of that shape."""
+def low_rank(adapter: Weights, name: str, shape: tuple[int, ...]) -> tuple[Float32s, Float32s]:
+    """Both parts of an adapter's change to a layer whose weights are of that shape; it must fit."""
+    up, down = (np.asarray(adapter[f"{name}.{part}"], np.float32) for part in ("up", "down"))
     if (*up.shape[:1], *down.shape[1:]) != shape or up.shape[1:] != down.shape[:1]:
         raise ValueError("the adapter is of another width")
+    return up, down
 
 
 @contextmanager
@@ -332,13 +323,11 @@ def map_weights(path: Path) -> dict[str, Float32s]:
     return found
 
 
-def _is_bert(config: dict[str, Any]) -> bool:
-    return all(config.get(key) == value for key, value in _CONFIG.items()) and all(
-        config.get(key, value) == value for key, value in _UNLIKE.items()
-    )
+def _is_bert(config: Json) -> bool:
+    return all(({**_USUAL, **config}).get(key) == value for key, value in (_CONFIG | _USUAL).items())
 
 
-def _shapes(config: dict[str, Any]) -> Iterator[tuple[str, tuple[int, ...]]]:
+def _shapes(config: Json) -> Iterator[tuple[str, tuple[int, ...]]]:
     """All weights that are read, and their shapes."""
     width, wide = config["hidden_size"], config["intermediate_size"]
     sizes = (config["vocab_size"], config["max_position_embeddings"], config["type_vocab_size"])

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk.arrays import Array, Float32s
-from linkwalk.artifact import FORMAT, FORMATS, parsing, read_json, write_json
+from linkwalk.artifact import FORMAT, FORMATS, Json, parsing, read_json, write_json
 from linkwalk.artifact import MANIFEST as SEAL
 from linkwalk.embed.bert import Weights
 
@@ -39,7 +39,7 @@ def is_change(folder: Path) -> bool:
     return (folder / MANIFEST).is_file()
 
 
-def save_change(folder: Path, change: EncoderChange, manifest: dict[str, Any]) -> None:
+def save_change(folder: Path, change: EncoderChange, manifest: Json) -> None:
     """Write a change, one byte a number; who reads it sees what was rounded."""
     from safetensors.numpy import save_file
 
@@ -61,14 +61,21 @@ def read_base(folder: Path) -> tuple[str, str]:
 
 def read_change(folder: Path) -> EncoderChange:
     """What ``save_change`` wrote; damage is named."""
-    from safetensors.numpy import load_file
-
     base, fingerprint = read_base(folder)
     with parsing(folder / WEIGHTS, _AGAIN):
-        weights = unpacked(load_file(folder / WEIGHTS))
-        if not all(np.isfinite(value).all() for value in weights.values()):
-            raise ValueError("weights that are not numbers")
-    return EncoderChange(base, fingerprint, weights)
+        return EncoderChange(base, fingerprint, load_packed(folder / WEIGHTS))
+
+
+def load_packed(path: Path, *plain: str) -> dict[str, Float32s]:
+    """Changes of low rank as a file has them, with ``plain`` arrays beside them; they must be numbers."""
+    from safetensors.numpy import load_file
+
+    found = load_file(path)
+    own = {name: found.pop(name).astype(np.float32) for name in plain}
+    weights = unpacked(found) | own
+    if not all(np.isfinite(value).all() for value in weights.values()):
+        raise ValueError("weights that are not numbers")
+    return weights
 
 
 def packed(weights: Weights) -> dict[str, Array]:
@@ -87,10 +94,7 @@ def unpacked(found: Mapping[str, Array]) -> dict[str, Float32s]:
     weights: dict[str, Float32s] = {}
     for layer in _layers(found):
         up, down = (found[f"{layer}.{part}"].astype(np.float32) for part in ("up", "down"))
-        weights[f"{layer}.up"], weights[f"{layer}.down"] = (
-            up * found.get(f"{layer}.scale", np.float32(1)),
-            down,
-        )
+        weights |= {f"{layer}.up": up * found.get(f"{layer}.scale", np.float32(1)), f"{layer}.down": down}
     return weights
 
 

@@ -13,18 +13,22 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from linkwalk.arrays import Float32s
+from linkwalk.artifact import Json, digest
 from linkwalk.device import choose_device, on_cpu
 from linkwalk.embed.bert import Bert, Weights, joined, means, several_threads
 from linkwalk.embed.change import read_change
 from linkwalk.embed.model import ModelFolder, find_model, refuse_code
 from linkwalk.embed.tokens import Rows, Tokens, by_length
-from linkwalk.errors import InputError
+from linkwalk.errors import ArtifactError, InputError
+from linkwalk.parts import is_part, make_part
 from linkwalk.progress import Advance, unheard
 
 MAX_TOKENS = 200
 """Node text is clipped to 200 tokens (app. B.1)."""
 BATCH_TOKENS = 512
 """Tokens of a batch in numpy: enough for a product to be worth it, and few enough for the caches."""
+OWN: dict[str, "OwnEncoder"] = {}
+"""Encoders of one's own that this process knows, by name."""
 
 
 class Encoder(Protocol):
@@ -168,7 +172,7 @@ def open_encoder(
     if spec == "random":
         raise InputError("random features cannot read text: take embeddings of an encoder")
     model = find_model(spec)
-    options: dict[str, Any] = {"max_tokens": max_tokens, "tanh": tanh}
+    options: Json = {"max_tokens": max_tokens, "tanh": tanh}
     opened = _open_once(model, _settings(model.path)) if on_cpu(device) else None
     if opened is not None:
         return BertEncoder(model, *opened, **options, batch_tokens=batch_tokens or BATCH_TOKENS)
@@ -194,3 +198,67 @@ def _settings(path: Path) -> tuple[tuple[str, int, int], ...]:
     """The files of a model that say how it is read, and their state."""
     stats = ((file.name, file.stat()) for file in sorted(path.glob("*.json")))
     return tuple((name, stat.st_mtime_ns, stat.st_size) for name, stat in stats)
+
+
+class OwnEncoder:
+    """An encoder of one's own, whose rows are looked at: as many as texts, as wide as it says, and numbers.
+
+    Importing a module runs it, so a manifest that names one's own encoder opens nothing by itself: whoever reads
+    sentences names it, too, on the command line or by ``use_encoder`` in Python.
+    """
+
+    def __init__(self, encoder: Any, name: str) -> None:
+        if not callable(getattr(encoder, "encode", None)) or not isinstance(
+            getattr(encoder, "width", None), int
+        ):
+            raise InputError(f"{name} is no encoder: it needs a `width` and a method `encode`")
+        self.encoder, self.name, self.width = encoder, name, int(encoder.width)
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with the encoder's class, its width, and its ``version`` where it has one."""
+        return digest([_home(self.encoder), self.width, str(getattr(self.encoder, "version", ""))])
+
+    def encode(self, texts: list[str], advance: Advance = unheard) -> Float32s:
+        """One row per text, in order."""
+        rows = np.asarray(self.encoder.encode(texts), np.float32)
+        if rows.shape != (len(texts), self.width):
+            raise InputError(
+                f"{self.name} gave an array of {rows.shape} for {len(texts)} texts and a width of {self.width}"
+            )
+        if not np.isfinite(rows).all():
+            raise InputError(f"{self.name} gave values that are not numbers")
+        advance(len(texts))
+        return rows
+
+
+def use_encoder(encoder: "str | Encoder") -> str:
+    """Make an encoder known to this process, given as an object or as ``package.module:Name``; what it is called.
+
+    A class is made without arguments. Names of other encoders are taken as they are.
+    """
+    if isinstance(encoder, str) and not is_part(encoder):
+        return encoder
+    found = make_part(encoder, "encoder") if isinstance(encoder, str) else encoder
+    if isinstance(found, type):
+        found = found()
+    name = encoder if isinstance(encoder, str) else _home(found)
+    OWN[name] = OWN[_home(found)] = OwnEncoder(found, name)
+    return name
+
+
+def own_encoder(name: str, fingerprint: str) -> OwnEncoder:
+    """The encoder of that name, if it has been given and is the one with that fingerprint."""
+    if name not in OWN:
+        raise ArtifactError(
+            f"the embeddings are by an encoder of one's own, {name}: give that encoder as well if you trust its code"
+        )
+    if OWN[name].fingerprint != fingerprint:
+        raise ArtifactError(
+            f"{name} is not as it was when it made the embeddings: run `linkwalk embed` again"
+        )
+    return OWN[name]
+
+
+def _home(encoder: Any) -> str:
+    return f"{type(encoder).__module__}:{type(encoder).__qualname__}"

@@ -9,17 +9,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from linkwalk import __version__
 from linkwalk.arrays import Float32s
-from linkwalk.artifact import FORMAT, digest, locked, tidy_up
+from linkwalk.artifact import FORMAT, Json, digest, locked, tidy_up
 from linkwalk.device import choose_device
-from linkwalk.embed.encoder import MAX_TOKENS, Encoder, TellingEncoder, open_encoder
+from linkwalk.embed.encoder import MAX_TOKENS, OWN, Encoder, TellingEncoder, open_encoder, use_encoder
 from linkwalk.embed.model import MINILM, MINILM_WALKS, RANDOM, WORDS, find_model
-from linkwalk.embed.own import OWN, use_encoder
 from linkwalk.embed.shards import Shards
 from linkwalk.embed.store import (
     KIND,
@@ -32,8 +30,7 @@ from linkwalk.embed.store import (
     read_words,
 )
 from linkwalk.embed.text import choose_encoder, node_texts, reads_english
-from linkwalk.embed.word_projection import WordProjection
-from linkwalk.embed.words import TITLES, VERSION, WordsEncoder, fit
+from linkwalk.embed.words import TITLES, VERSION, WordProjection, WordsEncoder, fit
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Advance, Progress
@@ -66,7 +63,7 @@ class EmbedConfig:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Embedded:
+class EmbedReport:
     """What a run did."""
 
     workspace: Path
@@ -79,7 +76,7 @@ class Embedded:
     imported: int = 0
     missing: int = 0
     """Shards that are still to be made, here or elsewhere."""
-    manifest: dict[str, Any] | None = None
+    manifest: Json | None = None
     """Of the finished artefact; None while shards are missing."""
     why: str = ""
     """Why this encoder was taken, where nobody named one."""
@@ -91,8 +88,8 @@ class _Identity:
 
     name: str
     model_fingerprint: str
-    config: dict[str, Any]
-    trained: dict[str, Any] | None = None
+    config: Json
+    trained: Json | None = None
     """What it was trained on, if its encoder was."""
 
     @property
@@ -112,7 +109,7 @@ def embed(
     imports: Sequence[Path] = (),
     force: bool = False,
     progress: Progress | None = None,
-) -> Embedded:
+) -> EmbedReport:
     """Write ``WORKSPACE/embeddings/NAME``, or the shards ``only[0]`` to ``only[1]`` of it (sec. 4.2, app. B.1).
 
     ``encoder`` is one of your own, any object that follows the protocol, in place of the one that ``config`` names.
@@ -135,7 +132,7 @@ def embed(
     shards = Shards(final.with_name(final.name + ".partial"), job, graph.nodes)
     first, last = _range(only, shards.count)
     result = partial(
-        Embedded, workspace=workspace, name=name, shards=shards.count, partial=shards.folder, why=why
+        EmbedReport, workspace=workspace, name=name, shards=shards.count, partial=shards.folder, why=why
     )
 
     if not force and (done := _finished(workspace, name, graph, who)) is not None:
@@ -147,19 +144,17 @@ def embed(
             return result(manifest=done)
         shards.begin(force=force)
         imported = sum(shards.take(Path(folder)) for folder in imports)
-        todo = [number for number in range(first, last) if not shards.has(number)]
+        todo = shards.missing(first, last)
         if todo:
-            blocks = sum(shards.bounds(number)[1] - shards.bounds(number)[0] for number in todo)
+            blocks = sum(stop - start for start, stop in map(shards.bounds, todo))
             rows = _source(graph, config, device, batch_tokens, shards, progress)
             with progress.stage("embed", blocks, "blocks") as stage:
                 for number in todo:
                     shards.write(number, rows(*shards.bounds(number), stage.advance))
                 stage.update(blocks)
-        missing = sum(not shards.has(number) for number in range(shards.count))
-        if missing:
-            return result(made=len(todo), imported=imported, missing=missing)
-        manifest = _assemble(shards, graph, who, final, config.width)
-    return result(made=len(todo), imported=imported, manifest=manifest)
+        missing = len(shards.missing(0, shards.count))
+        manifest = None if missing else _assemble(shards, graph, who, final, config.width)
+    return result(made=len(todo), imported=imported, missing=missing, manifest=manifest)
 
 
 def _chosen(config: EmbedConfig, graph: Graph, progress: Progress) -> tuple[EmbedConfig, str]:
@@ -214,7 +209,7 @@ def _transformer(config: EmbedConfig) -> _Identity:
     return _Identity(model.name, model.fingerprint, options)
 
 
-def _options(config: EmbedConfig, *names: str) -> dict[str, Any]:
+def _options(config: EmbedConfig, *names: str) -> Json:
     return {name: getattr(config, name) for name in (*names, "shard_blocks")}
 
 
@@ -232,10 +227,8 @@ def _range(only: tuple[int, int] | None, count: int) -> tuple[int, int]:
     return first, last
 
 
-def _finished(workspace: Path, name: str, graph: Graph, who: _Identity) -> dict[str, Any] | None:
+def _finished(workspace: Path, name: str, graph: Graph, who: _Identity) -> Json | None:
     """The manifest of embeddings that are as wanted; None if there are none or the graph has changed since."""
-    if not folder_of(workspace, name).exists():
-        return None
     try:
         manifest = Embeddings.open(workspace, name, graph).manifest
     except ArtifactError:
@@ -264,9 +257,9 @@ def _source(
 
         return draw
     encoder: TellingEncoder
-    words = config.encoder == WORDS or is_words(config.encoder)
-    titles = TITLES if words else 1
-    if words:
+    titles = 1
+    if config.encoder == WORDS or is_words(config.encoder):
+        titles = TITLES
         encoder = WordsEncoder(_learned(graph, config, shards.folder, progress))
     else:
         encoder = OWN.get(config.encoder) or open_encoder(
@@ -317,7 +310,7 @@ def random_features(start: int, stop: int, *, seed: int = 0, width: int = WIDTH)
     return normal.astype(np.float32)
 
 
-def _assemble(shards: Shards, graph: Graph, who: _Identity, final: Path, empty_width: int) -> dict[str, Any]:
+def _assemble(shards: Shards, graph: Graph, who: _Identity, final: Path, empty_width: int) -> Json:
     """Make the shards one table with its manifest and put it in its place; returns the manifest."""
     width = shards.width(empty_width)
     manifest = {

@@ -8,6 +8,7 @@ changed by low-rank adapters or not, and the gradient flows to whichever of them
 Shapes: B texts, T tokens of all of them, D width.
 """
 
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from linkwalk.arrays import Int64s, Integers
+from linkwalk.arrays import Int64s, Integers, bounds_of
 from linkwalk.errors import InputError
 
 
@@ -44,9 +45,8 @@ class TokenRows:
     @classmethod
     def of(cls, rows: list[list[int]], device: torch.device | str) -> "TokenRows":
         """Of lists of token ids."""
-        lengths = np.fromiter(map(len, rows), np.int64, len(rows))
-        bounds = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
-        ids = np.fromiter((token for row in rows for token in row), np.int32, int(bounds[-1]))
+        bounds = bounds_of([len(row) for row in rows])
+        ids = np.fromiter(chain.from_iterable(rows), np.int32, int(bounds[-1]))
         return cls(torch.from_numpy(ids).to(device), torch.from_numpy(bounds).to(device))
 
     def __len__(self) -> int:
@@ -60,7 +60,7 @@ class TokenRows:
     def take(self, rows: Integers) -> Packed:
         """Some of the texts, in that order."""
         lengths = self.lengths(rows)
-        ends = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
+        ends = bounds_of(lengths)
         device = self.ids.device
         # Where each token comes from: its place in the batch, moved by where its text lies.
         moved = torch.from_numpy(self._host[rows] - ends[:-1]).to(device, non_blocking=True)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from linkwalk.arrays import Bools, Float32s, Int64s
-from linkwalk.embed.bert import Bert, cores, several_threads
+from linkwalk.embed.bert import Bert, cores, several_threads, unit
 from linkwalk.embed.tokens import shared_out
 
 BATCH_TOKENS = 1024
@@ -41,6 +41,21 @@ class Means(NamedTuple):
     owner: Int64s
     """[S]: the pair that each section is of."""
 
+    @classmethod
+    def of(cls, pairs: Sequence[Sections], sums: Sequence[Float32s]) -> "Means":
+        """Of each pair's sums [1 + sections, D] over the query's tokens and over each section's."""
+        queries, sections, owner = layout(pairs)
+        means = unit(np.concatenate(sums))
+        return cls(means[queries], means[sections], owner)
+
+
+def layout(pairs: Sequence[Sections]) -> tuple[Int64s, Int64s, Int64s]:
+    """Of all parts of all pairs, each query before its sections: which are queries, and sections; whose these are."""
+    counts = np.array([len(pair.bounds) for pair in pairs])
+    queries = np.cumsum(counts) - counts
+    sections = np.delete(np.arange(counts.sum()), queries)
+    return queries, sections, np.repeat(np.arange(len(pairs)), counts - 1)
+
 
 class SectionReader(Protocol):
     """A transformer that reads pairs so."""
@@ -61,43 +76,30 @@ class NumpySections:
         lengths = [len(pair.tokens) for pair in pairs]
         states: list[Float32s] = [np.zeros((0, self.bert.width), np.float32)] * len(pairs)
 
-        def begin(batch: Int64s) -> Float32s:
-            types = [[0] * pairs[i].second + [1] * (lengths[i] - pairs[i].second) for i in batch]
-            return self.bert.begin([pairs[i].tokens for i in batch], types)
-
-        def through(batch: Int64s, x: Float32s, layers: range) -> None:
+        def go_on(batch: Int64s, layers: range) -> None:
             own = [lengths[i] for i in batch]
-            done = self.bert.go_on(x, own, layers)
-            for i, part in zip(batch.tolist(), np.split(done, np.cumsum(own)[:-1]), strict=True):
+            if layers.start:
+                x = np.concatenate([states[i] for i in batch])
+            else:
+                types = [[0] * pairs[i].second + [1] * (lengths[i] - pairs[i].second) for i in batch]
+                x = self.bert.begin([pairs[i].tokens for i in batch], types)
+            x = self.bert.go_on(x, own, layers)
+            for i, part in zip(batch.tolist(), np.split(x, np.cumsum(own)[:-1]), strict=True):
                 states[i] = part
 
+        def read(some: Int64s, layers: range) -> Means:
+            batches = shared_out([lengths[i] for i in some], self.batch_tokens, cores())
+            list(pool.map(lambda batch: go_on(some[batch], layers), batches))
+            return Means.of(pairs, list(map(_sums, pairs, states)))
+
         with several_threads() as pool:
-            batches = shared_out(lengths, self.batch_tokens, cores())
-            list(pool.map(lambda batch: through(batch, begin(batch), range(exit)), batches))
-            early = _means(pairs, states, self.bert.width)
+            early = read(np.arange(len(pairs)), range(exit))
             deep = choose(early)
-            kept = np.flatnonzero(deep)
-            some = [kept[b] for b in shared_out([lengths[i] for i in kept], self.batch_tokens, cores())]
-            rest = range(exit, self.bert.layers)
-            list(pool.map(lambda b: through(b, np.concatenate([states[i] for i in b]), rest), some))
-        return early, _means(pairs, states, self.bert.width), deep
+            late = read(np.flatnonzero(deep), range(exit, self.bert.layers))
+        return early, late, deep
 
 
-def _means(pairs: Sequence[Sections], states: Sequence[Float32s], width: int) -> Means:
-    counts = [len(pair.bounds) - 1 for pair in pairs]
-    query, sections = np.empty((len(pairs), width), np.float32), np.empty((sum(counts), width), np.float32)
-    at = 0
-    for i, (pair, own) in enumerate(zip(pairs, states, strict=True)):
-        starts = np.array([bound for both in pair.bounds for bound in both], np.int64)
-        # Sums over the sections and, in between, over what is none of them.
-        sums = np.add.reduceat(np.concatenate((own, np.zeros((1, width), np.float32))), starts, axis=0)[::2]
-        query[i], sections[at : at + counts[i]] = sums[0], sums[1:]
-        at += counts[i]
-    return Means(unit(query), unit(sections), np.repeat(np.arange(len(pairs)), counts))
-
-
-def unit(rows: Float32s) -> Float32s:
-    """Rows of unit length; zeros stay."""
-    length = np.sqrt(np.einsum("sd,sd->s", rows, rows))[:, None]
-    found: Float32s = rows / np.maximum(length, np.float32(1e-12))
-    return found
+def _sums(pair: Sections, states: Float32s) -> Float32s:
+    """Over the query's tokens and over each section's; what is between them is left out."""
+    end = np.zeros((1, states.shape[1]), np.float32)
+    return np.add.reduceat(np.concatenate((states, end)), np.ravel(pair.bounds), axis=0)[::2]

@@ -6,12 +6,11 @@ Each is a piece: it ends in its checksum, so that a damaged one is made again.
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from linkwalk.arrays import Array, Float16s, Float32s
-from linkwalk.artifact import is_whole, read_json, write_json, write_piece
+from linkwalk.artifact import Json, is_whole, read_json, write_json, write_piece
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.columns import map_array
 
@@ -25,7 +24,7 @@ _WORDS = {
 class Shards:
     """A folder of shards; ``job`` says what they are of, and shards of two jobs never meet."""
 
-    def __init__(self, folder: Path, job: dict[str, Any], nodes: int) -> None:
+    def __init__(self, folder: Path, job: Json, nodes: int) -> None:
         self.folder, self.job, self.nodes = folder, job, nodes
         self.size: int = job["shard_blocks"]
         self.count = -(-nodes // self.size)
@@ -62,6 +61,10 @@ class Shards:
         """Whether a shard is finished; one that is damaged is not."""
         return self._read(self.path(number), number) is not None
 
+    def missing(self, first: int, last: int) -> list[int]:
+        """Those of some shards that are still to be made."""
+        return [number for number in range(first, last) if not self.has(number)]
+
     def write(self, number: int, vectors: Float32s) -> None:
         """Keep a shard's vectors: all of it or nothing is there to be seen."""
         with np.errstate(over="ignore"):
@@ -82,9 +85,9 @@ class Shards:
         if job != self.job:
             raise InputError(f"the shards in {folder} are of {_difference(job, self.job)}: they do not fit")
         taken = 0
-        for number in range(self.count):
+        for number in self.missing(0, self.count):
             source = folder / self.path(number).name
-            if self.has(number) or not source.exists():
+            if not source.exists():
                 continue
             vectors = self._read(source, number)
             if vectors is None:
@@ -113,12 +116,12 @@ class Shards:
         return vectors if vectors is not None and vectors.ndim == 2 and len(vectors) == stop - start else None
 
 
-def _read_job(folder: Path) -> dict[str, Any] | None:
+def _read_job(folder: Path) -> Json | None:
     try:
         return read_json(folder / "job.json", "")
     except ArtifactError:
         return None
 
 
-def _difference(old: dict[str, Any], new: dict[str, Any]) -> str:
+def _difference(old: Json, new: Json) -> str:
     return next((words for key, words in _WORDS.items() if old.get(key) != new.get(key)), "another format")

@@ -4,18 +4,19 @@ A graph is tokenised once, so that batches are cut out of arrays. A link that st
 next, say), or only in what is cut off, has no tokens. Shapes: N blocks, E links, B texts of a batch, L tokens padded.
 """
 
-from collections.abc import Callable
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.arrays import Bools, Int64s, Integers
+from linkwalk.arrays import Bools, Int64s, Integers, bounds_of
 from linkwalk.compiled import OUTSIDE
 from linkwalk.embed.text import node_texts
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import gather_rows
 from linkwalk.graph.store import Graph
+from linkwalk.progress import Advance, unheard
 
 _BLOCKS = 4096
 Int16s = NDArray[np.uint16]
@@ -32,9 +33,7 @@ class BlockTokens(NamedTuple):
     """From which to before which token of its block a link stands [E, 2]; 0, 0: nowhere."""
 
     @classmethod
-    def read(
-        cls, graph: Graph, tokenizer: Any, max_tokens: int, advance: Callable[[float], None] = lambda _: None
-    ) -> "BlockTokens":
+    def read(cls, graph: Graph, tokenizer: Any, max_tokens: int, advance: Advance = unheard) -> "BlockTokens":
         """Tokenise a graph with a tokenizer of Hugging Face's that knows where its tokens stand."""
         if not tokenizer.is_fast:
             raise InputError(
@@ -42,7 +41,7 @@ class BlockTokens(NamedTuple):
             )
         small = len(tokenizer) <= 1 << 16
         tokens: list[Integers] = [np.zeros(0, np.uint16 if small else np.int32)]
-        lengths: list[Int64s] = [np.zeros(1, np.int64)]
+        lengths: list[Int64s] = [np.zeros(0, np.int64)]
         spans = np.zeros((graph.edges, 2), np.uint16)
         for at in range(0, graph.nodes, _BLOCKS):
             stop = min(at + _BLOCKS, graph.nodes)
@@ -50,12 +49,11 @@ class BlockTokens(NamedTuple):
             found = tokenizer(texts, truncation=True, max_length=max_tokens, return_offsets_mapping=True)
             rows = found["input_ids"]
             sizes = np.fromiter(map(len, rows), np.int64, len(rows))
-            tokens.append(np.fromiter((t for row in rows for t in row), tokens[0].dtype, int(sizes.sum())))
+            tokens.append(np.fromiter(chain.from_iterable(rows), tokens[0].dtype, int(sizes.sum())))
             lengths.append(sizes)
             _place(graph, at, texts, found["offset_mapping"], sizes, spans)
             advance(stop - at)
-        bounds = np.cumsum(np.concatenate(lengths))
-        return cls(np.concatenate(tokens), bounds, spans)
+        return cls(np.concatenate(tokens), bounds_of(np.concatenate(lengths)), spans)
 
     def batch(self, nodes: Integers) -> "TokenBatch":
         """Some blocks."""
@@ -105,11 +103,11 @@ def _place(
 ) -> None:
     """Find the tokens of each link of some blocks: bytes of the text become characters, and those tokens."""
     stop = first + len(texts)
-    place = np.array([pair for row in offsets for pair in row], np.int64).reshape(-1, 2)
+    place = np.array(list(chain.from_iterable(offsets)), np.int64).reshape(-1, 2)
     # All texts on one long line: a token of the one never looks like one of the next.
     long = np.fromiter(map(len, texts), np.int64, len(texts))
-    line = np.concatenate((np.zeros(1, np.int64), np.cumsum(long + 1)))
-    begins = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+    line = bounds_of(long + 1)
+    begins = bounds_of(sizes)
     owner = np.repeat(np.arange(len(texts)), sizes)
     special = place[:, 0] == place[:, 1]  # these say 0, 0, whether they come first or last
     behind = special & (np.arange(len(owner)) > begins[owner])
@@ -120,7 +118,7 @@ def _place(
     node = np.repeat(np.arange(len(texts)), np.diff(graph.out_indptr[first : stop + 1]))
     where = graph.texts.offsets[first : stop + 1].astype(np.int64)
     raw = np.asarray(graph.texts.blob[where[0] : where[-1]])
-    letters = np.concatenate((np.zeros(1, np.int64), np.cumsum((raw & 0xC0) != 0x80)))
+    letters = bounds_of((raw & 0xC0) != 0x80)
     text = where[:-1] - where[0]
     head = long - (letters[where[1:] - where[0]] - letters[text])  # the title's letters
     said = graph.out_spans[a:b].astype(np.int64)

@@ -17,6 +17,7 @@ import numpy as np
 from linkwalk.arrays import Array, Float32s, Int64s
 from linkwalk.artifact import (
     MANIFEST,
+    Json,
     digest,
     locked,
     look_at,
@@ -27,16 +28,16 @@ from linkwalk.artifact import (
     seal,
     steady,
 )
+from linkwalk.device import choose_device
+from linkwalk.embed.encoder import Reader, TellingEncoder, open_encoder, own_encoder
 from linkwalk.embed.model import MINILM, MINILM_WALKS, RANDOM, WORDS, find_model
-from linkwalk.embed.own import own_encoder
-from linkwalk.embed.word_projection import WordProjection
+from linkwalk.embed.words import WordProjection, WordsEncoder
 from linkwalk.errors import ArtifactError, DamagedError, InputError
 from linkwalk.graph.columns import ArrayWriter, map_array
 from linkwalk.graph.store import Graph
 from linkwalk.parts import is_part
 
 if TYPE_CHECKING:
-    from linkwalk.embed.encoder import Reader, TellingEncoder
     from linkwalk.embed.transformer import TransformerEncoder
 
 KIND = "embeddings"
@@ -69,7 +70,7 @@ def command(workspace: Path, name: str) -> str:
 class Embeddings:
     """phi(s_i) for every node: row ``i`` of ``vectors`` is node ``i``'s, as the encoder gave it (not normalised)."""
 
-    def __init__(self, folder: Path, manifest: dict[str, Any], vectors: Array) -> None:
+    def __init__(self, folder: Path, manifest: Json, vectors: Array) -> None:
         self.folder, self.manifest, self.vectors = folder, manifest, vectors
 
     @classmethod
@@ -134,33 +135,27 @@ class Embeddings:
         elif name != WORDS:
             self._spec()
 
-    def encoder(self, device: str = "cpu") -> "TellingEncoder":
+    def encoder(self, device: str = "cpu") -> TellingEncoder:
         """What made the table, for sentences and queries; another encoder by that name is an error."""
         if is_part(name := self.manifest["encoder"]):
             return own_encoder(name, self.manifest["model_fingerprint"])
         if name == WORDS:
-            from linkwalk.embed.words import WordsEncoder
-
             again = f"run `{command(self.folder.parents[1], self.name)} --force`"
             return WordsEncoder(WordProjection.open(self.folder, self.width, again))
         return self.reader(device)
 
-    def reader(self, device: str = "cpu") -> "Reader":
+    def reader(self, device: str = "cpu") -> Reader:
         """The transformer that made the table."""
-        from linkwalk.embed.encoder import open_encoder
-
         return open_encoder(self._spec(), device=device, **self._options())
 
     def transformer(self, device: str = "cpu") -> "TransformerEncoder":
         """The same in torch, to be trained."""
-        from linkwalk.device import choose_device
-
         choose_device(device)  # before anything that needs torch: without it, this says what to install
         from linkwalk.embed.transformer import open_transformer
 
         return open_transformer(self._spec(), device=device, **self._options())
 
-    def _options(self) -> dict[str, Any]:
+    def _options(self) -> Json:
         return {name: self.manifest["config"][name] for name in ("max_tokens", "tanh")}
 
     def _spec(self) -> str:
@@ -202,7 +197,7 @@ def choose(workspace: Path, graph: Graph, asked: str | None = None, fits: Collec
     if len(found) == 1:
         return found[0]
 
-    def place(name: str) -> tuple[bool, bool, bool, bool, bool, bool, int, str]:
+    def place(name: str) -> tuple[Any, ...]:
         path = folder_of(workspace, name) / MANIFEST
         try:
             manifest = read_json(path, "")
@@ -234,7 +229,7 @@ def is_words(encoder: str) -> bool:
     return (Path(encoder) / "words_terms.npy").is_file()
 
 
-def read_words(encoder: str) -> dict[str, Any]:
+def read_words(encoder: str) -> Json:
     """The manifest of the embeddings whose encoder is named."""
     manifest = read_manifest(Path(encoder), KIND, "linkwalk embed", FIELDS)
     if manifest["encoder"] != WORDS:
@@ -259,9 +254,9 @@ def put_embeddings(
     partial: Path,
     final: Path,
     rows: Iterable[Array],
-    manifest: dict[str, Any],
+    manifest: Json,
     words: WordProjection | None = None,
-) -> dict[str, Any]:
+) -> Json:
     """Write a table of rows, in pieces, with what its encoder has learned; it takes its place in one step."""
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
@@ -304,8 +299,8 @@ def put_word_table(
     name: str,
     words: WordProjection,
     vectors: Float32s,
-    trained: dict[str, Any],
-) -> dict[str, Any]:
+    trained: Json,
+) -> Json:
     """Write ``WORKSPACE/embeddings/NAME``: the table ``before`` after its training, which ``trained`` tells of."""
     final, learned = folder_of(workspace, name), hashlib.sha256()
     for values in words:  # to the last bit: how it was trained is no matter
@@ -323,7 +318,7 @@ def put_word_table(
     return put_embeddings(final.with_name(final.name + ".partial"), final, rows, manifest, words)
 
 
-def encoder_fingerprint(model: str, config: dict[str, Any]) -> str:
+def encoder_fingerprint(model: str, config: Json) -> str:
     """Of an encoder and its options, whatever the graph and however the work is cut up."""
     return digest([model, {key: value for key, value in config.items() if key != "shard_blocks"}])
 

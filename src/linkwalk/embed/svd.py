@@ -75,7 +75,7 @@ def times(piece: Sparse, dense: Float32s, pool: Executor) -> Float32s:
     found = np.zeros((rows, dense.shape[1]), np.float32)
 
     def some(start: int) -> None:
-        _times(*piece, dense, found, start, min(start + _SHARE, rows))
+        _times(piece, dense, found, start, min(start + _SHARE, rows))
 
     list(pool.map(some, range(0, rows, _SHARE)))
     return found
@@ -86,7 +86,7 @@ def add_product(total: Float32s, piece: Sparse, dense: Float32s, pool: Executor)
     width = total.shape[1]
 
     def some(start: int) -> None:
-        _add_columns(*piece, dense, total, start, min(start + _COLUMNS, width))
+        _add_columns(piece, dense, total, start, min(start + _COLUMNS, width))
 
     list(pool.map(some, range(0, width, _COLUMNS)))
 
@@ -109,15 +109,8 @@ def _turned(base: Float32s, turn: Float64s) -> Float32s:
 
 
 @guarded
-def _times(
-    bounds: Int64s,
-    columns: Int32s,
-    values: Float32s,
-    dense: Float32s,
-    found: Float32s,
-    start: int,
-    stop: int,
-) -> None:
+def _times(piece: Sparse, dense: Float32s, found: Float32s, start: int, stop: int) -> None:
+    bounds, columns, values = piece
     width = dense.shape[1]
     for row in range(start, stop):
         own = found[row]
@@ -128,15 +121,8 @@ def _times(
 
 
 @guarded
-def _add_columns(
-    bounds: Int64s,
-    columns: Int32s,
-    values: Float32s,
-    dense: Float32s,
-    total: Float32s,
-    start: int,
-    stop: int,
-) -> None:
+def _add_columns(piece: Sparse, dense: Float32s, total: Float32s, start: int, stop: int) -> None:
+    bounds, columns, values = piece
     for row in range(len(bounds) - 1):
         own = dense[row, start:stop]
         for at in range(bounds[row], bounds[row + 1]):

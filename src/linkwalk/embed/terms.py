@@ -39,7 +39,10 @@ def count_terms(texts: Sequence[str]) -> TermCounts:
     # Half a character, which UTF-8 has no way to write, is no letter.
     codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
     bounds, terms = _terms(codes, ends, *_letters())
-    return TermCounts(*_counted(bounds, terms))
+    row = np.repeat(np.arange(len(texts)), np.diff(bounds))
+    both, times = np.unique((row << BITS) | terms, return_counts=True)
+    bounds = np.searchsorted(both, np.arange(len(texts) + 1) << BITS)
+    return TermCounts(bounds, (both & ((1 << BITS) - 1)).astype(np.int32), times.astype(np.int32))
 
 
 @cache
@@ -101,21 +104,3 @@ def _terms(codes: NDArray[np.uint32], ends: Int64s, kinds: Bytes, folded: Int32s
 def _cut(hashed: np.uint64) -> np.int32:
     """The bits of a hash that are a term's number."""
     return np.int32(((hashed ^ (hashed >> _HALF)) * GOLDEN) >> _SHIFT)
-
-
-@kernel
-def _counted(bounds: Int64s, terms: Int32s) -> tuple[Int64s, Int32s, Int32s]:
-    """Each term of a row once, with how often it is there."""
-    kept, times = np.zeros(len(bounds), np.int64), np.empty(len(terms), np.int32)
-    count = 0
-    for row in range(len(bounds) - 1):
-        own = np.sort(terms[bounds[row] : bounds[row + 1]])
-        first = count
-        for term in own:
-            if count > first and terms[count - 1] == term:
-                times[count - 1] += 1
-            else:
-                terms[count], times[count] = term, 1  # never beyond what has been read
-                count += 1
-        kept[row + 1] = count
-    return kept, terms[:count].copy(), times[:count].copy()

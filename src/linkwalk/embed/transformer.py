@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from linkwalk.arrays import Float32s
 from linkwalk.device import INSTALL, choose_device, compute_dtype
-from linkwalk.embed.bert import Weights, product
+from linkwalk.embed.bert import Weights, low_rank
 from linkwalk.embed.encoder import MAX_TOKENS, Reader
 from linkwalk.embed.model import find_model, refuse_code
 from linkwalk.embed.tokens import Rows, pad
@@ -148,8 +148,8 @@ def merge(model: nn.Module, adapter: Weights) -> None:
     if {name.rpartition(".")[0] for name in adapter} != set(layers):
         raise ValueError("the adapter is of another model")
     for name, layer in layers.items():
-        change = product(adapter[f"{name}.up"], adapter[f"{name}.down"], layer.weight.shape)
-        layer.weight.copy_(layer.weight.float() + torch.from_numpy(change).to(layer.weight.device))
+        up, down = low_rank(adapter, name, layer.weight.shape)
+        layer.weight.copy_(layer.weight.float() + torch.from_numpy(up @ down).to(layer.weight.device))
 
 
 def open_transformer(

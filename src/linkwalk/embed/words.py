@@ -11,17 +11,20 @@ Shapes: V terms, D numbers in a vector.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from typing import TypeVar
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.arrays import Float32s, Int32s, Int64s
-from linkwalk.compiled import kernel
-from linkwalk.embed.bert import cores
+from linkwalk.arrays import Float16s, Float32s, Int32s
+from linkwalk.artifact import is_whole, write_piece
+from linkwalk.embed.bert import cores, unit
 from linkwalk.embed.svd import Sparse, leading, times
 from linkwalk.embed.terms import BITS, count_terms
-from linkwalk.embed.word_projection import WordProjection
+from linkwalk.errors import ArtifactError, DamagedError
+from linkwalk.graph.columns import AGAIN, map_array
 from linkwalk.progress import Advance, Progress, unheard
 
 VERSION = 1
@@ -35,6 +38,7 @@ LEAST = 2
 FITTED = 1 << 18
 """Most blocks that the projection is fitted to, evenly spread."""
 PASSES, EXTRA = 4, 64
+_FILES = ("words_terms.npy", "words_idf.npy", "words_projection.npy")
 _PIECE = 4096
 _RUN = 16  # blocks in a row of those that are fitted to
 
@@ -42,6 +46,52 @@ Texts = Callable[[int, int], list[str]]
 """Texts of the blocks from, to."""
 Item = TypeVar("Item")
 Made = TypeVar("Made")
+
+
+class WordProjection(NamedTuple):
+    """V terms, and where each of them points."""
+
+    terms: Int32s
+    """Numbers of the terms that count, in their order [V]."""
+    idf: Float32s
+    """How rare each is [V]."""
+    projection: Float16s
+    """[V, D]; the scale is of no matter."""
+
+    @classmethod
+    def open(cls, folder: Path, width: int, remedy: str = AGAIN) -> "WordProjection":
+        """Map what ``save`` wrote."""
+        terms, idf, projection = (
+            map_array(folder / name, remedy, dtype, wide)
+            for name, dtype, wide in zip(
+                _FILES, (np.int32, np.float32, np.float16), (0, 0, width), strict=True
+            )
+        )
+        if not len(terms) == len(idf) == len(projection):
+            raise DamagedError(folder / _FILES[0], "its length is not that of the others", remedy)
+        if (np.diff(terms) <= 0).any():
+            raise DamagedError(folder / _FILES[0], "its numbers are not in order", remedy)
+        return cls(terms, idf, projection)
+
+    def save(self, folder: Path, *, piece: bool = False) -> None:
+        """Write it as part of an artefact, or as a ``piece`` for a job that may be stopped and go on."""
+        values: Any
+        for name, values in zip(_FILES, self, strict=True):
+            write = partial(np.save, arr=values, allow_pickle=False)
+            if piece:
+                write_piece(folder / name, write)
+            else:
+                write(folder / name)
+
+    @classmethod
+    def resume(cls, folder: Path, width: int) -> "WordProjection | None":
+        """What ``save`` wrote as pieces; None where it is not there, or damaged."""
+        if not all(is_whole(folder / name) for name in _FILES):
+            return None
+        try:
+            return cls.open(folder, width)
+        except ArtifactError:
+            return None
 
 
 class WordsEncoder:
@@ -65,7 +115,7 @@ class WordsEncoder:
         # The rows of the projection that are needed, and no others: it may be mapped.
         used, columns = np.unique(rows.columns, return_inverse=True)
         projection = self.learned.projection[used].astype(np.float32)
-        return _unit(times(rows._replace(columns=columns.astype(np.int32)), projection, pool))
+        return unit(times(rows._replace(columns=columns.astype(np.int32)), projection, pool))
 
 
 def fit(texts: Texts, blocks: int, *, width: int, seed: int, progress: Progress) -> WordProjection:
@@ -75,8 +125,11 @@ def fit(texts: Texts, blocks: int, *, width: int, seed: int, progress: Progress)
         sample = _sample(blocks)
         total = PASSES * sum(stop - start for start, stop in sample)
 
+        def weigh(runs: list[tuple[int, int]]) -> Sparse:
+            return weighed([text for run in runs for text in texts(*run)], terms, idf)
+
         def rows() -> Iterator[Sparse]:
-            for piece in _ahead(pool, lambda some: weighed(_read(texts, some), terms, idf), _pieces(sample)):
+            for piece in _ahead(pool, weigh, _pieces(sample)):
                 yield piece
                 stage.advance(len(piece.bounds) - 1)
 
@@ -91,11 +144,10 @@ def fit(texts: Texts, blocks: int, *, width: int, seed: int, progress: Progress)
 def _vocabulary(texts: Texts, blocks: int, pool: Executor, progress: Progress) -> tuple[Int32s, Float32s]:
     """The terms that count and how rare each is."""
     having = np.zeros(1 << BITS, np.uint32)
-    pieces = [(start, min(start + _PIECE, blocks)) for start in range(0, blocks, _PIECE)]
     with progress.stage("count", blocks, "blocks") as stage:
-        for start, found in _ahead(pool, lambda own: (own[0], count_terms(texts(*own)).terms), pieces):
-            _tally(having, found)
-            stage.update(min(start + _PIECE, blocks))
+        for stop, found in _ahead(pool, lambda run: (run[1], count_terms(texts(*run)).terms), _runs(blocks)):
+            np.add.at(having, found, 1)
+            stage.update(stop)
     least = max(LEAST, _least(having))
     terms = np.flatnonzero(having >= least).astype(np.int32)
     if not len(terms):  # a wiki of a block or two
@@ -107,22 +159,21 @@ def _vocabulary(texts: Texts, blocks: int, pool: Executor, progress: Progress) -
 def _least(having: NDArray[np.uint32]) -> int:
     """Blocks that a term has to be in, so that no more than ``TERMS`` are left."""
     frequent = having[having > 0]
-    if len(frequent) <= TERMS:
-        return 1
-    return int(np.partition(frequent, len(frequent) - TERMS - 1)[len(frequent) - TERMS - 1]) + 1
+    first = len(frequent) - TERMS - 1
+    return 1 if first < 0 else int(np.partition(frequent, first)[first]) + 1
 
 
 def _sample(blocks: int) -> list[tuple[int, int]]:
     """Runs of blocks, evenly spread, that the projection is fitted to: all of them where they are few."""
     if blocks <= FITTED:
-        return [(start, min(start + _PIECE, blocks)) for start in range(0, blocks, _PIECE)]
-    runs = FITTED // _RUN
-    return [(start, start + _RUN) for start in _spread(blocks - _RUN, runs)]
+        return _runs(blocks)
+    last, runs = blocks - _RUN, FITTED // _RUN
+    starts = (last * i // max(runs - 1, 1) for i in range(runs))
+    return [(start, start + _RUN) for start in starts]
 
 
-def _spread(last: int, count: int) -> list[int]:
-    """So many numbers from 0 to ``last``, evenly spread."""
-    return [last * i // max(count - 1, 1) for i in range(count)]
+def _runs(blocks: int) -> list[tuple[int, int]]:
+    return [(start, min(start + _PIECE, blocks)) for start in range(0, blocks, _PIECE)]
 
 
 def _pieces(runs: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
@@ -131,52 +182,18 @@ def _pieces(runs: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
     return (runs[at : at + each] for at in range(0, len(runs), each))
 
 
-def _read(texts: Texts, runs: list[tuple[int, int]]) -> list[str]:
-    return [text for run in runs for text in texts(*run)]
-
-
 def weighed(texts: list[str], terms: Int32s, idf: Float32s) -> Sparse:
     """TF-IDF of texts, rows of unit length [T, V]."""
-    return Sparse(*_weigh(*count_terms(texts), terms, idf))
-
-
-@kernel
-def _weigh(
-    bounds: Int64s, found: Int32s, often: Int32s, terms: Int32s, idf: Float32s
-) -> tuple[Int64s, Int32s, Float32s]:
-    kept, columns, values = np.zeros_like(bounds), np.empty_like(found), np.empty(len(found), np.float32)
-    count = 0
-    for row in range(len(bounds) - 1):
-        first, length = count, 0.0
-        for at in range(bounds[row], bounds[row + 1]):
-            low, high = 0, len(terms)
-            while low < high:
-                middle = (low + high) // 2
-                if terms[middle] < found[at]:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < len(terms) and terms[low] == found[at]:
-                weight = (1 + np.log(often[at])) * idf[low]
-                columns[count], values[count] = low, weight
-                length += weight * weight
-                count += 1
-        for at in range(first, count):
-            values[at] /= np.sqrt(length)
-        kept[row + 1] = count
-    return kept, columns[:count].copy(), values[:count].copy()
-
-
-@kernel
-def _tally(having: NDArray[np.uint32], terms: Int32s) -> None:
-    for term in terms:
-        having[term] += 1
-
-
-def _unit(rows: Float32s) -> Float32s:
-    lengths = np.sqrt(np.einsum("nd,nd->n", rows, rows))
-    rows /= np.where(lengths > 0, lengths, 1)[:, None]
-    return rows
+    bounds, found, times = count_terms(texts)
+    columns = np.searchsorted(terms, found)
+    known = np.flatnonzero(np.append(terms, -1)[columns] == found)
+    columns, bounds = columns[known], np.searchsorted(known, bounds)
+    weights = (1 + np.log(times[known])) * idf[columns]
+    row = np.repeat(np.arange(len(texts)), np.diff(bounds))
+    lengths = np.sqrt(np.bincount(row, weights**2, len(texts)))
+    return Sparse(
+        bounds, columns.astype(np.int32), (weights.astype(np.float32) / lengths[row]).astype(np.float32)
+    )
 
 
 def _ahead(pool: Executor, work: Callable[[Item], Made], items: Iterable[Item]) -> Iterator[Made]:

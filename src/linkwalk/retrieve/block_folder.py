@@ -81,7 +81,7 @@ def open_blocks(plain: Reader, weights: Weights, config: BlockConfig) -> BlockRe
         layers, width, kinds = bert.layers, bert.width, bert.kinds
     else:
         from linkwalk.embed.transformer import TransformerEncoder
-        from linkwalk.retrieve.block_model import TorchSections
+        from linkwalk.retrieve.cross_torch import TorchSections
 
         assert isinstance(plain, TransformerEncoder)
         other, about = plain.adapted(adapter), plain.model.config

@@ -27,6 +27,7 @@ import numpy as np
 
 from linkwalk.arrays import Bools, Int32s, UInt64s
 from linkwalk.artifact import (
+    Json,
     clear,
     faults,
     locked,
@@ -121,8 +122,8 @@ def index(
 def _make(
     report: IndexReport,
     graph: Graph,
-    recipe: dict[str, Any],
-    was: dict[str, Any] | None,
+    recipe: Json,
+    was: Json | None,
     threads: int,
     progress: Progress,
 ) -> IndexReport:
@@ -169,7 +170,7 @@ def _changes(keys: Keys, old: Keys) -> tuple[Bools, UInt64s]:
     return came, np.concatenate([np.zeros(0, np.uint64), *gone])
 
 
-def _recipe(folder: Path, stem: str | None, graph: Graph) -> dict[str, Any]:
+def _recipe(folder: Path, stem: str | None, graph: Graph) -> Json:
     """What an index is made with: this engine, and the stems asked for, those that the index has, or the wiki's."""
     engine()
     if stem is None:
@@ -181,11 +182,11 @@ def _recipe(folder: Path, stem: str | None, graph: Graph) -> dict[str, Any]:
     return {"engine": f"tantivy {version('tantivy')}", "bm25": options}
 
 
-def _is_of(graph: Graph, manifest: dict[str, Any] | None) -> bool:
+def _is_of(graph: Graph, manifest: Json | None) -> bool:
     return manifest is not None and manifest["graph"] == graph.fingerprint
 
 
-def _updatable(folder: Path, recipe: dict[str, Any]) -> dict[str, Any] | None:
+def _updatable(folder: Path, recipe: Json) -> Json | None:
     """The manifest of an index that can be brought up to date, None if there is no such index."""
     try:
         manifest = read_manifest(folder, KIND, "", FIELDS)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from linkwalk.arrays import Bools, UInt64s
-from linkwalk.artifact import look_at, parsing, read_manifest, sync, writing
+from linkwalk.artifact import Json, look_at, parsing, read_manifest, sync, writing
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 from linkwalk.retrieve.keys import Keys
@@ -37,7 +37,7 @@ def remedy(folder: Path) -> str:
     return f"run `linkwalk index {folder.parent} --force`"
 
 
-def look(folder: Path, manifest: dict[str, Any]) -> None:
+def look(folder: Path, manifest: Json) -> None:
     """See whether an index is whole before the engine, which trusts its files, opens them."""
     look_at(folder, manifest, remedy(folder), whole=True, structure=partial(check, folder))
 

@@ -22,20 +22,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from linkwalk.arrays import Float32s
-from linkwalk.artifact import parsing, read_manifest, steady
+from linkwalk.artifact import Json, parsing, read_manifest, steady
 from linkwalk.device import choose_device
 from linkwalk.embed.bert import Weights
-from linkwalk.embed.change import unpacked
+from linkwalk.embed.change import load_packed
 from linkwalk.embed.encoder import Encoder, Reader, open_encoder
 from linkwalk.embed.model import find_model
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.navigate import unit_rows
-from linkwalk.policy.checkpoint import NO_NUMBERS, command_for, look_at_some
+from linkwalk.policy.checkpoint import command_for, look_at_some
 from linkwalk.retrieve.block_reader import HEADS, BlockReader
 from linkwalk.retrieve.rerank import Blocks, Many, Texts
 
 if TYPE_CHECKING:
-    from linkwalk.retrieve.classifier import Classifier
+    from linkwalk.retrieve.cross_torch import Classifier
 
 KIND = "cross"
 WEIGHTS, MANIFEST = "cross.safetensors", "cross.json"
@@ -106,26 +106,19 @@ def cosines(encoder: Encoder, queries: list[str], texts: list[str], owner: Any) 
     return found
 
 
-def read_cross(folder: Path) -> tuple[dict[str, Any], CrossConfig, Weights]:
+def read_cross(folder: Path) -> tuple[Json, CrossConfig, Weights]:
     """The manifest of our cross-encoder in a folder, what it is made of, and its weights."""
-    from safetensors.numpy import load_file
-
     remedy = f"run `{command_of(folder)}`"
     manifest = read_manifest(folder, KIND, command_of(folder), _FIELDS, name=MANIFEST)
     look_at_some(folder, manifest, remedy, WEIGHTS, name=MANIFEST)
     with parsing(folder / MANIFEST, remedy):
         config = _config(manifest["config"])
     with parsing(folder / WEIGHTS, remedy):
-        found = load_file(folder / WEIGHTS)
-        last = HEADS if isinstance(config, BlockConfig) else SCALES
-        own = found.pop(last).astype(np.float32)
-        weights = unpacked(found) | {last: own}
-        if not all(np.isfinite(value).all() for value in weights.values()):
-            raise ValueError(NO_NUMBERS)
+        weights = load_packed(folder / WEIGHTS, HEADS if isinstance(config, BlockConfig) else SCALES)
     return manifest, config, weights
 
 
-def _config(found: dict[str, Any]) -> CrossConfig:
+def _config(found: Json) -> CrossConfig:
     """What a manifest says; one that reads blocks says after how many layers the first head looks."""
     own = {name: value for name, value in found.items() if name != "exit" or value}
     config = BlockConfig(**own) if "exit" in own else CrossConfig(**own)
@@ -140,7 +133,7 @@ def load_cross(folder: Path, *, device: str = "cpu") -> "CrossEncoder | BlockRea
     if not (folder / MANIFEST).exists():
         if (folder / _HUB).is_file():
             choose_device(device)  # before anything that needs torch: without it, this says what to install
-            from linkwalk.retrieve.classifier import Classifier
+            from linkwalk.retrieve.cross_torch import Classifier
 
             return Classifier(folder, device=device)
         raise InputError(

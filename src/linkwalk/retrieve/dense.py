@@ -15,6 +15,7 @@ import numpy as np
 
 from linkwalk.arrays import Float32s, Int32s
 from linkwalk.artifact import (
+    Json,
     checksum,
     clear,
     digest,
@@ -58,15 +59,7 @@ def usearch() -> Any:
     return usearch.index
 
 
-def _command(workspace: Path) -> str:
-    return f"linkwalk index {workspace} --dense"
-
-
-def _remedy(workspace: Path) -> str:
-    return f"run `{_command(workspace)} --force`"
-
-
-def _job(embeddings: Embeddings) -> dict[str, Any]:
+def _job(embeddings: Embeddings) -> Json:
     """What an index follows from."""
     return {
         "graph": embeddings.manifest["graph"],
@@ -95,13 +88,13 @@ def index_dense(
     final, job = workspace / "index" / KIND, _job(embeddings)
     # Beside the index, not in it: a new index may take the place of the old one before an interrupted run goes on.
     partial = workspace / f"{KIND}.partial"
-    if not force and not partial.exists() and _made(workspace) == digest(job):
+    if not force and not partial.exists() and _is_made(workspace, embeddings):
         return final, 0
     with locked(final.parent):
-        done = _made(workspace) == digest(job)
+        done = not force and _is_made(workspace, embeddings)
         if force or done:
             clear(partial)
-        if done and not force:
+        if done:
             return final, 0
         made, begun = _fill(partial, embeddings, threads, progress or Progress(quiet=True), save_every_s)
         whole = partial / KIND
@@ -145,18 +138,15 @@ def _empty(width: int, **options: int) -> Any:
     return usearch().Index(ndim=width, metric="cos", **OPTIONS, **options)
 
 
-def _made(workspace: Path) -> str | None:
-    """The job of a finished index that is whole."""
-    folder = workspace / "index" / KIND
+def _is_made(workspace: Path, embeddings: Embeddings) -> bool:
+    """Whether there is a finished index of these embeddings that is whole."""
     with contextlib.suppress(ArtifactError):
-        manifest = read_manifest(folder, KIND, "", {"job": str})
-        look_at(folder, manifest, _remedy(workspace), whole=True)
-        if (folder / _FILE).exists():
-            return str(manifest["job"])
-    return None
+        Dense(workspace, embeddings)
+        return True
+    return False
 
 
-def _begun(partial: Path, job: dict[str, Any], width: int) -> Any | None:
+def _begun(partial: Path, job: Json, width: int) -> Any | None:
     """What an interrupted run has saved of this index, unless it cannot be read: then it is made again."""
     with contextlib.suppress(ArtifactError):
         begun = read_json(partial / _BEGUN, "", {"job": str, "rows": int, "sha256": str})
@@ -175,7 +165,7 @@ def _saved(partial: Path, rows: int) -> Path:
     return partial / f"rows-{rows}.usearch"
 
 
-def _save(made: Any, partial: Path, job: dict[str, Any]) -> None:
+def _save(made: Any, partial: Path, job: Json) -> None:
     """Put what is done on disk: a file of its own, then the note that names it, so that one of both notes is true."""
     file = _saved(partial, len(made))
     with writing(file):
@@ -192,8 +182,12 @@ class Dense:
 
     def __init__(self, workspace: Path, embeddings: Embeddings) -> None:
         """Open an index that nobody replaces meanwhile."""
-        self._file, self._remedy = workspace / "index" / KIND / _FILE, _remedy(workspace)
-        self._vectors, folder, command = embeddings.vectors, self._file.parent, _command(workspace)
+        folder, command = workspace / "index" / KIND, f"linkwalk index {workspace} --dense"
+        self._file, self._remedy, self._vectors = (
+            folder / _FILE,
+            f"run `{command} --force`",
+            embeddings.vectors,
+        )
         if not (folder / "manifest.json").exists():
             raise ArtifactError(f"no index of embeddings in {workspace}: run `{command}` first")
         manifest = read_manifest(folder, KIND, command)

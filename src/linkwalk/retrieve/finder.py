@@ -55,7 +55,7 @@ _DESKS = 64  # where whole blocks are read: 0.2 GB of token vectors
 _CACHED = 1 << 16
 
 
-class Meant(NamedTuple):
+class QueryVectors(NamedTuple):
     """What queries mean, as vectors of unit length; None where no embeddings are looked at."""
 
     goals: Float32s | None = None
@@ -101,9 +101,7 @@ class Finder:
         With a ``judge`` it is he who ranks, and with ``tabs`` and ``order`` he also says what is read.
         """
         self.graph, self.search, self.config, self.agent, self.compass = graph, search, config, agent, compass
-        self.rerank, self.vectors, self.near, self.workers = rerank, vectors, near, workers
-        self.judge = judge
-        self._library: Library | None = None
+        self.rerank, self.vectors, self.near, self.judge, self.workers = rerank, vectors, near, judge, workers
         if config.navigation == "walks" and agent is None:
             raise InputError("nobody walks: give an agent, or another way of navigation")
         if config.navigation in ("tabs", "order") and vectors is None:
@@ -130,7 +128,7 @@ class Finder:
         """
         clock = clock or Clock()
         found: list[Found] = []
-        for part, meant in self._parts(queries, Meant(meanings, sought)):
+        for part, meant in self._parts(queries, QueryVectors(meanings, sought)):
             with clock("search"):
                 own = self._hits(queries[part], meant) if hits is None else hits[part]
             *_, last = self._answers(queries[part], count, own, meant, clock)
@@ -138,7 +136,9 @@ class Finder:
         spent = clock.milliseconds(len(queries))
         return [replace(one, milliseconds=spent) for one in found]
 
-    def find_waves(self, query: str, count: int = 5, meaning: Callable[[], Meant] = Meant) -> Iterator[Found]:
+    def find_waves(
+        self, query: str, count: int = 5, meaning: Callable[[], QueryVectors] = QueryVectors
+    ) -> Iterator[Found]:
         """What is found for a query, as soon as anything is: first BM25's list, then after every wave of reading.
 
         The first is empty where BM25 is not asked, or knows none of the words. The last is what ``find_many`` gives.
@@ -160,7 +160,7 @@ class Finder:
         self, queries: Sequence[str], meanings: Float32s | None = None, sought: Float32s | None = None
     ) -> list[SearchHits]:
         """What search says of each query: blocks with its words, and those nearest to it, as the starts want them."""
-        return self._hits(queries, Meant(meanings, sought))
+        return self._hits(queries, QueryVectors(meanings, sought))
 
     def readings(
         self, queries: Sequence[str], meanings: Float32s | None = None, sought: Float32s | None = None
@@ -168,7 +168,7 @@ class Finder:
         """Where reading begins for each query, and what is read."""
         starts: list[Starts] = []
         found: list[Reading] = []
-        for part, meant in self._parts(queries, Meant(meanings, sought)):
+        for part, meant in self._parts(queries, QueryVectors(meanings, sought)):
             hits = self._hits(queries[part], meant)
             if self.judge is None:
                 own = self._starts(hits)
@@ -181,13 +181,13 @@ class Finder:
             found += read
         return starts, found
 
-    def _parts(self, queries: Sequence[str], meant: Meant) -> Iterator[tuple[slice, Meant]]:
+    def _parts(self, queries: Sequence[str], meant: QueryVectors) -> Iterator[tuple[slice, QueryVectors]]:
         """As many queries as are answered at once, and what they mean."""
         size = _QUERIES if self.judge is None else _DESKS
         for at in range(0, len(queries), size):
             part = slice(at, at + size)
             some = (None if x is None else np.ascontiguousarray(x[part], np.float32) for x in meant)
-            yield part, Meant(*some)
+            yield part, QueryVectors(*some)
 
     @property
     def _depth(self) -> int:
@@ -198,11 +198,11 @@ class Finder:
     def _words(self, queries: Sequence[str]) -> list[SearchHits]:
         return find_words(self.config.begin, self._depth, self.search, queries)
 
-    def _near(self, hits: list[SearchHits], meant: Meant) -> list[SearchHits]:
+    def _near(self, hits: list[SearchHits], meant: QueryVectors) -> list[SearchHits]:
         vectors = meant.goals if meant.sought is None else meant.sought
         return find_near(self.config.begin, self._depth, hits, self.near or self.vectors, vectors)
 
-    def _hits(self, queries: Sequence[str], meant: Meant) -> list[SearchHits]:
+    def _hits(self, queries: Sequence[str], meant: QueryVectors) -> list[SearchHits]:
         return self._near(self._words(queries), meant)
 
     def _starts(self, hits: Sequence[SearchHits]) -> list[Starts]:
@@ -213,7 +213,7 @@ class Finder:
         queries: Sequence[str],
         count: int,
         hits: Sequence[SearchHits],
-        meant: Meant,
+        meant: QueryVectors,
         clock: Clock,
         *,
         waves: bool = False,
@@ -248,7 +248,7 @@ class Finder:
         return [ranked(*own, count) for own in each]
 
     def _sit_down(
-        self, queries: Sequence[str], hits: Sequence[SearchHits], meant: Meant, clock: Clock
+        self, queries: Sequence[str], hits: Sequence[SearchHits], meant: QueryVectors, clock: Clock
     ) -> Desks:
         """A desk for each query, with all on it that is heard of before anything is read."""
         goals, way = meant.goals, self.config.navigation
@@ -259,8 +259,9 @@ class Finder:
             if goals is not None:
                 three = goals, self._directions(goals), goals if meant.sought is None else meant.sought
                 meanings = [Meanings(*own) for own in zip(*three, strict=True)]
+            library = Library.of(self.graph, self.vectors)
             desks = [
-                Desk(self.library, *own, links=way == "tabs")
+                Desk(library, *own, links=way == "tabs")
                 for own in zip(queries, hits, meanings, weights, strict=True)
             ]
         starts, readings = self._starts(hits), None
@@ -297,13 +298,6 @@ class Finder:
         with clock("ranking"):
             each = zip(desks.desks, desks.read(), desks.starts, strict=True)
             return [judged(self.judge, desk, reading, own.how, count, stage) for desk, reading, own in each]
-
-    @property
-    def library(self) -> Library:
-        """What all desks have in common."""
-        if self._library is None or self._library.graph is not self.graph:
-            self._library = Library.of(self.graph, self.vectors)
-        return self._library
 
     def _directions(self, meanings: Float32s) -> Float32s:
         """Where the agent looks [Q, D], of unit length."""

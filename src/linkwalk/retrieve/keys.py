@@ -95,12 +95,9 @@ class Keys:
         """Every key that ``other`` does not have, once, with its first block; in pieces."""
         for start in range(0, len(self.keys), _CHUNK):
             found = self.keys[start : start + _CHUNK]
-            new = np.ones(len(found), np.bool_)
-            new[1:] = found[1:] != found[:-1]
-            new[0] = start == 0 or found[0] != self.keys[start - 1]
-            if len(other.keys):
-                at = np.searchsorted(other.keys, found)
-                new &= other.keys[np.minimum(at, len(other.keys) - 1)] != found
+            before = np.append(self.keys[start - 1] if start else ~found[:1], found[:-1])
+            first, last = (np.searchsorted(other.keys, found, side) for side in ("left", "right"))
+            new = (found != before) & (first == last)
             yield found[new], self.nodes[start : start + _CHUNK][new]
 
 

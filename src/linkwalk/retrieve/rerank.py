@@ -156,8 +156,7 @@ def _fused(slow: Float32s, chosen: list[int], blocks: Sequence[int]) -> Float32s
     rank = np.empty(len(slow), np.int64)
     rank[np.argsort(-slow, kind="stable")] = np.arange(1, len(slow) + 1)
     places = np.array([read[blocks[i]] + 1 for i in chosen], np.int64)
-    scores: Float32s = (3 / (_LAST + rank) + 3 / (_LAST + places)).astype(np.float32)
-    return scores
+    return (3 / (_LAST + rank) + 3 / (_LAST + places)).astype(np.float32)
 
 
 def _below(order: Int64s, slow: Float32s) -> Float32s:

@@ -28,7 +28,7 @@ from linkwalk.progress import Progress
 from linkwalk.retrieve.bm25 import Bm25
 from linkwalk.retrieve.bm25_files import KIND as INDEX
 from linkwalk.retrieve.cross import CrossConfig, read_cross
-from linkwalk.retrieve.cross_model import save_cross
+from linkwalk.retrieve.cross_torch import save_cross
 from linkwalk.settings import with_settings
 from linkwalk.trainings.run import (
     BenchmarkChoice,

@@ -10,7 +10,7 @@ from linkwalk.embed import Embeddings
 from linkwalk.embed.job import EmbedConfig, embed
 from linkwalk.embed.model import WORDS
 from linkwalk.embed.store import names, put_word_table
-from linkwalk.embed.word_projection import WordProjection
+from linkwalk.embed.words import WordProjection
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.evaluate import Result, TaskConfig, compare
 from linkwalk.graph.held_out import WITHHELD, held_out_nodes

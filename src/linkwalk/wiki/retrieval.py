@@ -14,7 +14,7 @@ from linkwalk.policy.checkpoint import is_compass, open_policy, read_policy
 from linkwalk.policy.compass import Compass
 from linkwalk.retrieve import Cascade, FindConfig, Finder, Found, Reranker, tfidf
 from linkwalk.retrieve.config import NAVIGATED
-from linkwalk.retrieve.finder import Meant
+from linkwalk.retrieve.finder import QueryVectors
 from linkwalk.retrieve.found import Clock
 from linkwalk.retrieve.judge import Judge
 from linkwalk.wiki.agents import check_agents, own_part, policy_folder, usual_agent
@@ -40,10 +40,10 @@ class QueryReader(NamedTuple):
     encoder: Encoder | None
     searcher: Encoder | None
 
-    def meant(self, queries: Sequence[str]) -> Meant:
+    def meant(self, queries: Sequence[str]) -> QueryVectors:
         """What the queries mean to the agent and to search [Q, D]; None where nobody wants to know."""
         # One after the other: two threads with short products each wait for each other's Python on a busy machine.
-        return Meant(_meanings(self.encoder, queries), _meanings(self.searcher, queries))
+        return QueryVectors(_meanings(self.encoder, queries), _meanings(self.searcher, queries))
 
 
 def _meanings(encoder: Encoder | None, queries: Sequence[str]) -> Float32s | None:

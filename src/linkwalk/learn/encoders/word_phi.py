@@ -23,8 +23,7 @@ from linkwalk.compiled import guarded, in_pieces, row_of, within
 from linkwalk.embed.bert import cores
 from linkwalk.embed.svd import Sparse
 from linkwalk.embed.text import node_texts
-from linkwalk.embed.word_projection import WordProjection
-from linkwalk.embed.words import TITLES, weighed
+from linkwalk.embed.words import TITLES, WordProjection, weighed
 from linkwalk.graph.csr import bounds_of
 from linkwalk.graph.store import Graph
 

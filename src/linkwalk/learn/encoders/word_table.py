@@ -16,7 +16,7 @@ import torch
 from numpy.random import default_rng
 
 from linkwalk.arrays import Float32s
-from linkwalk.embed.word_projection import WordProjection
+from linkwalk.embed.words import WordProjection
 from linkwalk.errors import InputError
 from linkwalk.graph.held_out import WITHHELD, held_out_nodes
 from linkwalk.graph.paths import ShortestPaths

@@ -35,10 +35,9 @@ from linkwalk.learn.loop import HeldOutScore, RunOptions, Training, ValidationCo
 from linkwalk.policy.heads import highest
 from linkwalk.policy.low_rank import adapter_of, restore
 from linkwalk.records import read_records
-from linkwalk.retrieve.block_model import BlockModel, Padded
 from linkwalk.retrieve.block_reader import PairFrame, Passage
 from linkwalk.retrieve.cross import CrossConfig, cosines, passage
-from linkwalk.retrieve.cross_model import CrossModel
+from linkwalk.retrieve.cross_torch import BlockModel, CrossModel, SectionBatch
 from linkwalk.settings import Count, CountOrNone, NotNegative, at_least
 
 _NEVER = -1e4
@@ -313,7 +312,7 @@ class BlockRanking(Ranking[BlockRankingConfig, BlockList]):
         read, places = [], []
         for batch in by_length([len(pair.tokens) for pair in pairs], self.plain.batch_tokens):
             with half_products(device):
-                read.append(self.model(Padded.of([pairs[i] for i in batch], padding, device)))
+                read.append(self.model(SectionBatch.of([pairs[i] for i in batch], padding, device)))
             places += [np.arange(begin[i], begin[i] + counts[i]) for i in batch]
         back = torch.from_numpy(np.argsort(np.concatenate(places))).to(device)
         return tuple(torch.cat(own)[back] for own in zip(*read, strict=True))

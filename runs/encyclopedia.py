@@ -16,7 +16,7 @@ from linkwalk.downstream.dataset import AlignedQuestion
 from linkwalk.downstream.measure import compare, judge
 from linkwalk.downstream.methods import METHODS
 from linkwalk.graph.store import Graph
-from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines
+from linkwalk.reproduce.traces import evidence_gallery
 from linkwalk.retrieve import FindConfig
 from linkwalk.wiki.retrieval import open_finder, open_rows
 from linkwalk.wiki.workspace import Workspace
@@ -65,8 +65,8 @@ def main() -> None:
         asked_for = FindConfig(candidates=arguments.candidates, rerank="none")
         opened = open_finder(Workspace(arguments.wiki, graph), asked_for)
         meant = opened.reader.meant([one.text for one in wanted])
-        shown = asked_gallery(graph, opened.finder, wanted, *meant, count=6)
-        print("\n".join(asked_lines(graph, shown, "compass", arguments.candidates)))
+        shown = evidence_gallery(graph, opened.finder, wanted, *meant, count=6)
+        print("\n".join(shown.lines()))
         return
     retrieval = FindConfig(
         **{name: getattr(arguments, name) for name in ("candidates", "rerank", "top", "agent", "embeddings")}

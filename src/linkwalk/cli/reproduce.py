@@ -170,10 +170,10 @@ def reproduce(
     # Before anything that needs torch: without it, this says what to install.
     choose_device("auto" if file is not None or what == "table3" else device)
     from linkwalk.cli import reproductions as run
+    from linkwalk.reproduce.encoders import EncoderPlan
     from linkwalk.reproduce.halves import editions, fixed_embeddings, open_halves
     from linkwalk.reproduce.runner import Runner
     from linkwalk.reproduce.tables import QUICK, TABLES, Size, choose_rows
-    from linkwalk.reproduce.trained import EncoderPlan
     from linkwalk.retrieve import FindConfig
 
     report = run.Report(what, quick, markdown, json, quiet)

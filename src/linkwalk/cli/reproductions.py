@@ -17,12 +17,11 @@ from linkwalk.graph.statistics import statistics
 from linkwalk.graph.store import Graph
 from linkwalk.navigate.moves import MoveConfig
 from linkwalk.progress import Progress
-from linkwalk.reproduce import evidence, show
-from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines
-from linkwalk.reproduce.bounds import run_bounds, to_json
+from linkwalk.reproduce import evidence
+from linkwalk.reproduce.bounds import bound_lines, run_bounds, to_json
 from linkwalk.reproduce.runner import Runner
-from linkwalk.reproduce.tables import PaperTable, Size, run_table
-from linkwalk.reproduce.traces import gallery, lines
+from linkwalk.reproduce.tables import PaperTable, Size, cost_lines, notes, run_table, table_lines
+from linkwalk.reproduce.traces import Gallery, evidence_gallery, goal_gallery
 from linkwalk.retrieve import FindConfig
 from linkwalk.wiki.agents import check_agents
 from linkwalk.wiki.retrieval import open_finder
@@ -47,10 +46,19 @@ class Report(NamedTuple):
 
     def print(self, rows: Columns) -> None:
         """A table, for people."""
-        if self.markdown:
-            print(show.markdown(rows))
-        else:
+        if not self.markdown:
             print_columns(rows)
+            return
+        lines = [[cell.replace(" | ", " / ") for cell in row] for row in rows]
+        lines.insert(1, ["---", *("---:" for _ in lines[0][1:])])
+        print("\n".join(f"| {' | '.join(line)} |" for line in lines))
+
+    def show(self, gallery: Gallery, **facts: Any) -> None:
+        """Traces, as one object or in Markdown."""
+        if self.json:
+            self.tell(facts | gallery.to_json())
+        else:
+            print("\n".join(gallery.lines()))
 
     def read(self, kind: str, file: Path, graph: Graph, **how: Any) -> Benchmark:
         """The questions of a benchmark's file; the first of them alone where it shall be quick."""
@@ -67,8 +75,8 @@ def navigation_table(report: Report, runner: Runner, table: PaperTable, size: Si
         report.tell(_facts(report, runner, size) | {"rows": rows})
         return
     print(f"{table.title}: the paper's | ours\n")
-    report.print(show.cost_lines(cells) if report.what == "table7" else show.table_lines(cells))
-    print("\n" + "\n".join(show.notes(runner, size, table, quick=report.quick)))
+    report.print(cost_lines(cells) if report.what == "table7" else table_lines(cells))
+    print("\n" + "\n".join(notes(runner, size, table, quick=report.quick)))
 
 
 def bounds(report: Report, runner: Runner, size: Size, steps: int) -> None:
@@ -78,8 +86,8 @@ def bounds(report: Report, runner: Runner, size: Size, steps: int) -> None:
         report.tell(_facts(report, runner, size) | {"bounds": to_json(found)})
         return
     print(f"Lower bounds on log P(goal reached within {steps} steps), in nats\n")
-    report.print(show.bound_lines(found))
-    print("\n" + "\n".join(show.notes(runner, size, None, quick=report.quick)))
+    report.print(bound_lines(found))
+    print("\n" + "\n".join(notes(runner, size, None, quick=report.quick)))
 
 
 def _facts(report: Report, runner: Runner, size: Size) -> dict[str, Any]:
@@ -182,12 +190,7 @@ def goal_traces(
         raise InputError("traces are of one agent: name one with --agent")
     agent = opened.agent(names[0], MoveConfig(depth=steps), opened.table_for(names))
     task = TaskConfig(steps=steps, episodes=size.episodes, seed=size.seed)
-    found = gallery(graph, agent, task, budget=budget, count=count)
-    if not report.json:
-        print("\n".join(lines(graph, found)))
-        return
-    facts = {"steps": steps, "episodes": task.episodes, "seed": task.seed, "budget": budget}
-    report.tell({"agent": found.agent, **facts, "success": found.success, **_traces(graph, found)})
+    report.show(goal_gallery(graph, agent, task, budget=budget, count=count))
 
 
 def asked_traces(
@@ -201,14 +204,5 @@ def asked_traces(
         raise InputError(f"{file} names no evidence that this wiki has: traces need some to lead to")
     opened = open_finder(Workspace(wiki, graph, asked.embeddings), asked)
     meant = opened.reader.meant([one.text for one in judged])
-    found = asked_gallery(graph, opened.finder, judged, *meant, count=count)
-    if not report.json:
-        print("\n".join(asked_lines(graph, found, opened.asked.who, asked.candidates)))
-        return
-    facts = {"agent": opened.asked.who, "file": file.name, "candidates": asked.candidates}
-    report.tell(facts | asdict(found) | _traces(graph, found))
-
-
-def _traces(graph: Graph, found: Any) -> dict[str, Any]:
-    """The traces of a gallery, for ``--json``."""
-    return {name: [one.to_json(graph) for one in getattr(found, name)] for name in ("found", "missed")}
+    found = evidence_gallery(graph, opened.finder, judged, *meant, count=count)
+    report.show(found, agent=opened.asked.who, file=file.name)

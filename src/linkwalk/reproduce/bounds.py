@@ -46,3 +46,12 @@ def run_bounds(
 def to_json(found: dict[str, list[Bound]]) -> list[dict[str, Any]]:
     """As ``linkwalk reproduce bound --json`` prints it."""
     return [{"policy": name, **one.to_json()} for name, bounds in found.items() for one in bounds]
+
+
+def bound_lines(found: dict[str, list[Bound]]) -> list[tuple[str, ...]]:
+    """A policy a line, a trajectory distribution a column: the bound in nats, and its standard error."""
+    head = ("policy", *(f"q = {one.distribution}" for one in next(iter(found.values()))))
+    rows = (
+        (name, *(f"{b.bound:.2f} ± {b.standard_error:.2f}" for b in bounds)) for name, bounds in found.items()
+    )
+    return [head, *rows]

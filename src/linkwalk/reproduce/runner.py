@@ -7,9 +7,10 @@ ROOT/reproduce/results.jsonl: the same cell in another table, or after a run was
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from linkwalk.device import choose_device
 from linkwalk.embed import Embeddings
 from linkwalk.embed.encoder import TellingEncoder
 from linkwalk.embed.model import RANDOM
+from linkwalk.envs.world import World
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.evaluate import TaskConfig, compare, draw_sentences
 from linkwalk.gpu.journeys import DeviceAgent
@@ -32,9 +34,9 @@ from linkwalk.graph.store import Graph
 from linkwalk.learn.clone import CloneConfig, clone, config_to_json
 from linkwalk.learn.clone_on_device import clone_recorded, recordable
 from linkwalk.learn.metrics import read_rows
-from linkwalk.learn.rewards.impala import ImpalaConfig
-from linkwalk.learn.state import FILE, read_state
-from linkwalk.navigate import REFERENCE, Agent, Episodes, MoveConfig, open_baseline, unit_rows
+from linkwalk.learn.rewards.impala import ImpalaConfig, reinforce
+from linkwalk.learn.state import FILE
+from linkwalk.navigate import REFERENCE, Agent, Episodes, Journeys, MoveConfig, open_baseline, unit_rows
 from linkwalk.navigate.compass import CompassWalker
 from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.policy.checkpoint import load_policy, put_policy
@@ -44,15 +46,14 @@ from linkwalk.policy.target import WEIGHTS as TARGET_WEIGHTS
 from linkwalk.policy.target import load_target
 from linkwalk.progress import Progress
 from linkwalk.recipes import RECIPES, REWARDED
+from linkwalk.reproduce.encoders import EncoderPlan, TargetEncoders, TrainedEncoder, run_options
 from linkwalk.reproduce.halves import Halves, random_features
 from linkwalk.reproduce.journal import Journal
-from linkwalk.reproduce.readers import Readers
-from linkwalk.reproduce.rewarded import reinforced
-from linkwalk.reproduce.timed import Timed
-from linkwalk.reproduce.trained import EncoderPlan, TrainedEncoder
 from linkwalk.settings import with_settings
 
 PLAIN, TRAINED = "", "trained"
+_SAVE_EVERY = 500  # updates by reward
+_WARM = 4  # episodes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,26 +111,28 @@ class Runner:
         self.recorded = self.device.startswith("cuda") if recorded is None else recorded
         self.progress = progress or Progress(quiet=True)
         self.train, self.eval = Graph.open(halves.train), Graph.open(halves.eval)
-        self.readers = None if readers is None else Readers(readers, self.train, self.device, self.progress)
+        self.readers = (
+            None if readers is None else TargetEncoders(readers, self.train, self.device, self.progress)
+        )
         self.journal = Journal(halves.root / "reproduce" / "results.jsonl")
+        self._tables: dict[tuple[Path, str], Embeddings] = {}
         self.table(halves.train), self.table(halves.eval)
-
-    @cached_property
-    def _tables(self) -> dict[tuple[Path, str], Embeddings]:
-        return {}
 
     def table(self, workspace: Path, features: str = PLAIN) -> Embeddings:
         """The embeddings of a half, random features as wide as they are, or embeddings trained for navigation."""
-        if (workspace, features) not in self._tables:
-            if features == TRAINED and self.trained_name is None:
-                self._tables[workspace, features] = self.trained.table(workspace)
-                return self._tables[workspace, features]
-            graph = self.train if workspace == self.halves.train else self.eval
-            name = self.trained_name if features == TRAINED else self.embeddings
-            if features == RANDOM:
-                name = random_features(workspace, self.table(workspace).width, self.progress)
-            self._tables[workspace, features] = Embeddings.open(workspace, name, graph)
-        return self._tables[workspace, features]
+        key = workspace, features
+        if key not in self._tables:
+            self._tables[key] = self._open_table(workspace, features)
+        return self._tables[key]
+
+    def _open_table(self, workspace: Path, features: str) -> Embeddings:
+        if features == TRAINED and self.trained_name is None:
+            return self.trained.table(workspace)
+        graph = self.train if workspace == self.halves.train else self.eval
+        name = self.trained_name if features == TRAINED else self.embeddings
+        if features == RANDOM:
+            name = random_features(workspace, self.table(workspace).width, self.progress)
+        return Embeddings.open(workspace, name, graph)
 
     @cached_property
     def trained(self) -> TrainedEncoder:
@@ -178,10 +181,7 @@ class Runner:
 
     def policy(self, contender: Contender) -> Path:
         """The folder of a contender's policy, trained now unless it has been."""
-        config, table = (
-            self.config(contender),
-            self.table(self.halves.train, contender.features),
-        )
+        config, table = self.config(contender), self.table(self.halves.train, contender.features)
         manifest = {
             "recipe": contender.recipe,
             "config": config_to_json(config),
@@ -207,24 +207,12 @@ class Runner:
     ) -> None:
         unfinished, graph = folder.with_name(folder.name + ".partial"), self.train
         config = self.config(contender)
-        if isinstance(config, ImpalaConfig):
-            head = reinforced(
-                self.halves.train,
-                vectors,
-                config,
-                None if contender.begins is None else self.head(contender.begins),
-                folder=unfinished,
-                job=manifest,
-                device=self.device,
-                progress=self.progress,
-            )
-        elif self.recorded and recordable(config):
+        if isinstance(config, CloneConfig) and self.recorded and recordable(config):
             shutil.rmtree(unfinished, ignore_errors=True)
             head = clone_recorded(
                 graph, vectors, config, device=self.device, folder=unfinished, progress=self.progress
             )
-        else:
-            saved = read_state(unfinished)
+        elif isinstance(config, CloneConfig):
             head = clone(
                 graph.forward,
                 graph.reverse,
@@ -233,11 +221,14 @@ class Runner:
                 config,
                 held_out=held_out_nodes(graph, config.validation) if config.validation else None,
                 device=self.device,
-                folder=unfinished,
-                job=manifest,
-                resume=saved if saved is not None and saved.job == manifest else None,
-                progress=self.progress,
+                **run_options(unfinished, manifest, self.progress),
             )
+        else:
+            kept = run_options(unfinished, manifest, self.progress)
+            kept["checkpoint_every"] = _SAVE_EVERY
+            start = None if contender.begins is None else self.head(contender.begins)
+            world = World.open(self.halves.train, sees=False)
+            head = reinforce(world, vectors, config, start=start, device=self.device, **kept)
         put_policy(unfinished, folder, head, config.head, manifest, leave=(FILE,))
 
     def head(self, contender: Contender) -> nn.Module:
@@ -280,17 +271,14 @@ class Runner:
         if not contenders:
             return
         graph, measure = self.eval, Contender(baseline=REFERENCE)
-        agents = {
-            who: Timed(partial(self.agent, who, task), partial(self._reader, who))
-            for who in {*contenders, measure}
-        }
+        agents = {who: _StopwatchAgent(self, who, task) for who in {*contenders, measure}}
         read: dict[int, Float32s] = {}
 
         def show(agent: Agent, episodes: Episodes) -> Episodes:
             """In sentence search, one sentence of each goal through the agent's encoder, read once by each."""
             if task.task != "sentence":
                 return episodes
-            assert isinstance(agent, Timed), "all of them are"
+            assert isinstance(agent, _StopwatchAgent), "all of them are"
             encoder = agent.reader
             if id(encoder) not in read:
                 read[id(encoder)] = unit_rows(encoder.encode(draw_sentences(graph, episodes, task)))
@@ -313,7 +301,7 @@ class Runner:
                 cell |= self._training(contender)
             yield contender, cell
 
-    def _reader(self, contender: Contender) -> TellingEncoder:
+    def reader(self, contender: Contender) -> TellingEncoder:
         """What a contender sees sentences through."""
         if contender.spans:
             return self._span_reader
@@ -373,3 +361,38 @@ def _is_whole(folder: Path, encoder: str) -> bool:
     except ArtifactError:
         return False
     return True
+
+
+class _StopwatchAgent:
+    """A contender, opened when its turn comes: then its policy is trained, if it has to be.
+
+    What a step costs is told beside what it brings (table 7).
+    """
+
+    seconds, steps = 0.0, 0
+
+    def __init__(self, runner: Runner, contender: Contender, task: TaskConfig) -> None:
+        self.runner, self.contender, self.task = runner, contender, task
+
+    @cached_property
+    def _agent(self) -> Agent:
+        return self.runner.agent(self.contender, self.task)
+
+    @cached_property
+    def reader(self) -> TellingEncoder:
+        """What it sees sentences through."""
+        return self.runner.reader(self.contender)
+
+    @property
+    def name(self) -> str:
+        """What the agent is called."""
+        return self._agent.name
+
+    def run(self, episodes: Episodes, *, budget: int = 100, seed: int = 0) -> Journeys:
+        """Run the agent, and note how long it took and how many steps it made."""
+        self._agent.run(episodes.part(0, _WARM), budget=budget, seed=seed)  # what is compiled is compiled now
+        started = time.perf_counter()
+        journeys = self._agent.run(episodes, budget=budget, seed=seed)
+        self.seconds = time.perf_counter() - started
+        self.steps = int(journeys.steps.sum())
+        return journeys

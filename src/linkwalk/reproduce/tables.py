@@ -7,15 +7,18 @@ carry the paper's figures are the plain argmax, and each has one beside it that 
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig, paper
+from linkwalk.learn.rewards.impala import ImpalaConfig
 from linkwalk.navigate import REFERENCE
 from linkwalk.recipes import SWEEP
 from linkwalk.reproduce.runner import Contender, Runner
 
 MULTISTEP = 20
+TRANSFORMER = "paper-transformer"
 WEBNAV = 16
 """Steps of the longest task of Nogueira & Cho (2016), which policies of 20 steps walk."""
 
@@ -25,33 +28,16 @@ class TableRow:
     """One line of a table."""
 
     label: str
+    who: Contender | None
+    """Who walks, but for the settings; None: nobody of ours, the figures are another paper's."""
     paper: str | None = None
     """Which of the paper's rows it stands beside."""
-    baseline: str | None = None
     walks: str | None = None
     """Trajectory distribution of a cloned policy."""
     reward: bool = False
     """Whether the policy learns from reward, the best setting of a sweep; where it has walks, after it was cloned."""
-    random_features: bool = False
-    revisit: bool = False
     sentence: bool = False
     """Whether it is tried on sentence search, too."""
-    recipe: str = "paper"
-    trained: bool = False
-    """Whether it sees embeddings that were trained for navigation."""
-    spans: bool = False
-    """Whether it is the policy that these were trained with."""
-    quoted: bool = False
-    """Whether it is another paper's, whose figures are quoted."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Column:
-    """One task, and where in the paper's row its figure stands."""
-
-    label: str
-    place: int
-    task: TaskConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +47,8 @@ class PaperTable:
     name: str
     title: str
     rows: tuple[TableRow, ...]
-    columns: tuple[Column, ...]
+    columns: dict[str, TaskConfig]
+    """What is walked, in the order of the paper's figures."""
     figures: dict[str, paper.Figures]
 
 
@@ -86,7 +73,7 @@ class Size:
     """Settings of which the best is taken for each figure of theirs."""
 
     def settings(self) -> tuple[str, ...]:
-        """Of the recipe."""
+        """Of a policy's recipe."""
         chosen = {"updates": self.updates, "batch": self.batch, "seed": self.seed}
         return tuple(f"{key}={value}" for key, value in chosen.items() if value is not None)
 
@@ -103,38 +90,46 @@ QUICK = Size(
 )
 
 
-def _cloned(label: str, walks: str, **more: Any) -> tuple[TableRow, TableRow]:
+def _learned(
+    label: str, walks: str | None = None, *, reward: bool = False, sentence: bool = False, **who: Any
+) -> tuple[TableRow, TableRow]:
     """The paper's row by the plain argmax, and the same policy where it never goes to a page twice."""
-    row = TableRow(label=label, paper=label, walks=walks, revisit=True, **more)
-    return row, replace(row, label=f"{label} (never revisit)", paper=None, revisit=False)
+    row = TableRow(
+        label=label,
+        who=Contender(revisit=True, **who),
+        paper=label,
+        walks=walks,
+        reward=reward,
+        sentence=sentence,
+    )
+    return row, replace(row, label=f"{label} (never revisit)", who=Contender(**who), paper=None)
 
 
-def _rewarded(label: str, walks: str | None = None, **more: Any) -> tuple[TableRow, TableRow]:
-    """The same for a policy that learns from reward, after it was cloned from walks or from nothing."""
-    row = TableRow(label=label, paper=label, walks=walks, reward=True, revisit=True, **more)
-    return row, replace(row, label=f"{label} (never revisit)", paper=None, revisit=False)
+def _tasks(*steps: int, **more: Any) -> list[TaskConfig]:
+    return [TaskConfig(steps=t, **more) for t in steps]
 
 
-def _columns(kinds: Sequence[tuple[str, TaskConfig]]) -> tuple[Column, ...]:
-    return tuple(Column(label=label, place=i, task=task) for i, (label, task) in enumerate(kinds))
+def _columns(labels: tuple[str, ...], *tasks: list[TaskConfig]) -> dict[str, TaskConfig]:
+    return dict(zip(labels, chain(*tasks), strict=True))
 
 
-_HONEST = TableRow(label=REFERENCE, baseline=REFERENCE, sentence=True)
-_NAVIGATION = [(str(t), TaskConfig(task="navigation", steps=t)) for t in (5, 10, 20)]
+_HONEST = TableRow(label=REFERENCE, who=Contender(baseline=REFERENCE), sentence=True)
+_BASELINES = tuple(
+    TableRow(label=label, who=Contender(baseline=label.lower().replace(" ", "-")), paper=label)
+    for label in ("Random", "Greedy", "Random DFS", "Greedy DFS")
+)
+_FAR = (5, 10, WEBNAV, 20)
 
 TABLE1 = PaperTable(
     name="table1",
     title="Trajectory distributions: success % on the unseen half",
     rows=(
-        *_cloned("Forward", "forward"),
-        *_cloned("Reverse", "reverse"),
-        *_cloned("Shortest path", "shortest"),
+        *_learned("Forward", "forward"),
+        *_learned("Reverse", "reverse"),
+        *_learned("Shortest path", "shortest"),
         _HONEST,
     ),
-    columns=_columns(
-        [(f"forward {label}", task) for label, task in _NAVIGATION]
-        + [(f"reverse {label}", replace(task, sampling="reverse")) for label, task in _NAVIGATION]
-    ),
+    columns=_columns(paper.TABLE1_COLUMNS, _tasks(5, 10, 20), _tasks(5, 10, 20, sampling="reverse")),
     figures=paper.TABLE1,
 )
 
@@ -142,43 +137,38 @@ TABLE2 = PaperTable(
     name="table2",
     title="Navigation and sentence search: success % on the unseen half",
     rows=(
-        *_cloned("RFBC", "forward", sentence=True),
-        *_rewarded("RL", sentence=True),
-        *_rewarded("RFBC + RL", "forward"),
-        *_cloned("RFBC + RF", "forward", random_features=True),
-        *_rewarded("RL + RF", random_features=True),
-        TableRow(label="Random", paper="Random", baseline="random"),
-        TableRow(label="Greedy", paper="Greedy", baseline="greedy"),
-        TableRow(label="Random DFS", paper="Random DFS", baseline="random-dfs"),
-        TableRow(label="Greedy DFS", paper="Greedy DFS", baseline="greedy-dfs"),
+        *_learned("RFBC", "forward", sentence=True),
+        *_learned("RL", reward=True, sentence=True),
+        *_learned("RFBC + RL", "forward", reward=True),
+        *_learned("RFBC + RF", "forward", random_features=True),
+        *_learned("RL + RF", reward=True, random_features=True),
+        *_BASELINES,
         _HONEST,
     ),
     columns=_columns(
-        [*_NAVIGATION, ("multistep", TaskConfig(task="multistep", steps=MULTISTEP))]
-        + [(f"sentence {label}", replace(task, task="sentence")) for label, task in _NAVIGATION]
+        paper.TABLE2_COLUMNS,
+        _tasks(5, 10, 20),
+        _tasks(MULTISTEP, task="multistep"),
+        _tasks(5, 10, 20, task="sentence"),
     ),
     figures=paper.TABLE2,
 )
-
-_FAR = [(str(t), TaskConfig(task="navigation", steps=t)) for t in (5, 10, WEBNAV, 20)]
 
 TABLE4 = PaperTable(
     name="table4",
     title="Fixed and trained embeddings: success % on a wiki that was not trained on",
     rows=(
-        *_cloned("RoBERTa + Feed-forward", "forward", sentence=True),
-        *_cloned("RoBERTa + Transformer", "forward", sentence=True, recipe="paper-transformer"),
-        *_cloned("Embed train + Feed-forward", "forward", sentence=True, trained=True),
-        *_cloned(
-            "Embed train + Transformer", "forward", sentence=True, trained=True, recipe="paper-transformer"
+        *_learned("RoBERTa + Feed-forward", "forward", sentence=True),
+        *_learned("RoBERTa + Transformer", "forward", sentence=True, recipe=TRANSFORMER),
+        *_learned("Embed train + Feed-forward", "forward", sentence=True, trained=True),
+        *_learned("Embed train + Transformer", "forward", sentence=True, trained=True, recipe=TRANSFORMER),
+        TableRow(
+            label="Embed train + its own policy", who=Contender(trained=True, spans=True), sentence=True
         ),
-        TableRow(label="Embed train + its own policy", spans=True, sentence=True),
-        TableRow(label="WebNav", paper="WebNav", quoted=True),
+        TableRow(label="WebNav", who=None, paper="WebNav"),
         _HONEST,
     ),
-    columns=_columns(
-        [*_FAR, *((f"sentence {label}", replace(task, task="sentence")) for label, task in _FAR)]
-    ),
+    columns=_columns(paper.TABLE4_COLUMNS, _tasks(*_FAR), _tasks(*_FAR, task="sentence")),
     figures=paper.TABLE4,
 )
 
@@ -186,17 +176,14 @@ TABLE7 = PaperTable(
     name="table7",
     title="Cost, and success % at 5 steps on the unseen half",
     rows=(
-        *_cloned("RFBC", "forward"),
-        *_cloned("Backwards BC", "reverse"),
-        *_cloned("Shortest path BC", "shortest"),
-        *_rewarded("RL"),
-        TableRow(label="Random", paper="Random", baseline="random"),
-        TableRow(label="Greedy", paper="Greedy", baseline="greedy"),
-        TableRow(label="Random DFS", paper="Random DFS", baseline="random-dfs"),
-        TableRow(label="Greedy DFS", paper="Greedy DFS", baseline="greedy-dfs"),
+        *_learned("RFBC", "forward"),
+        *_learned("Backwards BC", "reverse"),
+        *_learned("Shortest path BC", "shortest"),
+        *_learned("RL", reward=True),
+        *_BASELINES,
         _HONEST,
     ),
-    columns=_columns(_NAVIGATION[:1]),
+    columns={"5": TaskConfig(steps=5)},
     figures={name: (success,) for name, (_, _, success) in paper.TABLE7.items()},
 )
 
@@ -205,72 +192,56 @@ TABLES = {table.name: table for table in (TABLE1, TABLE2, TABLE4, TABLE7)}
 
 def choose_rows(table: PaperTable, names: Sequence[str]) -> PaperTable:
     """The table with some of its rows; "forward" takes "Forward" and "Forward (never revisit)"."""
-    wanted = [name.strip().lower() for name in names]
-
-    def takes(name: str, row: TableRow) -> bool:
-        return row.label.lower() == name or row.label.lower().startswith(f"{name} (")
-
-    for name in wanted:
-        if not any(takes(name, row) for row in table.rows):
-            labels = ", ".join(row.label for row in table.rows)
-            raise InputError(f"{table.name} has no row {name!r}: its rows are {labels}")
-    rows = tuple(row for row in table.rows if not wanted or any(takes(name, row) for name in wanted))
-    return replace(table, rows=rows)
+    labels = [row.label.lower() for row in table.rows]
+    wanted = set[str]()
+    for name in (name.strip().lower() for name in names):
+        found = {label for label in labels if label == name or label.startswith(f"{name} (")}
+        if not found:
+            there = ", ".join(row.label for row in table.rows)
+            raise InputError(f"{table.name} has no row {name!r}: its rows are {there}")
+        wanted |= found
+    return replace(table, rows=tuple(row for row in table.rows if not wanted or row.label.lower() in wanted))
 
 
-def contender(row: TableRow, column: Column, size: Size) -> Contender:
-    """Who walks a cell."""
-    if row.baseline is not None:
-        return Contender(baseline=row.baseline)
-    if row.spans:
-        return Contender(trained=True, spans=True)
-    multistep, steps = column.task.task == "multistep", column.task.steps
-    settings = (
-        f"walks={row.walks}",
-        f"steps={MULTISTEP if steps == WEBNAV else steps}",
-        f"multistep={str(multistep).lower()}",
-        *size.settings(),
-        *(size.transformer if row.recipe == "paper-transformer" else ()),
-    )
-    return Contender(
-        recipe=row.recipe,
-        settings=settings,
-        random_features=row.random_features,
-        revisit=row.revisit,
-        trained=row.trained,
-    )
-
-
-def contenders(row: TableRow, column: Column, size: Size) -> list[Contender]:
+def contenders(row: TableRow, task: TaskConfig, size: Size) -> list[Contender]:
     """Of whom the best walks a cell: all settings of a sweep where reward is learned from, else one."""
-    one = contender(replace(row, reward=False), column, size) if row.walks or not row.reward else None
+    assert row.who is not None, "others' rows are not run"
+    multistep = f"multistep={str(task.task == 'multistep').lower()}"
+    one = row.who
+    if row.walks is not None:
+        settings = (
+            f"walks={row.walks}",
+            f"steps={MULTISTEP if task.steps == WEBNAV else task.steps}",
+            multistep,
+            *size.settings(),
+            *(size.transformer if one.recipe == TRANSFORMER else ()),
+        )
+        one = replace(one, settings=settings)
     if not row.reward:
-        assert one is not None
         return [one]
     updates = None if size.updates is None else max(1, size.updates // (5 if row.walks else 1))
     settings = (
-        f"steps={column.task.steps}",
-        f"multistep={str(column.task.task == 'multistep').lower()}",
+        f"steps={task.steps}",
+        multistep,
         *size.reward,
         *replace(size, updates=updates, batch=None).settings(),
     )
     return [
-        Contender(
+        replace(
+            row.who,
             recipe="rl-fine-tune" if row.walks else "rl",
             settings=(*settings, *tried),
-            random_features=row.random_features,
-            revisit=row.revisit,
-            begins=one and replace(one, revisit=False),
+            begins=replace(one, revisit=False) if row.walks else None,
         )
         for tried in size.sweep
     ]
 
 
-def _best(many: Sequence[Contender], cells: Iterator[dict[str, Any]]) -> dict[str, Any]:
+def _best(row: TableRow, many: Sequence[Contender], cells: Iterator[dict[str, Any]]) -> dict[str, Any]:
     """The best of some contenders' cells, and what the others reached."""
     found = [next(cells) for _ in many]
     best = max(found, key=lambda cell: cell["success"])
-    if not many[0].recipe.startswith("rl"):
+    if not row.reward:
         return best
     swept = [
         {"settings": list(who.settings[-2:]), "success": cell["success"]}
@@ -284,7 +255,8 @@ class Cell:
     """The paper's figure and ours."""
 
     row: TableRow
-    column: Column
+    column: str
+    task: TaskConfig
     paper: float | None
     """In percent."""
     ours: dict[str, Any] | None
@@ -292,45 +264,134 @@ class Cell:
 
     def to_json(self) -> dict[str, Any]:
         """As ``linkwalk reproduce --json`` prints it."""
-        task = self.column.task
-        where = {
-            "column": self.column.label,
-            "task": task.task,
-            "steps": task.steps,
-            "sampling": task.sampling,
+        return {
+            "column": self.column,
+            "task": self.task.task,
+            "steps": self.task.steps,
+            "sampling": self.task.sampling,
+            "paper": None if self.paper is None else self.paper / 100,
+            **(self.ours or {"success": None}),
         }
-        return (
-            where
-            | {"paper": None if self.paper is None else self.paper / 100}
-            | (self.ours or {"success": None})
-        )
+
+    def __str__(self) -> str:
+        """The paper's figure | ours."""
+        if self.ours is not None:
+            return f"{_number(self.paper, 1)} | {100 * self.ours['success']:.1f}"
+        return "-" if self.paper is None else f"{self.paper:.1f} | -"
 
 
 def run_table(runner: Runner, table: PaperTable, size: Size) -> list[list[Cell]]:
     """Run a table column by column, what is known coming from the journal; returns its rows."""
-    ours: dict[tuple[TableRow, Column], dict[str, Any]] = {}
-    for column in table.columns:
-        search = column.task.task == "sentence"
-        if search and not runner.reads:
-            continue
+    lines: list[list[Cell]] = [[] for _ in table.rows]
+    for place, (column, task) in enumerate(table.columns.items()):
+        search = task.task == "sentence"
         running = [
             row
             for row in table.rows
-            if not (row.quoted or (row.spans and runner.trained_name)) and (row.sentence or not search)
+            if row.who is not None
+            and not (row.who.spans and runner.trained_name)
+            and (not search or (row.sentence and runner.reads))
         ]
-        task = replace(column.task, episodes=size.episodes, seed=size.seed)
-        tried = [contenders(row, column, size) for row in running]
-        cells = iter(runner.measure(task, [one for many in tried for one in many]))
-        ours |= {(row, column): _best(many, cells) for row, many in zip(running, tried, strict=True)}
-    return [
-        [
-            Cell(
-                row=row,
-                column=column,
-                paper=None if row.paper is None else table.figures[row.paper][column.place],
-                ours=ours.get((row, column)),
-            )
-            for column in table.columns
-        ]
-        for row in table.rows
+        tried = [contenders(row, task, size) for row in running]
+        sized = replace(task, episodes=size.episodes, seed=size.seed)
+        cells = iter(runner.measure(sized, [one for many in tried for one in many]))
+        ours = {row: _best(row, many, cells) for row, many in zip(running, tried, strict=True)}
+        for row, line in zip(table.rows, lines, strict=True):
+            figure = None if row.paper is None else table.figures[row.paper][place]
+            line.append(Cell(row=row, column=column, task=task, paper=figure, ours=ours.get(row)))
+    return lines
+
+
+def table_lines(cells: Sequence[Sequence[Cell]]) -> list[tuple[str, ...]]:
+    """The paper's figures | ours."""
+    head = ("", *(cell.column for cell in cells[0]))
+    return [head, *((line[0].row.label, *map(str, line)) for line in cells)]
+
+
+def cost_lines(cells: Sequence[Sequence[Cell]]) -> list[tuple[str, ...]]:
+    """Table 7: the paper's asymptotic costs, and what a step and an update took us."""
+    lines: list[tuple[str, ...]] = [("", "cost, O()", "scales", "success %", "ms an update", "us a step")]
+    for (cell,) in cells:
+        cost, scales, _ = paper.TABLE7[cell.row.paper] if cell.row.paper else ("", "", 0)
+        ours = cell.ours or {}
+        update = 1e3 * ours["training_seconds"] / ours["updates"] if "updates" in ours else None
+        step = 1e6 * ours["seconds"] / ours["agent_steps"] if ours.get("agent_steps") else None
+        lines.append((cell.row.label, cost, scales, str(cell), _number(update, 2), _number(step, 2)))
+    return lines
+
+
+def notes(runner: Runner, size: Size, table: PaperTable | None, *, quick: bool) -> list[str]:
+    """What a reader has to know about the figures."""
+    config = runner.config(Contender(settings=size.settings()))
+    recipe = f"{config.updates:,} updates of {config.batch} walks"
+    lines = [
+        f"Trained on {runner.train.snapshot} ({runner.train.nodes:,} blocks), walked on "
+        f"{runner.eval.snapshot} ({runner.eval.nodes:,} blocks); {runner.embeddings} embeddings; policies: {recipe} "
+        "(the paper: 50,000 of 512)."
     ]
+    if quick:
+        lines.append("A quick run: it shows that everything works, not how well.")
+    if table is None:
+        return lines
+    lines.append(f"{size.episodes:,} episodes a cell, budget {runner.budget}, seed {size.seed}.")
+    blocks = "38 million" if table.name == "table4" else "200,000"
+    lines.append(f"The paper's graph has {blocks} blocks and RoBERTa embeddings: compare rows, not cells.")
+    if table.name == "table4":
+        lines += _of_table4(runner)
+    if any(row.walks for row in table.rows):
+        lines.append(
+            'A policy takes its likeliest link; "never revisit": to a page it has not been at, if there is one.'
+        )
+    if any(task.sampling == "reverse" for task in table.columns.values()):
+        lines.append('"reverse": the goal is drawn uniformly and the start walked back to.')
+    if any(task.task == "sentence" for task in table.columns.values()):
+        if not runner.reads:
+            lines.append("No sentence search: random features cannot read one.")
+        else:
+            how = (
+                "a target encoder trained with each"
+                if runner.readers
+                else "the target encoder in " + str(runner.target_folder)
+                if runner.target_folder
+                else "the nodes' encoder"
+            )
+            lines.append(
+                f'"sentence": of the goal one random sentence is shown, to policies through {how}, to '
+                "greedy-unvisited through the nodes' encoder; policies are those of the columns before."
+            )
+    if any(row.reward for row in table.rows):
+        lines.append(_of_reward(runner, size))
+    return lines
+
+
+def _of_reward(runner: Runner, size: Size) -> str:
+    """What a reader has to know about policies that learned from reward."""
+    config = runner.config(Contender(recipe="rl", settings=size.reward))
+    assert isinstance(config, ImpalaConfig)
+    updates = size.updates or config.updates
+    return (
+        f'"RL": {updates:,} updates of {config.batch} episodes x {config.unroll} steps (the paper: 50,000 of 512 x '
+        f"100; after cloning a fifth of them), each figure the best of {len(size.sweep)} settings of entropy cost and "
+        "discount (the paper: of 6), chosen on these very episodes, as the paper's are."
+    )
+
+
+def _of_table4(runner: Runner) -> list[str]:
+    """What a reader has to know about table 4."""
+    webnav = (
+        "WebNav (Nogueira & Cho, 2016) shows sentences of a page up to 16 links away, on 12 million pages; the paper "
+        "sets its figure beside its own navigation. Columns of 16 steps are walked by the policies of 20."
+    )
+    if runner.trained_name is not None:
+        return [f'"RoBERTa": {runner.embeddings}; "Embed train": {runner.trained_name}.', webnav]
+    config, head = runner.trained.config, runner.trained.config.head.head
+    return [
+        f'"RoBERTa": {runner.embeddings} as it is; "Embed train": trained by the words of links under a {head} head, '
+        f"{config.updates:,} updates of {config.batch} decisions (the paper: 3,000,000 of 512), then frozen; policies "
+        'are cloned on the table. "Its own policy": the one it was trained with, which scores links by their words.',
+        webnav,
+    ]
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"

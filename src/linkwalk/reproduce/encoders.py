@@ -1,17 +1,19 @@
-"""Embeddings that were trained for navigation, for the rows of table 4 (sec. 5.3, app. B.1).
+"""Encoders that are trained for a table, on its training wiki, when they are first needed.
 
-The encoder is trained on the training wiki into TRAIN/encoders, under a name that holds a fingerprint of all that it
-follows from, and both wikis are embedded with it.
+For the rows of table 4 one that embeds both wikis (sec. 5.3, app. B.1), in TRAIN/encoders; and a target encoder for
+each policy, as the paper trains one with each (sec. 4.2, app. B.2, B.3), in TRAIN/readers. Their names hold a
+fingerprint of all that they follow from.
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import nn
 
-from linkwalk.artifact import digest
+from linkwalk.artifact import clear, digest, locked, publish
 from linkwalk.embed import EmbedConfig, Embeddings, embed
 from linkwalk.embed.encoder import TellingEncoder, open_encoder
 from linkwalk.embed.spans import BlockTokens
@@ -19,9 +21,15 @@ from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.encoders.folder import job_of, read_encoder, train_encoder
 from linkwalk.learn.encoders.spans import SpanConfig
+from linkwalk.learn.loop import RunOptions
+from linkwalk.learn.readers.target import TargetConfig, train_target
+from linkwalk.learn.state import read_state
 from linkwalk.navigate.moves import MoveConfig
 from linkwalk.navigate.policy_walker import PolicyWalker
+from linkwalk.policy.compass import Compass
+from linkwalk.policy.low_rank import save_target
 from linkwalk.policy.spans import TARGET, SpanModel
+from linkwalk.policy.target import load_target
 from linkwalk.progress import Progress
 from linkwalk.recipes import ENCODERS
 from linkwalk.reproduce.halves import Halves
@@ -104,15 +112,65 @@ class TrainedEncoder:
 
     def walker(self, graph: Graph, ways: MoveConfig) -> PolicyWalker:
         """The policy that it was trained with, which scores links by their words; these are read once."""
-        if self._walker is None or self._walker.ways != ways:
-            self._walker = self._read_links(graph, ways)
-        return self._walker
-
-    def _read_links(self, graph: Graph, ways: MoveConfig) -> PolicyWalker:
+        if self._walker is not None and self._walker.ways == ways:
+            return self._walker
         model, tokenizer = SpanModel.open(self.folder, self.device)
         with self.progress.stage("tokenise", graph.nodes, "blocks") as stage:
             blocks = BlockTokens.read(graph, tokenizer, self.config.max_tokens, stage.advance)
         at_once = _GPU_TOKENS if self.device.startswith("cuda") else _CPU_TOKENS
         with self.progress.stage("read links", graph.nodes, "blocks") as stage:
             table = model.table(graph, blocks, at_once, stage.advance)
-        return PolicyWalker(self.name, model.head, graph.forward, np.array(graph.out_kinds), table, ways)
+        self._walker = PolicyWalker(
+            self.name, model.head, graph.forward, np.array(graph.out_kinds), table, ways
+        )
+        return self._walker
+
+
+class TargetEncoders:
+    """A target encoder for each policy that was cloned on one graph."""
+
+    def __init__(self, settings: tuple[str, ...], graph: Graph, device: str, progress: Progress) -> None:
+        self.settings, self.graph, self.device, self.progress = settings, graph, device, progress
+
+    def config(self, head: nn.Module) -> TargetConfig:
+        """How one is trained for a head: a compass learns on its own walks, others on shortcut walks."""
+        plain = TargetConfig() if isinstance(head, Compass) else replace(TargetConfig(), walks="shortcut")
+        return with_settings(plain, self.settings)
+
+    def reader(self, policy: Path, head: nn.Module, train: Embeddings, test: Embeddings) -> TellingEncoder:
+        """The target encoder of the policy in a folder, trained on one table, for sentences to another."""
+        config = self.config(head)
+        job = {"config": asdict(config), "policy": policy.name, "encoder": train.fingerprint}
+        folder = policy.parents[1] / "readers" / f"{policy.name}-{digest(job)[:8]}"
+        with locked(folder):
+            if not folder.exists():
+                self._train(folder, config, job, head, train)
+        found = load_target(folder, test, device=self.device)
+        assert found is not None, "it is there now"
+        return found
+
+    def _train(
+        self, folder: Path, config: TargetConfig, job: dict[str, Any], head: nn.Module, table: Embeddings
+    ) -> None:
+        partial = folder.with_name(f"{folder.name}.partial")
+        adapter = train_target(
+            self.graph,
+            table.vectors,
+            table.transformer("cpu"),
+            config,
+            head=head,
+            device=self.device,
+            **run_options(partial, job, self.progress),
+        )
+        whole = partial / "whole"
+        clear(whole)
+        save_target(whole, adapter, config.adapter, table.fingerprint, {"config": job["config"]})
+        publish(whole, folder)
+        clear(partial)
+
+
+def run_options(folder: Path, job: dict[str, Any], progress: Progress) -> RunOptions:
+    """Where a training is kept while it runs; one of the same job that was stopped goes on."""
+    saved = read_state(folder)
+    resume = saved if saved is not None and saved.job == job else None
+    return RunOptions(folder=folder, job=job, resume=resume, progress=progress)

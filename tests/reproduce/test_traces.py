@@ -5,7 +5,7 @@ import pytest
 from linkwalk.downstream.dataset import AlignedQuestion
 from linkwalk.embed import Embeddings
 from linkwalk.navigate import unit_rows
-from linkwalk.reproduce.asked_traces import asked_gallery, asked_lines
+from linkwalk.reproduce.traces import EvidenceTrace, evidence_gallery
 from linkwalk.retrieve import Bm25, FindConfig, Finder, index
 from tests.conftest import Maker, P
 
@@ -39,14 +39,15 @@ def test_found_by_clicks_and_near_misses(finder: Finder) -> None:
         AlignedQuestion(id="3", text="an alloy", gold=(frozenset({bronze}),)),
         AlignedQuestion(id="4", text="bells", gold=()),
     ]
-    shown = asked_gallery(graph, finder, asked, vectors[[cyprus, cyprus, bronze, bronze]], count=2)
-    assert (shown.asked, shown.read, shown.clicked) == (4, 2, 1)
+    shown = evidence_gallery(graph, finder, asked, vectors[[cyprus, cyprus, bronze, bronze]], count=2)
+    assert [shown.facts[name] for name in ("asked", "read", "clicked")] == [4, 2, 1]
     (found,) = shown.found
+    assert isinstance(found, EvidenceTrace)
     assert found.pages == (bronze, copper, cyprus)
     assert (found.gold, found.left, found.searched, found.place) == (cyprus, 0, None, 3)
     assert found.clicks == ("Copper", "Cyprus")
     assert shown.missed == ()  # no way leads to the moon
-    text = "\n".join(asked_lines(graph, shown, "greedy", 3))
+    text = "\n".join(shown.lines())
     assert "- read as number 3: Bronze (0) > [Copper] Copper (0) > [Cyprus] Cyprus (0)" in text
     assert "for 1 of these some of it only thanks to links" in text
 
@@ -57,6 +58,6 @@ def test_a_near_miss_is_where_the_fewest_links_are_left(finder: Finder) -> None:
     finder.config = FindConfig(start="bm25", candidates=1)
     bronze, cyprus = graph.find("Bronze"), graph.find("Cyprus")
     asked = [AlignedQuestion(id="1", text="bells and swords", gold=(frozenset({cyprus}),))]
-    (missed,) = asked_gallery(graph, finder, asked, vectors[[cyprus]]).missed
+    (missed,) = evidence_gallery(graph, finder, asked, vectors[[cyprus]]).missed
     assert (missed.pages, missed.left, missed.clicks) == ((bronze,), 2, ())
     assert missed.to_json(graph)["links_left"] == 2

@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from linkwalk.embed.model import RANDOM
 from linkwalk.envs.world import World
 from linkwalk.evaluate import TaskConfig, compare
 from linkwalk.learn.loop import seeded
@@ -40,7 +41,7 @@ from linkwalk.policy.heads import NodeTable
 from linkwalk.progress import Progress
 from linkwalk.recipes import REWARDED, SWEEP
 from linkwalk.reproduce.halves import open_halves
-from linkwalk.reproduce.runner import Contender, Runner
+from linkwalk.reproduce.runner import PLAIN, Contender, Runner
 from linkwalk.settings import with_settings
 
 STEPS, MULTISTEP, CHOSEN_AT = (5, 10, 20), 20, 10
@@ -120,7 +121,7 @@ class Experiment:
     label: str
     cloned: str | None = None
     """The recipe that it was cloned by before, if it was."""
-    random_features: bool = False
+    features: str = PLAIN
     longer: bool = False
     """Whether it is the first of the others at more length, by what was chosen for that."""
 
@@ -152,16 +153,14 @@ class Experiment:
         updates = plan.longer if self.longer else plan.updates if self.cloned is None else plan.tuning
         settings = (*_length(task), *plan.reward, f"updates={updates}", f"seed={seed}", *chosen)
         before = self.before(task, plan, seed)
-        return Contender(
-            recipe=recipe, settings=settings, random_features=self.random_features, begins=before
-        )
+        return Contender(recipe=recipe, settings=settings, features=self.features, begins=before)
 
 
 EXPERIMENTS = (
     Experiment("ours + RL", cloned="ours"),
     Experiment("RFBC + RL", cloned="paper"),
     Experiment("RL"),
-    Experiment("RL + RF", random_features=True),
+    Experiment("RL + RF", features=RANDOM),
     Experiment("RL, longer", longer=True),
 )
 

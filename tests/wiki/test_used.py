@@ -76,9 +76,9 @@ def test_a_policy_looks_at_what_it_was_trained_on(graph: Graph, tmp_path: Path) 
     made(tmp_path, "newer", seed=1)
     os.utime(tmp_path / "embeddings" / "mine" / "manifest.json", (1, 1))
     policy(tmp_path, "trained", mine)
-    assert Workspace(tmp_path, graph).used("greedy") == "newer"
-    assert Workspace(tmp_path, graph).used("greedy", "trained") == "mine"
-    assert Workspace(tmp_path, graph, "newer").used("trained") == "newer"
+    assert Workspace(tmp_path, graph).table("greedy").name == "newer"
+    assert Workspace(tmp_path, graph).table("greedy", "trained").name == "mine"
+    assert Workspace(tmp_path, graph, "newer").table("trained").name == "newer"
     wiki = Wiki.open(tmp_path)
     assert wiki.table().name == "newer"
     assert wiki.walk("Ore", "Sun", agent="trained").agent == "trained"

@@ -170,7 +170,6 @@ def reproduce(
     # Before anything that needs torch: without it, this says what to install.
     choose_device("auto" if file is not None or what == "table3" else device)
     from linkwalk.cli import reproductions as run
-    from linkwalk.reproduce.encoders import EncoderPlan
     from linkwalk.reproduce.halves import editions, fixed_embeddings, open_halves
     from linkwalk.reproduce.runner import Runner
     from linkwalk.reproduce.tables import QUICK, TABLES, Size, choose_rows
@@ -203,7 +202,7 @@ def reproduce(
         device=device,
         target=target,
         recorded=False if loop else None,
-        encoder=EncoderPlan(encoder, (*size.encoder, *(encoder_settings or []))),
+        encoder=(encoder, (*size.encoder, *(encoder_settings or []))),
         trained=trained,
         readers=(*size.reader, *(reader_settings or [])) if readers else None,
         progress=progress,

@@ -5,7 +5,7 @@ each policy, as the paper trains one with each (sec. 4.2, app. B.2, B.3), in TRA
 fingerprint of all that they follow from.
 """
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -38,19 +38,17 @@ from linkwalk.settings import with_settings
 _GPU_TOKENS, _CPU_TOKENS = 1 << 16, 1 << 12
 
 
-@dataclass(frozen=True)
-class EncoderPlan:
-    """How an encoder is trained for a table."""
-
-    recipe: str = "spans"
-    settings: tuple[str, ...] = ()
-
-
 class TrainedEncoder:
-    """The encoder of a plan, trained when it is first needed, and the tables that it makes."""
+    """The encoder of a recipe, and the tables that it makes."""
 
     def __init__(
-        self, halves: Halves, plan: EncoderPlan, plain: Embeddings, device: str, progress: Progress
+        self,
+        halves: Halves,
+        recipe: str,
+        settings: tuple[str, ...],
+        plain: Embeddings,
+        device: str,
+        progress: Progress,
     ) -> None:
         if not plain.manifest["config"].get("max_tokens") or plain.manifest["encoder"] in ("words", "random"):
             raise InputError(
@@ -60,9 +58,9 @@ class TrainedEncoder:
         self.base = str(plain.manifest["encoder"])
         self.graph = Graph.open(halves.train)
         self._walker: PolicyWalker | None = None
-        if plan.recipe not in ENCODERS:
-            raise InputError(f"no recipe named {plan.recipe!r}: choose one of {', '.join(ENCODERS)}")
-        self.config: SpanConfig = with_settings(ENCODERS[plan.recipe](plain.width), plan.settings)
+        if recipe not in ENCODERS:
+            raise InputError(f"no recipe named {recipe!r}: choose one of {', '.join(ENCODERS)}")
+        self.config: SpanConfig = with_settings(ENCODERS[recipe](plain.width), settings)
 
     @cached_property
     def job(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Two rows of ours stand beside each of the paper's with navigation: its own way (
 ``linkwalk find`` takes. Where the paper ranks by BigBird, ours is ranked by the cross-encoder at hand.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -110,71 +110,59 @@ def gains(name: str, scored: dict[str, MethodScores]) -> list[dict[str, Any]] | 
 
 
 def table_lines(table: EvidenceTable, scored: dict[str, MethodScores], level: str = "block") -> list[Line]:
-    """The table as it is printed: the paper's rows, ours below each; ``level`` is what recall counts in table 5."""
-    return _table6(table, scored) if table.benchmark == "nq" else _table5(table, scored, level)
+    """The table as it is printed: the paper's rows, ours below each; ``level`` is what recall counts in table 5.
 
-
-def _table5(table: EvidenceTable, scored: dict[str, MethodScores], level: str) -> list[Line]:
-    """FEVER's own scores where sentences are known; else how many of the blocks are found."""
+    Table 5 has FEVER's own scores where sentences are known; else how many of the blocks are found. Table 6 has recall
+    in percent, and the relative improvement that navigation brings.
+    """
+    percent = table.benchmark == "nq"
     sentences = any(own.fever is not None for own in scored.values())
-    if sentences:
-        head: Line = ("the paper's / ours", *table.columns, *(f"{name}, threshold" for name in table.columns))
+    if percent:
+        more: Line = ()
+    elif sentences:
+        more = tuple(f"{name}, threshold" for name in table.columns)
     else:
-        head = ("the paper's / ours", *table.columns, f"{level} recall@5", "all found@5", "seen")
-    lines = [head]
+        more = (f"{level} recall@5", "all found@5", "seen")
+    lines: list[Line] = [("the paper's / ours" + ", in percent" * percent, *table.columns, *more)]
+    improvement: list[Line] = []
     for beside in table.rows:
         if beside.paper:
+            figures = (x for x in table.figures[beside.paper] if x is not None)
             lines.append(
-                (
-                    beside.paper,
-                    *(f"{x:.2f}" for x in table.figures[beside.paper] if x is not None),
-                    "",
-                    "",
-                    "",
-                )
+                (beside.paper, *(f"{x:.{1 if percent else 2}f}" for x in figures), *("" for _ in more))
             )
         for name in beside.ours:
             if name not in scored:
                 continue
             own = scored[name]
-            if sentences:
-                fixed = own.fever["all"] if own.fever else None
-                chosen = own.fever["thresholded"]["kept"] if own.fever and own.fever["thresholded"] else None
-                lines.append((f"  ours: {name}", *_prf(fixed), *_prf(chosen)))
+            if percent:
+                metrics = own.metrics()
+                parts = {"": metrics, f", {ANSWERABLE}": metrics["groups"].get(ANSWERABLE)}
+                for which, part in parts.items():
+                    if part:
+                        lines.append((f"  ours: {name}{which}", *(f"{100 * x:.1f}" for x in part["recall"])))
+                if found := gains(name, scored):
+                    improvement.append((f"  ours: {name}", *map(_relative, found)))
             else:
-                every = own.metrics()
-                figures = every["recall"][-1], every["complete"][-1], every["seen"]
-                lines.append(
-                    (f"  ours: {name}", *[DASH] * len(table.columns), *(f"{x:.2f}" for x in figures))
-                )
-    return lines
-
-
-def _prf(figures: dict[str, Any] | None) -> Line:
-    names = ("precision", "recall", "f1")
-    return tuple(f"{figures[name]:.2f}" if figures else DASH for name in names)
-
-
-def _table6(table: EvidenceTable, scored: dict[str, MethodScores]) -> list[Line]:
-    """Recall in percent, and the relative improvement that navigation brings."""
-    lines: list[Line] = [("the paper's / ours, in percent", *table.columns)]
-    improvement: list[Line] = []
-    for beside in table.rows:
-        if beside.paper:
-            lines.append((beside.paper, *(f"{x:.1f}" for x in table.figures[beside.paper] if x is not None)))
-        for name in beside.ours:
-            if name not in scored:
-                continue
-            metrics = scored[name].metrics()
-            parts = {"": metrics} | (
-                {f", {ANSWERABLE}": a} if (a := metrics["groups"].get(ANSWERABLE)) else {}
-            )
-            for which, own in parts.items():
-                lines.append((f"  ours: {name}{which}", *(f"{100 * x:.1f}" for x in own["recall"])))
-            if found := gains(name, scored):
-                improvement.append((f"  ours: {name}", *map(_relative, found)))
-    lines.append(("Improvement", *(f"{x:+.1f} %" for x in table.figures["Improvement"] if x is not None)))
+                lines.append((f"  ours: {name}", *_fever_cells(own, sentences)))
+    if percent:
+        figures = (x for x in table.figures["Improvement"] if x is not None)
+        lines.append(("Improvement", *(f"{x:+.1f} %" for x in figures)))
     return lines + improvement
+
+
+def _fever_cells(own: MethodScores, sentences: bool) -> Iterator[str]:
+    """Precision, recall and F1, of five sentences and of those from a threshold on; or what is found of the blocks."""
+    names = ("precision", "recall", "f1")
+    if sentences:
+        scores = own.fever or {"all": None, "thresholded": None}
+        chosen = scores["thresholded"] and scores["thresholded"]["kept"]
+        for figures in (scores["all"], chosen):
+            yield from (f"{figures[name]:.2f}" if figures else DASH for name in names)
+        return
+    metrics = own.metrics()
+    yield from (DASH for _ in names)
+    yield from (f"{x:.2f}" for x in (metrics["recall"][-1], metrics["complete"][-1], metrics["seen"]))
 
 
 def _relative(gain: dict[str, Any]) -> str:

@@ -46,7 +46,7 @@ from linkwalk.policy.target import WEIGHTS as TARGET_WEIGHTS
 from linkwalk.policy.target import load_target
 from linkwalk.progress import Progress
 from linkwalk.recipes import RECIPES, REWARDED
-from linkwalk.reproduce.encoders import EncoderPlan, TargetEncoders, TrainedEncoder, run_options
+from linkwalk.reproduce.encoders import TargetEncoders, TrainedEncoder, run_options
 from linkwalk.reproduce.halves import Halves, random_features
 from linkwalk.reproduce.journal import Journal
 from linkwalk.settings import with_settings
@@ -64,23 +64,16 @@ class Contender:
     recipe: str = "paper"
     settings: tuple[str, ...] = ()
     """Of the recipe, as ``linkwalk train --set`` takes them."""
-    random_features: bool = False
-    """Whether the policy sees random features in place of embeddings (RF, sec. 5.2)."""
+    features: str = PLAIN
+    """What the policy sees of pages: embeddings, random features (RF, sec. 5.2), or trained embeddings (sec. 5.3)."""
     revisit: bool = False
     """Whether the policy may go to a page it has been at: the paper's argmax."""
     map: bool = True
     """Whether a compass walks with its map; without one it never revisits, as other heads."""
-    trained: bool = False
-    """Whether the policy sees embeddings that were trained for navigation (sec. 5.3)."""
     spans: bool = False
-    """Whether it is the policy that these were trained with, which scores links by their words (app. B.1)."""
+    """Whether it is the policy that embeddings were trained with, which scores links by their words (app. B.1)."""
     begins: "Contender | None" = None
     """Whose policy it goes on from, by reward (app. B.4)."""
-
-    @property
-    def features(self) -> str:
-        """What it sees of the pages."""
-        return RANDOM if self.random_features else TRAINED if self.trained else PLAIN
 
 
 class Runner:
@@ -95,18 +88,19 @@ class Runner:
         device: str = "auto",
         target: Path | None = None,
         recorded: bool | None = None,
-        encoder: EncoderPlan = EncoderPlan(),  # noqa: B008 (frozen)
+        encoder: tuple[str, tuple[str, ...]] = ("spans", ()),
         trained: str | None = None,
         readers: tuple[str, ...] | None = None,
         progress: Progress | None = None,
     ) -> None:
         """``recorded``: whether what can be trained and walked on the device alone is; None: on a GPU.
 
+        ``encoder``: the recipe and the settings of an encoder that is trained for navigation.
         ``trained``: the name of embeddings by an encoder that was trained elsewhere; None: one is trained here.
         ``readers``: settings of a target encoder that is trained with each policy; None: there is none.
         """
         self.halves, self.embeddings, self.budget = halves, embeddings, budget
-        self.target_folder, self.encoder_plan, self.trained_name = target, encoder, trained
+        self.target_folder, self.encoder_recipe, self.trained_name = target, encoder, trained
         self.device = str(choose_device(device))
         self.recorded = self.device.startswith("cuda") if recorded is None else recorded
         self.progress = progress or Progress(quiet=True)
@@ -138,7 +132,7 @@ class Runner:
     def trained(self) -> TrainedEncoder:
         """The encoder that is trained for navigation."""
         plain = self.table(self.halves.train)
-        return TrainedEncoder(self.halves, self.encoder_plan, plain, self.device, self.progress)
+        return TrainedEncoder(self.halves, *self.encoder_recipe, plain, self.device, self.progress)
 
     @cached_property
     def units(self) -> Float32s:
@@ -192,7 +186,7 @@ class Runner:
         if contender.begins is not None:
             manifest["began_as"] = self.policy(contender.begins).name
         length = f"multi{config.steps}" if config.multistep else str(config.steps)
-        features = "rf-" if contender.random_features else ""
+        features = "rf-" if contender.features == RANDOM else ""
         walks = config.walks if isinstance(config, CloneConfig) else "reward"
         name = f"{contender.recipe}-{walks}-{length}-{features}{digest(manifest)[:8]}"
         folder = self.halves.train / "policies" / re.sub(r"[^A-Za-z0-9._-]", "_", name)
@@ -308,7 +302,7 @@ class Runner:
         if self.readers is not None and contender.baseline is None:
             tables = (self.table(half, contender.features) for half in (self.halves.train, self.halves.eval))
             return self.readers.reader(self.policy(contender), self.head(contender), *tables)
-        if contender.trained:
+        if contender.features == TRAINED:
             return self._trained_reader
         return (self.target if contender.baseline is None else None) or self.encoder
 
@@ -334,7 +328,7 @@ class Runner:
         key["encoder"] = table.fingerprint
         if contender.baseline is not None:
             return key | {"baseline": contender.baseline}
-        if contender.trained or contender.spans:
+        if contender.features == TRAINED or contender.spans:
             known = self.trained_name is None
             key["trained"] = self.trained.job if known else self.table(self.halves.eval, TRAINED).fingerprint
         elif task.task == "sentence" and self.target_folder is not None and self.target is not None:
@@ -346,7 +340,7 @@ class Runner:
         return key | {
             "recipe": contender.recipe,
             "config": config_to_json(self.config(contender)),
-            "random_features": contender.random_features,
+            "random_features": contender.features == RANDOM,
             "revisit": contender.revisit,
             "map": contender.map,
             "trained_on": self.train.fingerprint,

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
+from linkwalk.embed.model import RANDOM
 from linkwalk.errors import InputError
 from linkwalk.evaluate import TaskConfig, paper
 from linkwalk.learn.rewards.impala import ImpalaConfig
 from linkwalk.navigate import REFERENCE
 from linkwalk.recipes import SWEEP
-from linkwalk.reproduce.runner import Contender, Runner
+from linkwalk.reproduce.runner import TRAINED, Contender, Runner
 
 MULTISTEP = 20
 TRANSFORMER = "paper-transformer"
@@ -140,8 +141,8 @@ TABLE2 = PaperTable(
         *_learned("RFBC", "forward", sentence=True),
         *_learned("RL", reward=True, sentence=True),
         *_learned("RFBC + RL", "forward", reward=True),
-        *_learned("RFBC + RF", "forward", random_features=True),
-        *_learned("RL + RF", reward=True, random_features=True),
+        *_learned("RFBC + RF", "forward", features=RANDOM),
+        *_learned("RL + RF", reward=True, features=RANDOM),
         *_BASELINES,
         _HONEST,
     ),
@@ -160,10 +161,12 @@ TABLE4 = PaperTable(
     rows=(
         *_learned("RoBERTa + Feed-forward", "forward", sentence=True),
         *_learned("RoBERTa + Transformer", "forward", sentence=True, recipe=TRANSFORMER),
-        *_learned("Embed train + Feed-forward", "forward", sentence=True, trained=True),
-        *_learned("Embed train + Transformer", "forward", sentence=True, trained=True, recipe=TRANSFORMER),
+        *_learned("Embed train + Feed-forward", "forward", sentence=True, features=TRAINED),
+        *_learned(
+            "Embed train + Transformer", "forward", sentence=True, features=TRAINED, recipe=TRANSFORMER
+        ),
         TableRow(
-            label="Embed train + its own policy", who=Contender(trained=True, spans=True), sentence=True
+            label="Embed train + its own policy", who=Contender(features=TRAINED, spans=True), sentence=True
         ),
         TableRow(label="WebNav", who=None, paper="WebNav"),
         _HONEST,

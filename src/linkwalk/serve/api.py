@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from linkwalk import __version__
 from linkwalk.errors import InputError
-from linkwalk.serve import runs, schema
+from linkwalk.serve import schema
 from linkwalk.serve.boundary import Limits
 from linkwalk.serve.errors import ApiError, not_found
 from linkwalk.serve.metrics import Counters
@@ -41,7 +41,7 @@ class Api:
     def __init__(self, wiki: Wiki, limits: Limits, runs_file: Path | None) -> None:
         self.wiki, self.limits, self.runs_file = wiki, limits, runs_file
         self.lanes, self.metrics = Lanes(limits), Counters()
-        self.health, self.referee = health_of(wiki, limits.budget), runs.Referee(wiki.graph)
+        self.health = health_of(wiki, limits.budget)
 
     def node(self, name: str | int) -> int:
         """The block of that name or number."""

@@ -5,9 +5,9 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from linkwalk.errors import LinkwalkError
-from linkwalk.games.runs import Header, Run
 from linkwalk.serve import schema
 from linkwalk.serve.boundary import Limits
+from linkwalk.serve.runs import check_run
 from linkwalk.wiki import Answer, Evidence, Wiki
 
 _WHAT = {
@@ -114,40 +114,33 @@ def add_examples(description: dict[str, Any], wiki: Wiki, health: schema.Health)
     pair: dict[str, Any] = {"start": start.name, "goal": goal.name}
     steps = [click.to.node for click in optimum]
     game = pair | {"who": "Ada", "steps": steps, "seconds": 42.5, "won": True}
-    header = Header(wiki=wiki.graph.fingerprint, snapshot=wiki.graph.snapshot, agent="Ada", budget=0)
-    clicks: list[str | int] = [click.to.name for click in optimum]
-    kept = schema.StoredRun(
-        **game,
-        wiki=wiki.graph.snapshot,
-        start_node=start.node,
-        goal_node=goal.node,
-        clicks=len(steps),
-        distance=distance,
-        optimum=steps,
-        when="2026-01-01T12:00:00+00:00",
-        run=header.to_json() | Run(start.name, goal.name, clicks, True, 42.5).to_json(),
-        stored=True,
-    )
-    for path, asked, said in (
-        ("health", None, health),
-        ("titles", None, schema.Suggestions(query=start.title[:3], titles=(start,))),
-        ("block/{node}", None, page),
-        (
-            "block/{node}/links",
-            None,
-            schema.Links(place=start, links=page.links, offset=0, total=len(page.links)),
-        ),
-        ("block", None, page),
-        ("pair", None, schema.Game(start=start, goal=goal, distance=distance, seed=0)),
-        ("walk", pair | {"agent": wiki.agents[0], "budget": 100}, walk),
-        ("compare", pair | {"agents": wiki.agents[:3]}, schema.Comparison(walks=(walk,))),
-        ("find", {"query": sentence, "limit": 3}, answer),
-        ("runs", game, kept),
-    ):
+    kept = check_run(wiki, schema.RunRequest(**game), start.node, goal.node)
+    run = {name: value for name, value in kept.run.items() if name != "when"}
+    when = "2026-01-01T12:00:00+00:00"
+    kept = kept.model_copy(update={"run": run, "when": when, "stored": True})
+    answers = {
+        "health": health,
+        "titles": schema.Suggestions(query=start.title[:3], titles=(start,)),
+        "block/{node}": page,
+        "block/{node}/links": schema.Links(place=start, links=page.links, offset=0, total=len(page.links)),
+        "block": page,
+        "pair": schema.Game(start=start, goal=goal, distance=distance, seed=0),
+        "walk": walk,
+        "compare": schema.Comparison(walks=(walk,)),
+        "find": answer,
+        "runs": kept,
+    }
+    requests = {
+        "walk": pair | {"agent": wiki.agents[0], "budget": 100},
+        "compare": pair | {"agents": wiki.agents[:3]},
+        "find": {"query": sentence, "limit": 3},
+        "runs": game,
+    }
+    for path, said in answers.items():
         (operation,) = description["paths"][f"/api/v1/{path}"].values()
         operation["responses"]["200"]["content"]["application/json"]["example"] = to_jsonable_python(said)
-        if asked is not None:
-            operation["requestBody"]["content"]["application/json"]["example"] = asked
+        if path in requests:
+            operation["requestBody"]["content"]["application/json"]["example"] = requests[path]
     named = pair | {"name": start.name, "q": start.title[:3], "node": start.node, "query": sentence}
     for operations in description["paths"].values():
         for parameter in operations.get("get", {}).get("parameters", ()):

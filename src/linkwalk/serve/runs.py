@@ -3,19 +3,17 @@
 import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from pydantic_core import to_json
 
 from linkwalk.games.archive import BACK_CLICK
 from linkwalk.games.runs import Header, Run
-from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.serve.errors import ApiError, not_found
 from linkwalk.serve.schema import RunRequest, StoredRun
+from linkwalk.wiki import Wiki
 
 
 def check_steps(graph: Graph, start: int, steps: Sequence[int]) -> list[str | int]:
@@ -42,44 +40,32 @@ def check_steps(graph: Graph, start: int, steps: Sequence[int]) -> list[str | in
     return clicks
 
 
-class Referee:
-    """Knows a wiki's links and its shortest paths."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self._searching = Lock()  # a search for shortest paths has one scratch pad
-
-    @cached_property
-    def _paths(self) -> ShortestPaths:
-        return ShortestPaths(self.graph.forward, self.graph.reverse)
-
-    def checked(self, run: RunRequest, start: int, goal: int) -> StoredRun:
-        """The game as it is kept."""
-        graph = self.graph
-        clicks = check_steps(graph, start, run.steps)
-        with self._searching:
-            path = self._paths.path(start, goal)
-        reachable = path.distance >= 0
-        won, when = [start, *run.steps][-1] == goal, datetime.now(UTC).isoformat(timespec="seconds")
-        header = Header(wiki=graph.fingerprint, snapshot=graph.snapshot, agent=run.who, budget=0)
-        line = Run(graph.name(start), graph.name(goal), clicks, won, run.seconds)
-        return StoredRun(
-            who=run.who,
-            wiki=graph.snapshot,
-            start=graph.name(start),
-            goal=graph.name(goal),
-            start_node=start,
-            goal_node=goal,
-            steps=run.steps,
-            clicks=len(run.steps),
-            seconds=run.seconds,
-            won=won,
-            distance=path.distance if reachable else None,
-            optimum=path.nodes.tolist()[1:] if reachable else None,
-            when=when,
-            run=header.to_json() | line.to_json() | {"when": when},
-            stored=False,
-        )
+def check_run(wiki: Wiki, run: RunRequest, start: int, goal: int) -> StoredRun:
+    """The game as it is kept."""
+    graph = wiki.graph
+    clicks = check_steps(graph, start, run.steps)
+    path = wiki.shortest(start, goal)
+    reachable = path.distance >= 0
+    won, when = [start, *run.steps][-1] == goal, datetime.now(UTC).isoformat(timespec="seconds")
+    header = Header(wiki=graph.fingerprint, snapshot=graph.snapshot, agent=run.who, budget=0)
+    line = Run(graph.name(start), graph.name(goal), clicks, won, run.seconds)
+    return StoredRun(
+        who=run.who,
+        wiki=graph.snapshot,
+        start=graph.name(start),
+        goal=graph.name(goal),
+        start_node=start,
+        goal_node=goal,
+        steps=run.steps,
+        clicks=len(run.steps),
+        seconds=run.seconds,
+        won=won,
+        distance=path.distance if reachable else None,
+        optimum=path.nodes.tolist()[1:] if reachable else None,
+        when=when,
+        run=header.to_json() | line.to_json() | {"when": when},
+        stored=False,
+    )
 
 
 def append(path: Path, line: dict[str, Any], most: int) -> None:

@@ -7,7 +7,7 @@ and descriptions are what a model is told.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import chain, zip_longest
+from itertools import zip_longest
 from typing import Annotated
 
 from mcp_types import CallToolResult, TextContent
@@ -103,12 +103,11 @@ class Tools:
         many = offset + limit
         by_text = [] if "find" in self.wiki.missing() else self.wiki.search(words, many)
         by_title = self.wiki.titles(words, many, alike=not by_text)
-        titled, worded = (
-            [(place, by) for place in places] for places, by in ((by_title, "title"), (by_text, "text"))
-        )
         found: dict[int, tuple[Place, str]] = {}
-        for place, by in filter(None, chain(*zip_longest(titled, worded))):
-            found.setdefault(place.node, (place, by))
+        for both in zip_longest(by_title, by_text):
+            for place, by in zip(both, ("title", "text"), strict=True):
+                if place is not None:
+                    found.setdefault(place.node, (place, by))
         hits = tuple(
             Match(place=place, by=by, excerpt=self._excerpt(place))
             for place, by in list(found.values())[offset:many]
@@ -143,12 +142,14 @@ class Tools:
         )
         if read.characters_left:
             shown += f" … ({read.characters_left:,} more characters: offset={offset + TEXT})"
-        head = f"{page.place.name}, one of {page.place.blocks} blocks"
-        if page.place.section:
-            head += f", {page.place.section}"
-        if page.place.address:
-            head += f", {page.place.address}"
-        lines = [head, shown, _list("Links", read.page.links, read.links_left), _beside(page)]
+        place = page.place
+        about = (place.name, f"one of {place.blocks} blocks", place.section, place.address)
+        lines = [
+            ", ".join(filter(None, about)),
+            shown,
+            _list("Links", read.page.links, read.links_left),
+            _beside(page),
+        ]
         return _result("\n".join(filter(None, lines)), read)
 
     def links(
@@ -207,7 +208,7 @@ class Tools:
         )
         clicks, half = len(walk.steps), CLICKS // 2
         shown = walk.steps if clicks <= CLICKS else (*walk.steps[:half], *walk.steps[-half:])
-        end = walk.closest.place if walk.closest else walk.steps[-1].to if walk.steps else walk.start
+        end = walk.closest.place if walk.closest else walk.end
         walked = Walked(
             walk=replace(walk, steps=tuple(map(_short, shown)), optimum=None),
             clicks=clicks,
@@ -277,15 +278,13 @@ def _short(click: Click) -> Click:
 def _tell(path: Iterable[Click]) -> list[str]:
     ways = {"prev": "the block before", "next": "the block after", "back": "back"}
     ways |= {"contents": "by the contents", "backlink": "a page that links here"}
-    return [
-        f"   {click.number}. {click.to.name}: "
-        + (
-            ways.get(click.kind, "")
-            if click.sentence is None
-            else f"{click.sentence.before}[[{click.sentence.link}]]{click.sentence.after}"
-        )
-        for click in path
-    ]
+    lines = []
+    for click in path:
+        how, of = ways.get(click.kind, ""), click.sentence
+        if of is not None:
+            how = f"{of.before}[[{of.link}]]{of.after}"
+        lines.append(f"   {click.number}. {click.to.name}: {how}")
+    return lines
 
 
 def _verdict(walked: Walked) -> str:

@@ -87,7 +87,7 @@ def add_walking(router: APIRouter, api: Api) -> None:
     @walks.does
     def run(asked: schema.RunRequest) -> Response:
         """A finished game: every step is checked, the shortest path added, and kept where the server keeps games."""
-        game = api.referee.checked(asked, api.node(asked.start), api.node(asked.goal))
+        game = runs.check_run(api.wiki, asked, api.node(asked.start), api.node(asked.goal))
         if api.runs_file is not None:
             runs.append(api.runs_file, game.run, api.limits.run_file)
             game = game.model_copy(update={"stored": True})

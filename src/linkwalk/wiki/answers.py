@@ -15,11 +15,12 @@ from linkwalk.graph.store import Sentence
 from linkwalk.navigate.moves import MoveConfig
 
 if TYPE_CHECKING:
+    from linkwalk.arrays import Int32s
+    from linkwalk.graph.columns import Strings
     from linkwalk.graph.store import Graph
 
 _MANY = 16
-"""From how many on reading places together is worth it: a kernel lets the other threads of a server go first, and then
-waits for its turn."""
+"""From how many on reading strings together is worth it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,24 +43,11 @@ class Place:
     @classmethod
     def of(cls, graph: "Graph", node: int) -> "Place":
         """The place of a block."""
-        article = int(graph.node_article[node])
-        after = int(graph.article_node[article + 1]) if article + 1 < graph.articles else graph.nodes
-        title, block = graph.titles[article], int(graph.node_block[node])
-        return cls(
-            node=node,
-            title=title,
-            block=block,
-            blocks=after - int(graph.article_node[article]),
-            section=graph.sections[int(graph.node_section[node])],
-            name=f"{title} ({block})",
-            address="" if graph.addresses is None else graph.addresses[article],
-        )
+        return cls.many(graph, [node])[0]
 
     @classmethod
     def many(cls, graph: "Graph", nodes: Sequence[int]) -> "list[Place]":
-        """The places of blocks, read together where they are many."""
-        if len(nodes) < _MANY:
-            return [cls.of(graph, node) for node in nodes]
+        """The places of blocks."""
         rows = np.array(nodes, np.int64)
         articles = graph.node_article[rows]
         last = articles == graph.articles - 1
@@ -76,14 +64,19 @@ class Place:
             )
             for node, title, block, blocks, section, address in zip(
                 rows.tolist(),
-                graph.titles.take(articles),
+                _read(graph.titles, articles),
                 graph.node_block[rows].tolist(),
                 (after - graph.article_node[articles]).tolist(),
-                graph.sections.take(graph.node_section[rows]),
-                repeat("", len(rows)) if graph.addresses is None else graph.addresses.take(articles),
+                _read(graph.sections, graph.node_section[rows]),
+                repeat("", len(rows)) if graph.addresses is None else _read(graph.addresses, articles),
                 strict=True,
             )
         ]
+
+
+def _read(strings: "Strings", rows: "Int32s") -> list[str]:
+    """Together where they are many: a kernel lets the other threads of a server go first, and waits for its turn."""
+    return strings.take(rows) if len(rows) >= _MANY else [strings[row] for row in rows.tolist()]
 
 
 @dataclass(slots=True)  # not frozen: a walk has a thousand, and frozen ones take three times as long to make

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
@@ -27,14 +28,9 @@ class Artefact(NamedTuple):
     remedy: str
     manifest: str = MANIFEST
 
-    @property
-    def file(self) -> Path:
-        """Its manifest's file."""
-        return self.folder / self.manifest
-
 
 @dataclass(frozen=True, kw_only=True)
-class Checked:
+class ArtefactReport:
     """What came of reading an artefact."""
 
     name: str
@@ -70,7 +66,9 @@ class Checked:
         }
 
 
-def check(workspace: Path, *, add_checksums: bool = False, progress: Progress | None = None) -> list[Checked]:
+def check(
+    workspace: Path, *, add_checksums: bool = False, progress: Progress | None = None
+) -> list[ArtefactReport]:
     """Read every artefact of a workspace; ``add_checksums`` seals those that have none and could be right."""
     if not workspace.is_dir():
         raise InputError(f"no such workspace: {workspace}")
@@ -91,28 +89,24 @@ def check(workspace: Path, *, add_checksums: bool = False, progress: Progress | 
 
 def _places(workspace: Path) -> Iterator[Artefact]:
     """The artefacts of a workspace in the order they are made in, and those of its halves."""
+    index, titles = workspace / "index", workspace / "titles"
     if any((workspace / name).exists() for name in ("graph", "embeddings", "index", "policies")):
         half = workspace.name in HALVES
         build = f"split WIKI -o {workspace.parent}` again" if half else f"build DUMP -o {workspace} --force`"
         yield Artefact(workspace / "graph", "graph", f"run `linkwalk {build}")
     for folder in _folders(workspace / "embeddings"):
         yield Artefact(folder, "embeddings", f"run `{embed_command(workspace, folder.name)} --force`")
-    if (workspace / "index").is_dir():
-        yield Artefact(workspace / "index", "index", f"run `linkwalk index {workspace} --force`")
-    if (workspace / "index" / "dense").is_dir():
-        yield Artefact(
-            workspace / "index" / "dense", "dense", f"run `linkwalk index {workspace} --dense --force`"
-        )
+    for folder, kind, option in ((index, "index", ""), (index / "dense", "dense", "--dense ")):
+        if folder.is_dir():
+            yield Artefact(folder, kind, f"run `linkwalk index {workspace} {option}--force`")
     for folder in _folders(workspace / "policies"):
         again = f"run `linkwalk train {workspace} --name {folder.name} --force`, with the options it was made with"
         yield Artefact(folder, "policy", again)
     for folder in _folders(workspace / "rerankers"):
         again = f"run `linkwalk train-reranker {workspace} FILE --name {folder.name} --force`"
         yield Artefact(folder, "cross", again, "cross.json")
-    if (workspace / "titles").is_dir():
-        yield Artefact(
-            workspace / "titles", "titles", f"remove {workspace / 'titles'}: it is made again by itself"
-        )
+    if titles.is_dir():
+        yield Artefact(titles, "titles", f"remove {titles}: it is made again by itself")
     for name in (*HALVES, "halves"):
         if (workspace / name).is_dir():
             yield from _places(workspace / name)
@@ -120,24 +114,15 @@ def _places(workspace: Path) -> Iterator[Artefact]:
 
 def _folders(parent: Path) -> list[Path]:
     unfinished = (".partial", ".old")
-    if not parent.is_dir():
-        return []
-    return sorted(one for one in parent.iterdir() if one.is_dir() and not one.name.endswith(unfinished))
+    return sorted(one for one in parent.glob("*") if one.is_dir() and not one.name.endswith(unfinished))
 
 
 def _check(
     workspace: Path, place: Artefact, add_checksums: bool, advance: Callable[[float], None]
-) -> Checked:
+) -> ArtefactReport:
     structure = _STRUCTURE.get(place.kind)
-    found = tuple(
-        faults(
-            place.folder,
-            place.kind,
-            name=place.manifest,
-            structure=None if structure is None else lambda: structure(place),
-            advance=advance,
-        )
-    )
+    own = None if structure is None else partial(structure, place)
+    found = tuple(faults(place.folder, place.kind, name=place.manifest, structure=own, advance=advance))
     manifest = {} if found else read_manifest(place.folder, place.kind, "", name=place.manifest)
     sealed = "files" in manifest
     if add_checksums and manifest and not sealed:
@@ -145,7 +130,7 @@ def _check(
             manifest = seal(place.folder, manifest, name=place.manifest)
         sealed = True
     files, size = _size(place.folder)
-    return Checked(
+    return ArtefactReport(
         name=str(place.folder.relative_to(workspace)),
         kind=place.kind,
         files=files,
@@ -176,20 +161,15 @@ def _size(folder: Path) -> tuple[int, int]:
 
 
 def _graph_is_sound(place: Artefact) -> None:
-    graph = Graph.map(place.folder.parent)
-    graph.check(texts=True)
+    Graph.map(place.folder.parent).check(texts=True)
 
 
 def _vectors_are_numbers(place: Artefact) -> None:
     path = place.folder / "vectors.npy"
-    vectors = map_array(path, place.remedy, np.float16)
-    flat = vectors.reshape(-1)
+    flat = map_array(path, place.remedy, np.float16).reshape(-1)
     for start in range(0, len(flat), _PIECE):
         if not np.isfinite(flat[start : start + _PIECE]).all():
             raise DamagedError(path, "values that are not numbers", place.remedy)
 
 
-_STRUCTURE: dict[str, Callable[[Artefact], None]] = {
-    "graph": _graph_is_sound,
-    "embeddings": _vectors_are_numbers,
-}
+_STRUCTURE = {"graph": _graph_is_sound, "embeddings": _vectors_are_numbers}

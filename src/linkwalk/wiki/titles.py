@@ -29,8 +29,11 @@ from linkwalk.graph.columns import Strings, map_array
 from linkwalk.graph.store import Graph
 
 KIND = "titles"
-_TYPES = {"starts": np.int64, "names": np.int32, "weights": np.uint32}
-"""Of a table's columns."""
+_TABLES = ("firsts", "others")
+_TYPES: dict[str, DTypeLike] = {"text": np.uint8, "bounds": np.int64}
+for _table in _TABLES:
+    _TYPES |= {f"{_table}_starts": np.int64, f"{_table}_names": np.int32, f"{_table}_weights": np.uint32}
+"""The columns of the index, each a file where it is kept."""
 _WORTH_KEEPING = 500_000
 _CHUNK = 1 << 17
 _SORTED = 32  # bytes that the tables are sorted by; what is typed beyond these is compared one by one
@@ -78,11 +81,13 @@ class SortedNames(NamedTuple):
 class Titles:
     """The index of one graph."""
 
-    def __init__(
-        self, graph: Graph, text: NDArray[np.uint8], bounds: Int64s, firsts: SortedNames, others: SortedNames
-    ) -> None:
+    def __init__(self, graph: Graph, columns: dict[str, NDArray[Any]]) -> None:
         """``text`` has all names, ``bounds`` [n + 1] where each begins; the titles come first, then redirects."""
-        self.graph, self.text, self.bounds, self.firsts, self.others = graph, text, bounds, firsts, others
+        self.graph, self.columns = graph, columns
+        self.text, self.bounds = columns["text"], columns["bounds"]
+        self.tables = tuple(
+            SortedNames(*(columns[f"{table}_{part}"] for part in SortedNames._fields)) for table in _TABLES
+        )
         self.find = lru_cache(1 << 12)(self._find)
 
     @classmethod
@@ -112,29 +117,21 @@ class Titles:
         leads = graph.article_node[articles]
         weights = graph.in_indptr[leads + 1] - graph.in_indptr[leads] + 1
         weights[graph.articles :] //= 2
-        is_word = _words(text)
-        words = np.flatnonzero(is_word)
-        names = np.searchsorted(bounds, words, side="right") - 1
-        first = np.concatenate([[True], names[1:] != names[:-1]]) if len(words) else np.zeros(0, np.bool_)
         # A name begins where its line does, with whatever sign; its other words where a letter follows a sign.
-        begin = bounds[:-1]
-        inner = words[~first | (words != begin[names])]
-        tables = (
-            _sort(text, begin, np.arange(len(begin)), weights),
-            _sort(text, inner, np.searchsorted(bounds, inner, side="right") - 1, weights),
-        )
-        return cls(graph, text, bounds, *tables)
+        begin, words = bounds[:-1], np.flatnonzero(_words(text))
+        columns = {"text": text, "bounds": bounds}
+        for table, starts in zip(_TABLES, (begin, words[~np.isin(words, begin)]), strict=True):
+            for part, values in _sort(text, bounds, starts, weights)._asdict().items():
+                columns[f"{table}_{part}"] = values
+        return cls(graph, columns)
 
     def _keep(self, folder: Path) -> None:
         new = folder.with_name(f"{folder.name}.partial")
         clear(new)
         try:
             new.mkdir()
-            np.save(new / "text.npy", self.text)
-            np.save(new / "bounds.npy", self.bounds)
-            for name, table in (("firsts", self.firsts), ("others", self.others)):
-                for part, values in table._asdict().items():
-                    np.save(new / f"{name}_{part}.npy", values)
+            for name, values in self.columns.items():
+                np.save(new / f"{name}.npy", values)
             seal(new, {"artifact": KIND, "graph": self.graph.fingerprint})
             publish(new, folder)
         finally:
@@ -146,10 +143,11 @@ class Titles:
         if manifest["graph"] != graph.fingerprint:
             raise ArtifactError(f"{folder} is of another graph")
         look_at(folder, manifest, _remedy(folder), whole=True, structure=partial(check, folder))
-        text, bounds, firsts, others = _map(folder)
-        if len(bounds) != len(graph.titles) + len(graph.redirects) + 1:
-            raise _damaged(folder / "bounds.npy", f"{len(bounds) - 1:,} names")
-        return cls(graph, text, bounds, firsts, others)
+        columns = _map(folder)
+        names = len(columns["bounds"]) - 1
+        if names != len(graph.titles) + len(graph.redirects):
+            raise _damaged(folder, "bounds", f"{names:,} names")
+        return cls(graph, columns)
 
     def _find(self, words: str, count: int, alike: bool = True) -> tuple[int, ...]:
         """Articles: exact names, beginnings of names, beginnings of words, each by weight; or else what looks alike."""
@@ -164,7 +162,8 @@ class Titles:
     def _beginning(self, typed: str, count: int) -> list[int]:
         raw = typed.encode(errors="replace")
         found: dict[int, None] = {}
-        for table, prefix in ((self.firsts, raw + _END), (self.firsts, raw), (self.others, raw)):
+        firsts, others = self.tables
+        for table, prefix in ((firsts, raw + _END), (firsts, raw), (others, raw)):
             rows = self._stretch(table, prefix)
             wanted = 4 * count
             while True:
@@ -239,9 +238,9 @@ class Titles:
         for word in typed.split()[:_WORDS]:
             raw = word.encode(errors="replace")
             for size in range(min(len(raw), _SORTED), 0, -1):
-                rows = [self._stretch(table, raw[:size]) for table in (self.firsts, self.others)]
+                rows = [self._stretch(table, raw[:size]) for table in self.tables]
                 if any(map(len, rows)):
-                    for table, own in zip((self.firsts, self.others), rows, strict=True):
+                    for table, own in zip(self.tables, rows, strict=True):
                         found |= dict.fromkeys(table.names[self._best(table, own, _LOOKED_AT)].tolist())
                     break
         return list(found)
@@ -251,40 +250,34 @@ def _remedy(folder: Path) -> str:
     return f"remove {folder}, it is made anew"
 
 
-def _damaged(path: Path, what: str) -> DamagedError:
-    return DamagedError(path, what, _remedy(path.parent))
+def _damaged(folder: Path, column: str, what: str) -> DamagedError:
+    return DamagedError(folder / f"{column}.npy", what, _remedy(folder))
 
 
-def _map(folder: Path) -> tuple[NDArray[np.uint8], Int64s, SortedNames, SortedNames]:
-    """The text, the bounds and both tables that were kept; lengths that do not fit are an error."""
-
-    def column(name: str, dtype: DTypeLike) -> NDArray[Any]:
-        return map_array(folder / f"{name}.npy", _remedy(folder), dtype, 0)
-
-    text, bounds = column("text", np.uint8), column("bounds", np.int64)
-    firsts, others = (
-        SortedNames(*(column(f"{name}_{part}", dtype) for part, dtype in _TYPES.items()))
-        for name in ("firsts", "others")
-    )
-    for name, table, rows in (("firsts", firsts, len(bounds) - 1), ("others", others, len(others.starts))):
-        for part, values in table._asdict().items():
-            if len(values) != rows:
-                raise _damaged(folder / f"{name}_{part}.npy", f"{len(values):,} rows instead of {rows:,}")
-    return text, bounds, firsts, others
+def _map(folder: Path) -> dict[str, NDArray[Any]]:
+    """The columns that were kept; lengths that do not fit are an error."""
+    columns: dict[str, NDArray[Any]] = {
+        name: map_array(folder / f"{name}.npy", _remedy(folder), dtype, 0) for name, dtype in _TYPES.items()
+    }
+    rows = {"firsts": len(columns["bounds"]) - 1, "others": len(columns["others_starts"])}
+    for name, values in columns.items():
+        expected = rows.get(name.partition("_")[0], len(values))
+        if len(values) != expected:
+            raise _damaged(folder, name, f"{len(values):,} rows instead of {expected:,}")
+    return columns
 
 
 def check(folder: Path) -> None:
     """Names that overlap, places outside of the text, or names that there are not, are an error."""
-    text, bounds, firsts, others = _map(folder)
+    columns = _map(folder)
+    text, bounds = columns["text"], columns["bounds"]
     if bounds[0] != 0 or bounds[-1] != len(text) or (bounds[1:] <= bounds[:-1]).any():
-        raise _damaged(folder / "bounds.npy", "its names overlap")
-    for name, table in (("firsts", firsts), ("others", others)):
-        for part, values, limit in (
-            ("starts", table.starts, len(text)),
-            ("names", table.names, len(bounds) - 1),
-        ):
-            if len(values) and not 0 <= values.min() <= values.max() < limit:
-                raise _damaged(folder / f"{name}_{part}.npy", f"it leads beyond the {limit:,} there are")
+        raise _damaged(folder, "bounds", "its names overlap")
+    limits = {"starts": len(text), "names": len(bounds) - 1}
+    for name, values in columns.items():
+        limit = limits.get(name.partition("_")[2])
+        if limit is not None and len(values) and not 0 <= values.min() <= values.max() < limit:
+            raise _damaged(folder, name, f"it leads beyond the {limit:,} there are")
 
 
 def _folded(strings: Strings) -> list[bytes]:
@@ -301,22 +294,19 @@ def _folded(strings: Strings) -> list[bytes]:
 
 def _words(text: NDArray[np.uint8]) -> NDArray[np.bool_]:
     """Where words begin: at a letter or digit behind something else. All beyond ASCII count as letters."""
-    letter = np.zeros(256, np.bool_)
-    for sign in range(256):
-        letter[sign] = sign >= 128 or chr(sign).isalnum()
-    inside = letter[text]
+    inside = np.array([sign >= 128 or chr(sign).isalnum() for sign in range(256)])[text]
     begins = inside.copy()
     begins[1:] &= ~inside[:-1]
     return begins
 
 
-def _sort(text: NDArray[np.uint8], starts: Int64s, names: Int64s, weights: Int64s) -> SortedNames:
+def _sort(text: NDArray[np.uint8], bounds: Int64s, starts: Int64s, weights: Int64s) -> SortedNames:
     """A table of places in the text."""
     keys = np.zeros((_SORTED // 8, len(starts)), np.uint64)
     _fill(text, starts, keys)
     order = np.lexsort(keys[::-1])
-    own: Int32s = names[order].astype(np.int32)
-    return SortedNames(starts[order], own, weights[own].astype(np.uint32))
+    names: Int32s = (np.searchsorted(bounds, starts, side="right") - 1)[order].astype(np.int32)
+    return SortedNames(starts[order], names, weights[names].astype(np.uint32))
 
 
 @kernel

@@ -144,7 +144,7 @@ class Wiki(Workspace):
         _check_numbers(budget, seed)
         here = self.node(start)
         if goal is not None:
-            return self._walk_along(self._shortest(here, self.node(goal)), who, budget, ways, seed)
+            return self._walk_to(here, self.node(goal), [who], budget, ways, seed)[0]
         assert sentence is not None, "one of the two"
         if not _sound(sentence, "the sentence").strip():
             raise InputError("the sentence is empty: give the words to look for")
@@ -165,8 +165,7 @@ class Wiki(Workspace):
         """The same walk by several agents."""
         walkers = self._named(agents, ways)
         _check_numbers(budget, seed)
-        shortest = self._shortest(self.node(start), self.node(goal))
-        return [self._walk_along(shortest, who, budget, ways, seed) for who in walkers]
+        return self._walk_to(self.node(start), self.node(goal), walkers, budget, ways, seed)
 
     def _named(self, agents: Sequence[str | Agent], ways: MoveConfig) -> list[str | Agent]:
         """Names that are agents here, and agents that are objects, each once."""
@@ -176,32 +175,35 @@ class Wiki(Workspace):
             raise InputError("no agent is named: name one or more")
         return walkers
 
-    def _shortest(self, start: int, goal: int) -> ShortestPath:
+    def shortest(self, start: int, goal: int) -> ShortestPath:
+        """A shortest path between two blocks; its distance is -1 where none leads there."""
         with self._searching:
-            path = self._paths.path(start, goal)
-        if path.distance < 0:
-            raise InputError(why_no_path(self.graph, start, goal))
-        return path
+            return self._paths.path(start, goal)
 
     @property
     def _paths(self) -> ShortestPaths:
         """For one thread at a time."""
         return self.opened("paths", lambda: ShortestPaths(self.graph.forward, self.graph.reverse))
 
-    def _walk_along(
-        self, shortest: ShortestPath, who: str | Agent, budget: int, ways: MoveConfig, seed: int
-    ) -> Walk:
-        """A walk to the goal that a shortest path leads to."""
-        nodes: list[int] = shortest.nodes.tolist()
-        table = self.table_for(_name(who))
-        walk = self._walk(Episodes.of(nodes[:1], nodes[-1:]), who, table, budget, ways, seed)
-        return replace(
-            walk,
-            goal=self.place(nodes[-1]),
-            success=walk.end.node == nodes[-1],
-            distance=shortest.distance,
-            optimum=shortest_clicks(self.graph, nodes),
-        )
+    def _walk_to(
+        self, start: int, goal: int, walkers: list[str | Agent], budget: int, ways: MoveConfig, seed: int
+    ) -> list[Walk]:
+        """Walks to a goal that some path leads to."""
+        shortest = self.shortest(start, goal)
+        if shortest.distance < 0:
+            raise InputError(why_no_path(self.graph, start, goal))
+        walks, episodes = [], Episodes.of([start], [goal])
+        for who in walkers:
+            walk = self._walk(episodes, who, self.table_for(_name(who)), budget, ways, seed)
+            found = replace(
+                walk,
+                goal=self.place(goal),
+                success=walk.end.node == goal,
+                distance=shortest.distance,
+                optimum=shortest_clicks(self.graph, shortest.nodes.tolist()),
+            )
+            walks.append(found)
+        return walks
 
     def _walk_towards(
         self, start: int, sentence: str, who: str | Agent, budget: int, ways: MoveConfig, seed: int

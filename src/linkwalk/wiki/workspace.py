@@ -100,19 +100,20 @@ class Workspace:
         self.opened = Shelf().get
         """What has been opened, by name, or what opens it now."""
 
-    def used(self, *agents: str, embeddings: str | None = None) -> str:
-        """The name of the embeddings that are looked at (``embed.store.choose``): a policy named wants its own."""
-        asked, fits = embeddings or self.embeddings, []
-        for folder in (policy_folder(self.folder, name) for name in agents if asked is None):
-            with suppress(LinkwalkError):  # said when it is opened
-                fits += [] if folder is None else [read_policy(folder)["encoder"]]
-        return choose(self.folder, self.graph, asked, fits[:1])
-
     def table(self, *agents: str, embeddings: str | None = None) -> Embeddings:
         """The embeddings that are looked at: those named, or the ones that fit the agents, or are there at all."""
-        asked = embeddings or self.embeddings
-        name = self.opened(("used", asked, *agents), lambda: self.used(*agents, embeddings=asked))
+        name = self.embeddings if embeddings is None else embeddings
+        if name is None:
+            name = self.opened(("used", *agents), lambda: self._choose(agents))
         return self.opened(("table", name), lambda: Embeddings.open(self.folder, name, self.graph))
+
+    def _choose(self, agents: Sequence[str]) -> str:
+        """What ``embed.store.choose`` says where nobody does: a policy named wants its own."""
+        fits = []
+        for folder in (policy_folder(self.folder, name) for name in agents):
+            with suppress(LinkwalkError):  # said when it is opened
+                fits += [] if folder is None else [read_policy(folder)["encoder"]]
+        return choose(self.folder, self.graph, None, fits[:1])
 
     def units(self, table: Embeddings) -> Units:
         """The rows of a table, of unit length."""

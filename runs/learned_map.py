@@ -71,7 +71,8 @@ class Tables:
 
 def train(tables: Tables, wikis: list[str], seed: int, settings: list[str]) -> Any:
     """A map of both tables of the wikis, which all count alike."""
-    from linkwalk.learn.maps.training import MapTrainingConfig, train_map
+    from linkwalk.learn.maps.fit import MapTrainingConfig
+    from linkwalk.learn.maps.training import train_map
     from linkwalk.learn.maps.walks import MapWalks
 
     worlds = [(wiki, name) for wiki in wikis for name in ("minilm", "words")]

@@ -117,7 +117,8 @@ def train_policy(world: World, folder: Path, on: list[str], seed: int, updates: 
 
 def train_map_of(world: World, policies: dict[str, Policy], path: Path) -> None:
     """Train a map on tables of wikis that their encoders have not seen."""
-    from linkwalk.learn.maps.training import MapTrainingConfig, train_map
+    from linkwalk.learn.maps.fit import MapTrainingConfig
+    from linkwalk.learn.maps.training import train_map
     from linkwalk.learn.maps.walks import MapWalks
     from linkwalk.progress import Progress
 

@@ -30,7 +30,7 @@ def one_of(*choices: str) -> Limit:
 
 Count = Annotated[int, at_least(1)]
 CountOrNone = Annotated[int, at_least(0)]
-NotNegative = Annotated[float, at_least(0)]
+NotNegative = Annotated[float, Limit(lambda value: 0 <= value < float("inf"), "choose 0 or more")]
 Positive = Annotated[float, Limit(lambda value: value > 0, "choose more than 0", "g")]
 Share = Annotated[float, Limit(lambda value: 0 <= value <= 1, "choose 0 to 1")]
 

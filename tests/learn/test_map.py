@@ -7,8 +7,8 @@ import torch
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.paths import UNREACHABLE, distances_from
-from linkwalk.learn.maps.fit import Descent, fit_weights, labels, ranges_of
-from linkwalk.learn.maps.training import MapTrainingConfig, longest_articles, train_map
+from linkwalk.learn.maps.fit import MapTrainingConfig, fit_weights, labels, ranges_of
+from linkwalk.learn.maps.training import longest_articles, train_map
 from linkwalk.learn.maps.walks import NEVER, Lessons, MapWalks
 from linkwalk.navigate import Episodes, unit_rows
 from linkwalk.navigate.map_sights import OF_LINKS, SIGHTS
@@ -90,7 +90,7 @@ def test_settings_that_make_no_sense() -> None:
 def test_where_the_map_is_held_the_constants_decide() -> None:
     lessons = draw(world(), 120)
     plain = lessons._replace(clicks=np.where(lessons.worth == lessons.worth.min(1, keepdims=True), 2, 9))
-    config = Descent(epochs=20, batch=64, rate=0.02, decay=0.0, seed=0)
+    config = MapTrainingConfig(epochs=20, batch=64, learning_rate=0.02, weight_decay=0.0)
 
     def agreement(held: bool) -> float:
         weights, _ = fit_weights([plain], [1.0], [held], config)

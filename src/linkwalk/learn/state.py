@@ -29,6 +29,7 @@ FILE = "state.safetensors"
 FORMAT = 2
 """1, which is read, too, has no checksum."""
 _HEADER, _CHECKSUM = "linkwalk", "sha256"
+_COUNTERS = ("update", "seconds", "best_update")
 
 
 class SavedState(NamedTuple):
@@ -94,10 +95,7 @@ class State:
         tensors["chance.cpu"] = torch.get_rng_state()
         if self.device.type == "cuda":
             tensors["chance.cuda"] = torch.cuda.get_rng_state(self.device)
-        counters = {
-            "update": self.update,
-            "seconds": self.seconds,
-            "best_update": self.best_update,
+        counters = {name: getattr(self, name) for name in _COUNTERS} | {
             "best_score": None if np.isinf(self.best_score) else self.best_score,
             "waited": self.waited,
             "rng": self.training.rng.bit_generator.state,
@@ -124,8 +122,8 @@ class State:
             torch.cuda.set_rng_state(tensors["chance.cuda"], device)
         self.training.rng.bit_generator.state = counters["rng"]
         self.training.remember(counters.get("memory", {}))  # which states of version 0.1 do not have
-        self.update, self.seconds = counters["update"], counters["seconds"]
-        self.best_update, self.waited = counters["best_update"], counters["waited"]
+        for name in (*_COUNTERS, "waited"):
+            setattr(self, name, counters[name])
         self.best_score = -np.inf if counters["best_score"] is None else counters["best_score"]
 
 

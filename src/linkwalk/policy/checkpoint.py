@@ -19,7 +19,7 @@ import numpy as np
 from linkwalk.artifact import MANIFEST, in_one_step, look_at, parsing, read_manifest, seal, steady
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.parts import is_part
-from linkwalk.policy.compass import WITHOUT_TORCH, Compass, LinearCompass
+from linkwalk.policy.compass import Compass, LinearCompass
 from linkwalk.policy.own import OWN
 
 if TYPE_CHECKING:
@@ -92,15 +92,19 @@ def read_policy(folder: Path, encoder: str | None = None) -> dict[str, Any]:
 def is_compass(manifest: dict[str, Any]) -> bool:
     """Whether what ``open_policy`` opens is a ``Compass``, as its manifest tells."""
     name, whole = _head(manifest)
-    return whole and (name in WITHOUT_TORCH or hasattr(OWN.get(name), "directions"))
+    return whole and (name == "compass" or hasattr(OWN.get(name), "directions"))
 
 
 def can_open(manifest: dict[str, Any]) -> bool:
     """Whether a policy can be opened by this process: with torch where it needs that, and with its head named."""
-    name, whole = _head(manifest)
-    if whole and name in WITHOUT_TORCH:
-        return True
-    return find_spec("torch") is not None and (not is_part(name) or name in OWN)
+    name, _ = _head(manifest)
+    named = find_spec("torch") is not None and (not is_part(name) or name in OWN)
+    return named or _needs_no_torch(manifest)
+
+
+def _needs_no_torch(manifest: dict[str, Any]) -> bool:
+    """Whether it is a compass that numpy alone walks by."""
+    return _head(manifest) == ("compass", True)
 
 
 def _head(manifest: dict[str, Any]) -> tuple[str, bool]:
@@ -118,8 +122,7 @@ def open_policy(folder: Path, encoder: str, *, device: str = "auto") -> "Compass
     """
     from linkwalk.device import choose_device
 
-    name, whole = _head(read_policy(folder))
-    if whole and name in WITHOUT_TORCH:
+    if _needs_no_torch(read_policy(folder)):
         return load_compass(folder, encoder)
     chosen = str(
         choose_device(device)
@@ -129,21 +132,21 @@ def open_policy(folder: Path, encoder: str, *, device: str = "auto") -> "Compass
 
 def load_compass(folder: Path, encoder: str) -> LinearCompass:
     """Open a compass for walking, without torch; the checks are those of ``load_policy``."""
-    return steady(folder, lambda: _load_compass(folder, encoder))
 
+    def load() -> LinearCompass:
+        manifest = read_policy(folder, encoder)
+        remedy = look_at_policy(folder, manifest)
+        with parsing(folder / MANIFEST, remedy):
+            width = int(manifest["head"]["width"])
+        with parsing(folder / WEIGHTS, remedy):
+            compass = LinearCompass.load(folder / WEIGHTS)
+            if len(compass.bias) != width:
+                raise ValueError(f"weights for a width of {len(compass.bias)}, not of {width}")
+            if not (np.isfinite(compass.weight).all() and np.isfinite(compass.bias).all()):
+                raise ValueError(NO_NUMBERS)
+        return compass
 
-def _load_compass(folder: Path, encoder: str) -> LinearCompass:
-    manifest = read_policy(folder, encoder)
-    remedy = look_at_policy(folder, manifest)
-    with parsing(folder / MANIFEST, remedy):
-        width = int(manifest["head"]["width"])
-    with parsing(folder / WEIGHTS, remedy):
-        compass = LinearCompass.load(folder / WEIGHTS)
-        if len(compass.bias) != width:
-            raise ValueError(f"weights for a width of {len(compass.bias)}, not of {width}")
-        if not (np.isfinite(compass.weight).all() and np.isfinite(compass.bias).all()):
-            raise ValueError(NO_NUMBERS)
-    return compass
+    return steady(folder, load)
 
 
 def load_policy(folder: Path, encoder: str, *, device: str = "cpu") -> tuple["nn.Module", dict[str, Any]]:

@@ -43,7 +43,3 @@ class LinearCompass:
         goals = goals / np.maximum(lengths, np.float32(1e-12))
         found: Float32s = goals + goals @ self.weight.T + self.bias
         return found
-
-
-WITHOUT_TORCH = {"compass": LinearCompass}
-"""Heads that walk without torch."""

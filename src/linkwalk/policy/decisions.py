@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from linkwalk.arrays import Bytes, Float32s, Int32s, Int64s, Integers
 from linkwalk.compiled import OUTSIDE, guarded, row_of, within
-from linkwalk.graph.csr import Csr, gather_rows
+from linkwalk.graph.csr import Csr, bounds_of, gather_rows
 from linkwalk.graph.store import KINDS, types_of
 from linkwalk.walks import Walks
 
@@ -55,16 +55,13 @@ class Decisions(NamedTuple):
 def without(decisions: Decisions, hidden: Bools) -> Decisions:
     """The same decisions with some actions hidden; the one taken must not be among them."""
     kept = ~hidden
-    place: Int64s = np.concatenate((np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)))
-    return Decisions(
-        decisions.current,
-        decisions.goal,
-        place[decisions.indptr],
-        decisions.target[kept],
-        decisions.kind[kept],
-        decisions.visited[kept],
-        place[decisions.taken],
-        steps=decisions.steps,
+    place = bounds_of(kept)
+    return decisions._replace(
+        indptr=place[decisions.indptr],
+        target=decisions.target[kept],
+        kind=decisions.kind[kept],
+        visited=decisions.visited[kept],
+        taken=place[decisions.taken],
     )
 
 

@@ -61,21 +61,16 @@ def show(
     if goals is None or aim is None:
         own, aim = np.unique(decisions.goal, return_inverse=True)
         goals = blocks.batch(own)
-    spans = blocks.spans[edges_of(forward, decisions)]
-    return DecisionTokens(blocks.batch(current), place, goals, aim, spans)
-
-
-def edges_of(forward: Csr, decisions: Decisions) -> Int64s:
-    """Which link of the graph each action is [A]; actions stand in the order of their node's row."""
     edges = np.empty(len(decisions.target), np.int64)
-    _find_edges(forward.indptr, forward.indices, decisions.current, decisions.indptr, decisions.target, edges)
-    return edges
+    _find_edges(*forward, decisions.current, decisions.indptr, decisions.target, edges)
+    return DecisionTokens(blocks.batch(current), place, goals, aim, blocks.spans[edges])
 
 
 @guarded
 def _find_edges(
     indptr: Int64s, indices: Int32s, current: Int32s, bounds: Int64s, target: Int32s, edges: Int64s
 ) -> None:
+    """Which link of the graph each action is [A]; actions stand in the order of their node's row."""
     for s in range(current.shape[0]):
         edge, end = row_of(indptr, current[s], indices.shape[0])
         first, last = row_of(bounds, s, target.shape[0])
@@ -142,11 +137,11 @@ class SpanModel(nn.Module):
         device = self.kinds.device
         tokens, current = self.states(self.phi, shown.blocks)
         _, goal = self.states(self.phi if self.target is None else self.target, shown.goals)
-        counts = np.diff(decisions.indptr)
-        kind = torch.as_tensor(decisions.kind, device=device)
-        action = self.actions(tokens, np.repeat(shown.blocks.bounds[shown.place], counts), shown.spans, kind)
-        owner = torch.as_tensor(np.repeat(np.arange(len(counts)), counts), device=device)
-        place, aim = (torch.as_tensor(x, device=device) for x in (shown.place, shown.aim))
+        of = owners(decisions.indptr)
+        kind, owner, place, aim = (
+            torch.as_tensor(x, device=device) for x in (decisions.kind, of, shown.place, shown.aim)
+        )
+        action = self.actions(tokens, shown.blocks.bounds[shown.place][of], shown.spans, kind)
         logits: Tensor = self.head(
             current.index_select(0, place),
             goal.index_select(0, aim),
@@ -217,7 +212,7 @@ class SpanModel(nn.Module):
 def _means(rows: Tensor, counts: Int64s) -> Tensor:
     """The mean of so many rows each [n, D], one after the other."""
     owner = torch.as_tensor(np.repeat(np.arange(len(counts)), counts), device=rows.device)
-    total = torch.zeros(len(counts), rows.shape[1], device=rows.device).index_add(0, owner, rows)
+    total = rows.new_zeros(len(counts), rows.shape[1]).index_add(0, owner, rows)
     return total / torch.as_tensor(counts, device=rows.device).clamp(min=1)[:, None]
 
 

@@ -59,26 +59,26 @@ class TargetEncoder:
 
 def read_target(folder: Path) -> tuple[dict[str, Any], Weights] | None:
     """The manifest and the adapter of the target encoder beside a policy; None if the policy has none."""
-    return steady(folder, lambda: _read_target(folder))
-
-
-def _read_target(folder: Path) -> tuple[dict[str, Any], Weights] | None:
     from safetensors.numpy import load_file
 
     remedy = checkpoint.target_remedy(folder)
-    if (folder / OF_POLICY).exists():
-        checkpoint.look_at_some(folder, checkpoint.read_policy(folder), remedy, MANIFEST, WEIGHTS)
-    if not (folder / MANIFEST).exists():
-        return None
-    manifest = read_json(folder / MANIFEST, remedy, _FIELDS)
-    with parsing(folder / MANIFEST, remedy):
-        if manifest["artifact"] != KIND or manifest["format"] not in FORMATS:
-            raise ValueError("it is of another format")
-    with parsing(folder / WEIGHTS, remedy):
-        adapter = load_file(folder / WEIGHTS)
-        if not all(np.isfinite(value).all() for value in adapter.values()):
-            raise ValueError(checkpoint.NO_NUMBERS)
-    return manifest, adapter
+
+    def read() -> tuple[dict[str, Any], Weights] | None:
+        if (folder / OF_POLICY).exists():
+            checkpoint.look_at_some(folder, checkpoint.read_policy(folder), remedy, MANIFEST, WEIGHTS)
+        if not (folder / MANIFEST).exists():
+            return None
+        manifest = read_json(folder / MANIFEST, remedy, _FIELDS)
+        with parsing(folder / MANIFEST, remedy):
+            if manifest["artifact"] != KIND or manifest["format"] not in FORMATS:
+                raise ValueError("it is of another format")
+        with parsing(folder / WEIGHTS, remedy):
+            adapter = load_file(folder / WEIGHTS)
+            if not all(np.isfinite(value).all() for value in adapter.values()):
+                raise ValueError(checkpoint.NO_NUMBERS)
+        return manifest, adapter
+
+    return steady(folder, read)
 
 
 def load_target(folder: Path, table: Embeddings, *, device: str = "cpu") -> TargetEncoder | None:

@@ -10,6 +10,7 @@ from linkwalk.embed.store import names
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.maps import training
+from linkwalk.learn.maps.fit import MapTrainingConfig
 from linkwalk.learn.maps.walks import MapWalks
 from linkwalk.navigate import units_of
 from linkwalk.navigate.moves import MoveConfig
@@ -34,7 +35,7 @@ def train_map(
         raise InputError(f"{out}: a map's file ends in .json")
     if out.exists() and not force:
         raise InputError(f"{out} is there already: add --force to replace it")
-    config = with_settings(training.MapTrainingConfig(), settings)
+    config = with_settings(MapTrainingConfig(), settings)
     worlds: list[Callable[[], MapWalks]] = []
     shares, told = [], []
     for wiki in wikis:

@@ -9,6 +9,7 @@ no better on wikis of kinds that it was trained on, and worse on those of others
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from linkwalk.learn.maps.walks import NEVER, Lessons
 from linkwalk.learn.own_walks import SHARPNESS, NothingToDecide
 from linkwalk.navigate.map_sights import OF_LINKS, SIGHTS
 from linkwalk.navigate.trained_map import CLICKS, Forecast
+from linkwalk.settings import CheckedSettings, Count, CountOrNone, NotNegative
 
 _SCALE = 20.0
 """Worth is in units of the cosine; a softmax wants more."""
@@ -32,14 +34,28 @@ _SURE = 3.0
 _LEAST = 1e-3
 
 
-class Descent(NamedTuple):
-    """How weights are found."""
+@dataclass(frozen=True, kw_only=True)
+class MapTrainingConfig(CheckedSettings):
+    """How a map is trained."""
 
-    epochs: int
-    batch: int
-    rate: float
-    decay: float
-    seed: int
+    rounds: Count = 4
+    """How often walks are drawn anew, with the map as it is by then; lessons of earlier rounds are kept."""
+    walks: Count = 300
+    """Of each world and round."""
+    picks: Count = 6
+    """Steps of a walk."""
+    links: Count = 32
+    """Unseen links of a step."""
+    trials: Count = 2000
+    """Episodes on which the map is held against the constants before each further round: where it fails more often, it
+    is taught to choose as they do."""
+    hidden: Count = 24
+    """Units of the forecast."""
+    epochs: Count = 10
+    batch: Count = 1024
+    learning_rate: NotNegative = 5e-3
+    weight_decay: NotNegative = 0.01
+    seed: CountOrNone = 0
 
 
 class Scale(NamedTuple):
@@ -59,7 +75,7 @@ class Scale(NamedTuple):
 
 
 def fit_weights(
-    lessons: list[Lessons], shares: list[float], held: list[bool], config: Descent
+    lessons: list[Lessons], shares: list[float], held: list[bool], config: MapTrainingConfig
 ) -> tuple[Float32s, float]:
     """Train on lessons of several worlds, each with its share; what each sight adds, and the loss at last.
 
@@ -68,13 +84,9 @@ def fit_weights(
     """
     torch.manual_seed(config.seed)
     lessons = [part.some((part.clicks != UNREACHABLE).any(axis=1)) for part in lessons]
-    weight = torch.cat(
-        [
-            torch.full((len(part.counts),), share / max(1, len(part.counts)))
-            for part, share in zip(lessons, shares, strict=True)
-        ]
-    )
-    world = torch.cat([torch.full((len(part.counts),), i) for i, part in enumerate(lessons)])
+    counts = torch.tensor([len(part.counts) for part in lessons])
+    world = torch.repeat_interleave(torch.arange(len(lessons)), counts)
+    weight = (torch.tensor(shares) / counts.clamp(min=1))[world]
     as_before = torch.tensor(held)[world, None]
     all_ = Lessons.joined(lessons)
     if not len(all_.counts):
@@ -112,12 +124,12 @@ def ranges_of(to_go: Int32s) -> Int64s:
     return np.where(to_go == NEVER, len(CLICKS), np.searchsorted(CLICKS, to_go)).astype(np.int64)
 
 
-def fit_forecast(lessons: Lessons, *, hidden: int, config: Descent) -> Forecast:
+def fit_forecast(lessons: Lessons, config: MapTrainingConfig) -> Forecast:
     """Train the forecast on what was seen of the link gone for."""
     torch.manual_seed(config.seed)
     seen, target = torch.from_numpy(lessons.sights[:, 0]), torch.from_numpy(ranges_of(lessons.to_go))
     scale = Scale.of(seen)
-    into, out = nn.Linear(len(SIGHTS), hidden), nn.Linear(hidden, len(CLICKS) + 1)
+    into, out = nn.Linear(len(SIGHTS), config.hidden), nn.Linear(config.hidden, len(CLICKS) + 1)
     layers = nn.Sequential(into, nn.ReLU(), out)
 
     def loss_of(rows: Tensor) -> Tensor:
@@ -134,15 +146,15 @@ def _descend(
     parameters: Sequence[Iterable[nn.Parameter]],
     loss_of: Callable[[Tensor], Tensor],
     rows: int,
-    config: Descent,
+    config: MapTrainingConfig,
 ) -> float:
     """Go through all rows so many times; the loss of the last time. Only the first parameters are kept small."""
     groups: list[dict[str, Any]] = [{"params": list(group), "weight_decay": 0.0} for group in parameters]
-    groups[0]["weight_decay"] = config.decay
-    optimiser = torch.optim.AdamW(groups, lr=config.rate)
+    groups[0]["weight_decay"] = config.weight_decay
+    optimiser = torch.optim.AdamW(groups, lr=config.learning_rate)
     updates = config.epochs * -(-rows // config.batch)
     schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimiser, config.rate, total_steps=updates + 1, pct_start=0.1
+        optimiser, config.learning_rate, total_steps=updates + 1, pct_start=0.1
     )
     order, total = torch.Generator().manual_seed(config.seed), 0.0
     for _ in range(config.epochs):

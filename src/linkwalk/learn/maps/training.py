@@ -4,15 +4,14 @@ Worlds are opened one after the other and let go again, so that memory is for on
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.random import default_rng
 
 from linkwalk.arrays import Bools, Float32s
-from linkwalk.errors import InputError
-from linkwalk.learn.maps.fit import Descent, fit_forecast, fit_weights, ranges_of
+from linkwalk.learn.maps.fit import MapTrainingConfig, fit_forecast, fit_weights, ranges_of
 from linkwalk.learn.maps.walks import Lessons, MapWalks
 from linkwalk.navigate.map_sights import OF_LINKS
 from linkwalk.navigate.trained_map import CLICKS, Forecast, TrainedMap, quantile, within_clicks
@@ -24,42 +23,6 @@ BETTER = 0.9
 """A map is better where it fails so many times as often as the constants, or less."""
 World = Callable[[], MapWalks]
 """Opens a graph with a table."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MapTrainingConfig:
-    """How a map is trained."""
-
-    rounds: int = 4
-    """How often walks are drawn anew, with the map as it is by then; lessons of earlier rounds are kept."""
-    walks: int = 300
-    """Of each world and round."""
-    picks: int = 6
-    """Steps of a walk."""
-    links: int = 32
-    """Unseen links of a step."""
-    trials: int = 2000
-    """Episodes on which the map is held against the constants before each further round: where it fails more often, it
-    is taught to choose as they do."""
-    hidden: int = 24
-    """Units of the forecast."""
-    epochs: int = 10
-    batch: int = 1024
-    learning_rate: float = 5e-3
-    weight_decay: float = 0.01
-    seed: int = 0
-
-    @property
-    def descent(self) -> Descent:
-        """What the weights are found by."""
-        return Descent(self.epochs, self.batch, self.learning_rate, self.weight_decay, self.seed)
-
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
-        for name, value in asdict(self).items():
-            least = 0 if name in ("seed", "weight_decay", "learning_rate") else 1
-            if not least <= value < float("inf"):
-                raise InputError(f"{name}={value}: choose {least} or more")
 
 
 def train_map(
@@ -90,7 +53,7 @@ def train_map(
         for known, new in zip(lessons, draw(number), strict=True):
             known.append(new)
         joined = [Lessons.joined(known) for known in lessons]
-        weights, loss = fit_weights(joined, list(shares), held, config.descent)
+        weights, loss = fit_weights(joined, list(shares), held, config)
         steps = sum(len(part.counts) for known in lessons for part in known)
         rows.append({"round": number + 1, "steps": steps, "loss": loss})
     lengths, better = [], []
@@ -101,21 +64,10 @@ def train_map(
             lengths.append(opened.article_length)
             better.append(own < BETTER * constants)
     seen, kept = (_early(Lessons.joined(draw(config.rounds + more))) for more in range(2))
-    forecast = fit_forecast(seen, hidden=config.hidden, config=config.descent)
+    forecast = fit_forecast(seen, config)
     truth = how_true(forecast, seen, kept)
-    return TrainedMap(
-        weights,
-        forecast,
-        {
-            **trained,
-            "config": asdict(config),
-            "rounds": rows,
-            "held": held,
-            "better": better,
-            "forecast": truth,
-        },
-        longest_articles(lengths, better),
-    )
+    rounds = {"config": asdict(config), "rounds": rows, "held": held, "better": better, "forecast": truth}
+    return TrainedMap(weights, forecast, trained | rounds, longest_articles(lengths, better))
 
 
 def longest_articles(lengths: Sequence[float], better: Sequence[bool]) -> float:

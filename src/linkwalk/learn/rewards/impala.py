@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Annotated, Any, Unpack
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ from linkwalk.learn.ranks import ranks
 from linkwalk.learn.rewards.actors import Actors, Hindsight, Unroll, look_back, sees_at_once
 from linkwalk.learn.rewards.vtrace import Steps, Targets, vtrace
 from linkwalk.policy.heads import HeadConfig, NodeTable, build_head, trajectory_of
-from linkwalk.settings import Count, CountOrNone, NotNegative, Share
+from linkwalk.settings import Count, CountOrNone, NotNegative, Share, at_least
 
 if TYPE_CHECKING:
     from linkwalk.envs.world import World
@@ -60,8 +60,8 @@ class ImpalaConfig(LoopConfig):
     entropy_cost: NotNegative = 0.01
     """The paper tries 0.1, 0.01 and 0.001."""
     baseline_cost: NotNegative = 0.5
-    rho_bound: NotNegative = 1.0
-    c_bound: NotNegative = 1.0
+    rho_bound: Annotated[float, at_least(0)] = 1.0
+    c_bound: Annotated[float, at_least(0)] = 1.0
     refresh: Count = 1
     """Updates between two times that the actors take the learner's weights; 1: they always have them."""
     value_hidden: CountOrNone = 0

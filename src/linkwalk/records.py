@@ -95,6 +95,14 @@ def stream_records(path: Path, damage: list[BadLine]) -> Iterator[tuple[int, dic
         raise InputError(f"{path} is empty: give a file with one JSON object a line")
 
 
+def whole_records(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """All objects of a file of which no line may be damaged: the first that is, is an error."""
+    records, damage = read_records(path)
+    if damage:
+        raise InputError(f"{path}, line {damage[0].line}: {damage[0].reason}")
+    return records
+
+
 def own_records(path: Path, damage: list[BadLine], kind: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """The same, of one data set: a file that begins as another one's is refused."""
     for at, (number, record) in enumerate(stream_records(path, damage)):

@@ -71,7 +71,7 @@ def test_one_shared_word_makes_no_sentence_the_same() -> None:
     pages = ["Octopus blood is blue , as its oxygen carrier holds copper .", "It swims ."]
     found = ["Octopus blood is blue, as its oxygen carrier holds copper.", "It is late."]
     other = "The minister opened the new railway line, which is of great importance to the whole region."
-    assert [hit and hit[0] for hit in nearest_sentences([*found, other], pages, 86)] == [0, None, None]
+    assert nearest_sentences([*found, other], pages, 86) == [0, None, None]
     assert nearest_sentences([other], pages, 85)[0] is not None
     assert nearest_sentences(found, [], 86) == [None, None]
     assert nearest_sentences([], pages, 86) == []

@@ -106,10 +106,7 @@ def align_sentences(
 
     aligned, left_out, cut = [], Counter[str](), 0
     for claim in claims:
-        if claim.left_out:
-            left_out[claim.left_out] += 1
-            continue
-        gold, reason, given_up = alternatives(claim)
+        gold, reason, given_up = ((), claim.left_out, False) if claim.left_out else alternatives(claim)
         cut += given_up
         if not gold:
             left_out[reason] += 1
@@ -211,17 +208,12 @@ def match_blocks(
     return matches
 
 
-def nearest_sentences(
-    found: Sequence[str], sentences: Sequence[str], cutoff: float
-) -> list[tuple[int, float] | None]:
-    """For each sentence found, which of ``sentences`` it is and its WRatio (app. C.1); None below the cut-off."""
+def nearest_sentences(found: Sequence[str], sentences: Sequence[str], cutoff: float) -> list[int | None]:
+    """For each sentence found, which of ``sentences`` it is by WRatio (app. C.1); None below the cut-off."""
     if not found or not sentences:
         return [None] * len(found)
     scores_FS = similarities(found, sentences, "WRatio")
-    best = scores_FS.argmax(1).tolist()
-    return [
-        (at, float(row[at])) if row[at] >= cutoff else None for at, row in zip(best, scores_FS, strict=True)
-    ]
+    return [int(row.argmax()) if row.max() >= cutoff else None for row in scores_FS]
 
 
 def combine(
@@ -249,11 +241,8 @@ def smallest(alternatives: Iterable[frozenset[int]]) -> tuple[frozenset[int], ..
 
 def group_of(graph: Graph, gold: Iterable[frozenset[int]]) -> str:
     """``lead``: a first block alone will do; ``two articles``: no one article will; ``other``: anything else."""
-    alone = [nodes for nodes in gold if len({int(graph.node_article[node]) for node in nodes}) == 1]
+    alone = [nodes for nodes in gold if len(set(graph.node_article[list(nodes)].tolist())) == 1]
     if not alone:
         return "two articles"
-    lead = any(
-        len(nodes) == 1 and int(graph.article_node[graph.node_article[min(nodes)]]) in nodes
-        for nodes in alone
-    )
+    lead = any(graph.article_node[graph.node_article[[*nodes]]].tolist() == [*nodes] for nodes in alone)
     return "lead" if lead else "other"

@@ -30,10 +30,10 @@ class EvidenceLengths(PathLengths):
 
     @classmethod
     def of(cls, distances: Int32s) -> "EvidenceLengths":
-        """From distances [B], -1 where no path leads."""
-        reached = distances[distances != UNREACHABLE]
-        counts = np.bincount(reached, minlength=1).astype(np.int64)
-        return cls(len(distances), counts, len(distances) - len(reached))
+        """From distances [B], -1 where no path leads, -2 where nothing was measured."""
+        unreachable = int((distances == UNREACHABLE).sum())
+        counts = np.bincount(distances[distances >= 0], minlength=1).astype(np.int64)
+        return cls(int(counts.sum()) + unreachable, counts, unreachable)
 
     @property
     def shares(self) -> Float64s:
@@ -98,34 +98,23 @@ def start_distances(
     each = {top: np.full(len(asked), NOT_MEASURED, np.int32) for top in sorted(set(tops))}
     no_gold = no_start = 0
     for i, (one, ranked) in enumerate(zip(asked, starts, strict=True)):
-        nodes = np.asarray(ranked, np.int64)[: max(tops)]
-        gold = sorted(one.blocks)
-        no_gold += not gold
-        no_start += bool(gold) and not len(nodes)
+        nodes, gold = np.asarray(ranked, np.int64)[: max(tops)], sorted(one.blocks)
         if not gold or not len(nodes):
+            no_gold += not gold
+            no_start += bool(gold)
             continue
         pairs = paths.distances(np.repeat(nodes, len(gold)), np.tile(gold, len(nodes)))
-        links = pairs.reshape(len(nodes), len(gold)).astype(np.float64)
-        links[links == UNREACHABLE] = np.inf
+        links = np.where(pairs == UNREACHABLE, np.inf, pairs).reshape(len(nodes), len(gold))
         for top, found in each.items():
             nearest = dict(zip(gold, links[:top].min(0).tolist(), strict=True))
             least = min(max(nearest[node] for node in blocks) for blocks in one.gold if blocks)
             found[i] = UNREACHABLE if np.isinf(least) else int(least)
     names = np.array([one.group for one in asked], dtype=object)
-    groups = {ALL: np.ones(len(asked), np.bool_)}
+    groups = {ALL: {top: EvidenceLengths.of(found) for top, found in each.items()}}
     if len(set(names)) > 1:
-        groups |= {name: names == name for name in sorted(set(names) - {ALL})}
-    return Distances(
-        groups={
-            name: {
-                top: EvidenceLengths.of(found[own & (found != NOT_MEASURED)]) for top, found in each.items()
-            }
-            for name, own in groups.items()
-        },
-        each=each,
-        no_gold=no_gold,
-        no_start=no_start,
-    )
+        for name in sorted(set(names) - {ALL}):
+            groups[name] = {top: EvidenceLengths.of(found[names == name]) for top, found in each.items()}
+    return Distances(groups, each, no_gold, no_start)
 
 
 def plot_distances(distances: Distances, path: Path, title: str, paper_mean: float | None = None) -> Path:
@@ -134,40 +123,36 @@ def plot_distances(distances: Distances, path: Path, title: str, paper_mean: flo
 
     require(path.parent)
     figure, panels = blank_figure(title, columns=2, rows=len(distances.groups))
-    for row, (name, spreads) in enumerate(distances.groups.items()):
+    for row, (name, lengths) in enumerate(distances.groups.items()):
         density, cumulative = panels[2 * row : 2 * row + 2]
-        top, spread = next(iter(spreads.items()))
-        reached = max(spread.reachable, 1)
+        top, first = next(iter(lengths.items()))
         # Chains of blocks make a long, thin tail; the picture ends where all but a twentieth has arrived.
-        last = int(np.searchsorted(np.cumsum(spread.counts) / reached, 0.95)) + 1
+        last = int(np.searchsorted(np.cumsum(first.counts) / max(first.reachable, 1), 0.95)) + 1
         last = max(last, int(np.ceil(paper_mean or 0)) + 1)
-        bars = spread.shares[: last + 1]
+        bars = first.shares[: last + 1]
         density.bar(np.arange(len(bars)), bars, color=FILL, width=0.85)
-        for shade, (count, found) in zip(np.linspace(1, 0.35, len(spreads)), spreads.items(), strict=True):
-            running = np.cumsum(found.shares)
-            running = np.append(running, np.full(max(last + 1 - len(running), 0), running[-1]))[: last + 1]
+        for shade, (count, found) in zip(np.linspace(1, 0.35, len(lengths)), lengths.items(), strict=True):
+            within = np.cumsum(found.shares)[np.minimum(np.arange(last + 1), len(found.shares) - 1)]
             label = f"from the best of {count}" if count > 1 else "from the first"
             cumulative.step(
-                np.arange(last + 1), running, where="mid", color=INK, alpha=shade, linewidth=1.8, label=label
+                np.arange(last + 1), within, where="mid", color=INK, alpha=shade, linewidth=1.8, label=label
             )
-        cumulative.set_ylim(0, 1.02)
-        if spread.mean is not None:
+        if first.mean is not None:
             density.axvline(
-                spread.mean, color=INK, linewidth=1.1, linestyle=":", label=f"mean {spread.mean:.1f}"
+                first.mean, color=INK, linewidth=1.1, linestyle=":", label=f"mean {first.mean:.1f}"
             )
         for axis in (density, cumulative):
             if paper_mean is not None:
                 label = f"the paper's mean {paper_mean:g}"
                 axis.axvline(paper_mean, color=MARK, linewidth=1.4, linestyle="--", label=label)
-            axis.set_xlabel("Links from start to evidence")
-            axis.set_xlim(-0.6, last + 0.6)
+            axis.set(xlabel="Links from start to evidence", xlim=(-0.6, last + 0.6))
             if axis.get_legend_handles_labels()[0]:  # where nothing was measured there may be none
                 axis.legend(frameon=False, fontsize=9)
-        density.set_ylabel(f"Share, from the {'first' if top == 1 else f'best of {top}'}")
-        beyond = int(spread.counts[last + 1 :].sum())
+        beyond = int(first.counts[last + 1 :].sum())
         missing = f", {beyond:,} beyond {last}" if beyond else ""
-        missing += f", {spread.unreachable:,} unreachable" if spread.unreachable else ""
-        density.set_title(f"{name}: {spread.sources:,} measured{missing}", loc="left")
-        cumulative.set_ylabel("Share within this distance")
+        missing += f", {first.unreachable:,} unreachable" if first.unreachable else ""
+        density.set_ylabel(f"Share, from the {'first' if top == 1 else f'best of {top}'}")
+        density.set_title(f"{name}: {first.sources:,} measured{missing}", loc="left")
+        cumulative.set(ylabel="Share within this distance", ylim=(0, 1.02))
         cumulative.set_title("Cumulative", loc="left")
     return save_figure(figure, path)

@@ -16,8 +16,10 @@ Where both precision and recall are 0, F1 is 0 (the published one divides by zer
 errors everywhere (there: only where the label is right; else they silently match nothing).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -89,11 +91,12 @@ class Prediction:
 
     def best_group(self) -> float:
         """The largest share of a group of evidence that is submitted; 0 if there are no groups."""
-        found = set(self.predicted_evidence)
-        return max(
-            (len(found & set(group)) / len(set(group)) if group else 1.0 for group in self.evidence),
-            default=0.0,
+        groups = map(frozenset, self.evidence)
+        found = (
+            len(group.intersection(self.predicted_evidence)) / len(group) if group else 1.0
+            for group in groups
         )
+        return max(found, default=0.0)
 
     def precision(self) -> float:
         """The share of what is submitted that stands in any group."""
@@ -156,19 +159,22 @@ def score(
         counted = [one.normalised() for one in counted]
     verifiable = [one for one in counted if one.verifiable]
     groups = [one.best_group() if one.verifiable else 1.0 for one in counted if one.label_is_right]
-    precision = _mean((one.precision() for one in verifiable), len(verifiable), none=1.0)
-    recall = _mean((one.recall() for one in verifiable), len(verifiable))
+
+    def mean(figure: Callable[[Prediction], float], none: float = 0.0) -> float:
+        return _sum(map(figure, verifiable)) / len(verifiable) if verifiable else none
+
+    precision, recall = mean(Prediction.precision, 1.0), mean(Prediction.recall)
     return FeverScore(
         claims=len(counted),
         verifiable=len(verifiable),
-        strict=_mean((group == 1 for group in groups), len(counted)),
-        partial=_mean(groups, len(counted)),
+        strict=groups.count(1) / len(counted),
+        partial=_sum(groups) / len(counted),
         label_accuracy=len(groups) / len(counted),
         precision=precision,
         recall=recall,
         f1=2.0 * precision * recall / (precision + recall) if precision + recall else 0.0,
-        submitted=_mean((len(one.predicted_evidence) for one in verifiable), len(verifiable)),
-        empty=_mean((not one.predicted_evidence for one in verifiable), len(verifiable)),
+        submitted=mean(lambda one: len(one.predicted_evidence)),
+        empty=mean(lambda one: not one.predicted_evidence),
     )
 
 
@@ -291,9 +297,6 @@ def _gold(sentence: Any) -> Cited:
     raise InputError(f"evidence is a list of groups of [annotation, evidence, page, line], not {sentence!r}")
 
 
-def _mean(values: Iterable[float], count: int, none: float = 0.0) -> float:
+def _sum(values: Iterable[float]) -> float:
     """Added one by one: ``sum`` corrects its rounding in newer Pythons, and the last digit would differ."""
-    total = 0.0
-    for value in values:
-        total += value
-    return total / count if count else none
+    return reduce(add, values, 0.0)

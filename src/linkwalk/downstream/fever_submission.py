@@ -43,14 +43,12 @@ def sentence_ids(
         of_title[title].append(at)
     for title, places in of_title.items():
         spellings = (names or {}).get(title, [title])
-        page = next((page for name in spellings if (page := wiki.id(name)) is not None), None)
-        if page is None:
-            continue
-        lines = [(number, text) for number, text in wiki.sentences(page).items() if text]
-        best = nearest_sentences([found[at][1] for at in places], [text for _, text in lines], cutoff)
-        for at, hit in zip(places, best, strict=True):
-            if hit:
-                ids[at] = page, lines[hit[0]][0]
+        if page := next(filter(None, map(wiki.id, spellings)), None):
+            lines = {number: text for number, text in wiki.sentences(page).items() if text}
+            best = nearest_sentences([found[at][1] for at in places], list(lines.values()), cutoff)
+            for at, hit in zip(places, best, strict=True):
+                if hit is not None:
+                    ids[at] = page, list(lines)[hit]
     return ids
 
 

@@ -20,7 +20,7 @@ import random
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -150,28 +150,25 @@ def claims_to_mine(
         tuned, kept = page_disjoint(aligned, graph)
         ids, closed = {one.id for one in tuned}, gold_articles(graph, kept)
         chosen = [claim for claim in chosen if claim.id in ids]
-    articles = {one.title: match_title(graph, one.title) for claim in chosen for one in sentences_of(claim)}
-    found: dict[str, tuple[str, dict[Titled, None]]] = {}
-    places: dict[str, set[tuple[int, str]]] = {}
+    match = cache(partial(match_title, graph))
+    found: dict[str, tuple[str, dict[Titled, tuple[int, str] | None]]] = {}
     for claim in chosen:
-        key = plain(claim.text) or claim.text
-        _, evidence = found.setdefault(key, (claim.text, {}))
+        _, evidence = found.setdefault(plain(claim.text) or claim.text, (claim.text, {}))
         for one in sentences_of(claim):
-            text, at = one.text, articles[one.title]
-            if not text or (at and at[0] in closed):
-                continue
-            # As the wiki calls it: a title in another spelling would give the evidence away.
-            evidence[graph.titles[at[0]] if at else page_title(one.title), text] = None
-            if at:
-                places.setdefault(key, set()).add((at[0], text))
+            page = match(one.title)
+            if one.text and not (page and page[0] in closed):
+                # As the wiki calls it: a title in another spelling would give the evidence away.
+                title = graph.titles[page[0]] if page else page_title(one.title)
+                evidence[title, one.text] = (page[0], one.text) if page else None
     if chosen and not any(evidence for _, evidence in found.values()):
         raise InputError(
             f"{path} names sentences whose text is not known: give FEVER's wiki-pages, which have it"
         )
-    matches = match_blocks(graph, sorted(set().union(*places.values())), threshold)
+    places = {place for _, evidence in found.values() for place in evidence.values() if place}
+    matches = match_blocks(graph, sorted(places), threshold)
     queries = []
-    for key, (query, evidence) in found.items():
-        blocks = (matches[place].above(threshold) for place in places.get(key, ()))
+    for query, evidence in found.values():
+        blocks = (matches[place].above(threshold) for place in evidence.values() if place)
         sentences = tuple((title, untokenised(text)) for title, text in evidence)
         queries.append(MiningQuery(query, sentences, frozenset[int]().union(*blocks)))
     return MiningQueries(queries, closed, damage)
@@ -268,9 +265,9 @@ class _Miner:
     def _distant(self, query: str, having: list[Titled]) -> list[Titled]:
         """Those that share the most content words with the question."""
         content = set(plain(query).split()) - _STOP
-        shared = [len(content & set(plain(f"{title} {text}").split())) for title, text in having]
-        order = sorted(range(len(having)), key=lambda i: -shared[i])
-        return [having[i] for i in order if shared[i] >= self.config.shared][: self.config.positives]
+        shared = {one: len(content & set(plain(" ".join(one)).split())) for one in having}
+        best = sorted(having, key=shared.__getitem__, reverse=True)
+        return [one for one in best if shared[one] >= self.config.shared][: self.config.positives]
 
 
 def unlike(pool: Sequence[Titled], evidence: Sequence[Titled], alike: float) -> list[Titled]:

@@ -21,8 +21,7 @@ within T steps, and are taken over the same goals: the ends of forward walks of 
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -59,8 +58,7 @@ class Trajectories(NamedTuple):
     """log p(n_0) - log q(path | n_g) [B]; for shortcut walks a lower bound of it on average."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Bound:
+class Bound(NamedTuple):
     """A bound in nats, averaged over goals, with its standard error and its two parts."""
 
     distribution: str
@@ -74,10 +72,6 @@ class Bound:
     """Mean of log p(n_0) - log q: how many ways lead to the goal, and how thinly q is spread over them."""
     loss: float
     """Mean negative log-likelihood of a single step: the cloning loss on this graph."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As ``linkwalk reproduce bound --json`` prints it."""
-        return asdict(self)
 
 
 def uniform(decisions: Decisions) -> Float64s:
@@ -109,20 +103,19 @@ def draw_trajectories(
     """
     rng = np.random.default_rng((seed, steps))
     walks = _whole_walks(forward, steps, count, rng)
-    starts, goals = walks.starts.astype(np.int64), walks.goals.astype(np.int64)
-    hit, reached = _reach(forward, starts, goals, steps)
+    goals = walks.goals.astype(np.int64)
+    hit, reached = _reach(forward, walks.starts.astype(np.int64), goals, steps)
     lengths, nodes = ShortestPaths(forward, reverse).paths(walks.starts, walks.goals, steps)
     by_start = np.log(reached) - np.log(hit)
-    found = {
-        "forward": Trajectories(walks, np.log(reached) - _log_steps(forward, walks)),
-        "shortest": Trajectories(Walks(nodes, lengths), by_start),
-        "shortcut": Trajectories(take_shortcuts(forward, walks), by_start),
-    }
     back, survived = _walk_back(reverse, goals, steps, rng)
     linked = np.count_nonzero(forward.degrees())
     turned = Walks(np.ascontiguousarray(back.nodes[:, ::-1]), back.lengths)
-    found["reverse"] = Trajectories(turned, np.log(survived) - np.log(linked) - _log_steps(reverse, back))
-    return {name: found[name] for name in DISTRIBUTIONS}
+    return {
+        "forward": Trajectories(walks, np.log(reached) - _log_steps(forward, walks)),
+        "reverse": Trajectories(turned, np.log(survived) - np.log(linked) - _log_steps(reverse, back)),
+        "shortest": Trajectories(Walks(nodes, lengths), by_start),
+        "shortcut": Trajectories(take_shortcuts(forward, walks), by_start),
+    }
 
 
 def bound(name: str, trajectories: Trajectories, forward: Csr, kinds: Bytes, likelihood: Likelihood) -> Bound:
@@ -146,12 +139,13 @@ def path_likelihoods(walks: Walks, forward: Csr, kinds: Bytes, likelihood: Likel
     """sum_t log p_theta(n_t | n_t-1, n_g) of every walk [B]; links to the same node count together."""
     found = np.zeros(len(walks.lengths))
     for first in range(0, len(found), _CHUNK):
-        part = Walks(walks.nodes[first : first + _CHUNK], walks.lengths[first : first + _CHUNK])
+        some = slice(first, first + _CHUNK)
+        part = Walks(walks.nodes[some], walks.lengths[some])
         decisions = from_walks(part, forward, kinds)
         steps = np.empty(len(decisions.current))
         _add_up(decisions.indptr, decisions.target, decisions.taken, likelihood(decisions), steps)
         owner = np.repeat(np.arange(len(part.lengths)), part.lengths)
-        found[first : first + _CHUNK] = np.bincount(owner, steps, minlength=len(part.lengths))
+        found[some] = np.bincount(owner, steps, minlength=len(part.lengths))
     return found
 
 
@@ -204,17 +198,18 @@ def _reach(forward: Csr, starts: Int64s, goals: Int64s, steps: int) -> tuple[Flo
     degrees = forward.degrees()
     linked = np.flatnonzero(degrees)
     for first in range(0, len(goals), _LANES):
-        lane = np.arange(min(_LANES, len(goals) - first))
-        at = goals[first : first + len(lane)]
+        some = slice(first, first + _LANES)
+        at = goals[some]
+        lane = np.arange(len(at))
         column = np.zeros((forward.nodes, _LANES))
         column[at, lane] = 1
         for _ in range(steps):
             further = np.zeros_like(column)
             _step_back(forward.indptr, forward.indices, column, further)
             column = further
-        hit[first : first + len(lane)] = column[starts[first : first + len(lane)], lane]
+        hit[some] = column[starts[some], lane]
         others = column[linked].sum(0)[lane] - np.where(degrees[at] > 0, column[at, lane], 0)
-        reached[first : first + len(lane)] = others / len(linked)
+        reached[some] = others / len(linked)
     return hit, reached
 
 

@@ -282,8 +282,7 @@ def plot_games(found: PeopleScores, results: Sequence[GameScores], snapshot: str
     shown = [at for at in found.by_distance if at.games >= _FEW]
     distances = [at.distance for at in shown]
     clicks.plot(distances, distances, ":", color=INK, linewidth=1.2, label="shortest path")
-    people = [at.mean_clicks for at in shown]
-    clicks.plot(distances, people, "o--", color=INK, linewidth=1.6, label="people")
+    clicks.plot(distances, [at.mean_clicks for at in shown], "o--", color=INK, linewidth=1.6, label="people")
     for result, colour in zip(results, colours, strict=False):
         own = {at.distance: at.mean_clicks for at in result.by_distance if at.mean_clicks is not None}
         at = [distance for distance in distances if distance in own]
@@ -296,12 +295,9 @@ def plot_games(found: PeopleScores, results: Sequence[GameScores], snapshot: str
     left = [0.0] * len(results)
     for name, colour in (("wins", FILL), ("ties", "#b9cfe2"), ("losses", MARK)):
         shares = [100 * getattr(result, name) for result in results]
-        outcomes.barh(rows, shares, left=left, color=colour, label=name, height=0.6)
-        for row, share in zip(rows, shares, strict=True):
-            if share >= 4:
-                outcomes.text(
-                    left[row] + share / 2, row, f"{share:.0f}", ha="center", va="center", fontsize=9
-                )
+        bars = outcomes.barh(rows, shares, left=left, color=colour, label=name, height=0.6)
+        labels = [f"{share:.0f}" if share >= 4 else "" for share in shares]
+        outcomes.bar_label(bars, labels, label_type="center", fontsize=9)
         left = [a + b for a, b in zip(left, shares, strict=True)]
     outcomes.set_yticks(rows, [result.agent for result in results])
     outcomes.invert_yaxis()

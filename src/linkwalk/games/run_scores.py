@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from linkwalk.arrays import Bools, Int64s
+from linkwalk.arrays import Array, Bools, Int64s
 from linkwalk.errors import InputError
 from linkwalk.evaluate.metrics import spl, wilson
 from linkwalk.games.archive import BACK_CLICK
@@ -169,29 +169,32 @@ def score_runs(
         level=header.level,
         budget=header.budget,
         runs=len(runs),
-        success=float(success.mean()) if runs else 0.0,
+        success=_mean(success) or 0.0,
         success_ci95=wilson(int(success.sum()), len(runs)),
-        mean_clicks=float(clicks[success].mean()) if success.any() else None,
-        mean_distance=float(distances.mean()) if runs else None,
+        mean_clicks=_mean(clicks[success]),
+        mean_distance=_mean(distances),
         spl=spl(success, clicks, distances),
-        loops=float(np.mean([run.looped for run in runs])) if runs else 0.0,
-        seconds=float(np.mean(times)) if times else None,
+        loops=_mean([run.looped for run in runs]) or 0.0,
+        seconds=_mean(times),
         by_distance=tuple(
-            RunsAtDistance(distance=distance, **_some(success, clicks, distances == distance))
+            RunsAtDistance(distance=distance, **_group(success, clicks, distances == distance))
             for distance in np.unique(distances).tolist()
         ),
         by_difficulty=tuple(
-            RunsOfDifficulty(difficulty=level, **_some(success, clicks, own))
+            RunsOfDifficulty(difficulty=level, **_group(success, clicks, own))
             for level in LEVELS
             if (own := np.array([task.difficulty == level for task in tasks], np.bool_)).any()
         ),
     )
 
 
-def _some(success: Bools, clicks: Int64s, own: Bools) -> dict[str, Any]:
-    arrived = own & success
+def _mean(values: Sequence[float] | Array) -> float | None:
+    return float(np.mean(values)) if len(values) else None
+
+
+def _group(success: Bools, clicks: Int64s, own: Bools) -> dict[str, Any]:
     return {
         "runs": int(own.sum()),
         "success": float(success[own].mean()),
-        "mean_clicks": float(clicks[arrived].mean()) if arrived.any() else None,
+        "mean_clicks": _mean(clicks[own & success]),
     }

@@ -8,24 +8,23 @@ field.
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple
 
 from linkwalk.errors import InputError
 from linkwalk.games.archive import BACK_CLICK, Board
 from linkwalk.graph.store import Graph
 from linkwalk.navigate.journeys import BACK, Episodes, Journeys
-from linkwalk.records import BadLine, stream_records, write_records
+from linkwalk.records import whole_records, write_records
 
 FORMAT, VERSION = "linkwalk-runs", 1
 GameWiki = Graph | Board
 """What runs are on: a wiki's blocks, or an archive's articles."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Header:
+class Header(NamedTuple):
     """Who played, on what, by which rules."""
 
     wiki: str
@@ -41,13 +40,12 @@ class Header:
 
     def to_json(self) -> dict[str, Any]:
         """A line of a run file."""
-        return {"format": FORMAT, "version": VERSION, **vars(self)}
+        return {"format": FORMAT, "version": VERSION, **self._asdict()}
 
     @classmethod
     def on(cls, wiki: GameWiki, at: Path, agent: str, budget: int, level: str = "block") -> "Header":
         """That of somebody on a workspace's blocks, or on an archive's articles."""
-        wiki_of = {"wiki": wiki.fingerprint, "snapshot": wiki.snapshot, "at": str(at)}
-        return cls(agent=agent, budget=budget, level=level, **wiki_of)
+        return cls(wiki.fingerprint, wiki.snapshot, agent, budget, level, str(at))
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> "Header":
@@ -58,7 +56,7 @@ class Header:
             raise ValueError(
                 f"version {record.get('version')!r}, while this linkwalk reads version {VERSION}"
             )
-        fields = {name: record[name] for name in cls.__dataclass_fields__ if name in record}
+        fields = {name: record[name] for name in cls._fields if name in record}
         texts = all(isinstance(value, str) for name, value in fields.items() if name != "budget")
         if not {"wiki", "agent", "budget"} <= fields.keys() or not texts or type(fields["budget"]) is not int:
             raise ValueError("a header without wiki, agent and budget")
@@ -85,11 +83,10 @@ class Run(NamedTuple):
     def of(cls, record: dict[str, Any], line: int) -> "Run":
         """From a line of a run file."""
         start, goal, clicks = (record.get(name) for name in ("start", "goal", "clicks"))
-        named = isinstance(clicks, list) and all(type(step) in (str, int) for step in (start, goal, *clicks))
-        if not isinstance(clicks, list) or not named:
+        if not isinstance(clicks, list) or {type(step) for step in (start, goal, *clicks)} - {str, int}:
             raise ValueError("no run: it needs start, goal and a list of clicks")
         success, seconds = record.get("success"), record.get("seconds")
-        if type(success) is not bool or not (seconds is None or type(seconds) in (int, float)):
+        if type(success) is not bool or type(seconds) not in (int, float, NoneType):
             raise ValueError("no run: success is true or false, seconds a number")
         return cls(start, goal, clicks, success, seconds, line)  # type: ignore[arg-type]
 
@@ -105,8 +102,7 @@ def read_runs(path: Path) -> list[Section]:
     """All runs of a file, those under equal headers together; a line that is neither is an error that names it."""
     header: Header | None = None
     sections: dict[Header, Section] = {}
-    damage: list[BadLine] = []
-    for line, record in stream_records(path, damage):
+    for line, record in whole_records(path):
         try:
             if "format" in record:
                 header = Header.of(record)
@@ -118,8 +114,6 @@ def read_runs(path: Path) -> list[Section]:
             sections[header].runs.append(Run.of(record, line))
         except ValueError as error:
             raise InputError(f"{path}, line {line}: {error}") from None
-    if damage:
-        raise InputError(f"{path}, line {damage[0].line}: {damage[0].reason}")
     return list(sections.values())
 
 

@@ -3,7 +3,6 @@
 An article that the workspace does not have, as a list of countries or a page about donations, is seen by its title.
 """
 
-import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,6 +20,8 @@ HUB = 0.05
 """What the logarithm of 1 + the links of an article adds to the cosine of its nearest block."""
 MOST_ROWS = 64
 """Of an article; where there are more blocks, those next to each other share one."""
+_PIECE = 1 << 16
+"""Titles at a time: millions need not be in memory at once."""
 
 
 def articles_of(names: Sequence[str], graph: Graph) -> Int64s:
@@ -29,24 +30,17 @@ def articles_of(names: Sequence[str], graph: Graph) -> Int64s:
     A name means the title that it is, or else the only one that has the same letters and digits in the same order:
     archives lose colons, accents and dashes on their way through file names.
     """
-    found = [graph.article(name) for name in names]
-    missing = {_letters(name) for name, article in zip(names, found, strict=True) if article is None}
-    alike: dict[str, list[int]] = {}
-    if missing:
-        for article, title in enumerate(_titles(graph)):
-            if (letters := _letters(title)) in missing:
-                alike.setdefault(letters, []).append(article)
-    for at, name in enumerate(names):
-        if found[at] is None and len(only := alike.get(_letters(name), [])) == 1:
-            found[at] = only[0]
-    return np.array([-1 if article is None else article for article in found], np.int64)
-
-
-def _titles(graph: Graph) -> "itertools.chain[str]":
-    cuts = range(0, graph.articles, 1 << 16)  # in pieces: millions need not be in memory at once
-    return itertools.chain.from_iterable(
-        graph.titles.slice(cut, min(cut + (1 << 16), graph.articles)) for cut in cuts
-    )
+    found = {name: graph.article(name) for name in names}
+    alike: dict[str, list[int]] = {_letters(name): [] for name in names if found[name] is None}
+    for first in range(0, graph.articles if alike else 0, _PIECE):
+        titles = graph.titles.slice(first, min(first + _PIECE, graph.articles))
+        for article, title in enumerate(titles, first):
+            if (letters := _letters(title)) in alike:
+                alike[letters].append(article)
+    for name, known in found.items():
+        if known is None and len(only := alike[_letters(name)]) == 1:
+            found[name] = only[0]
+    return np.array([-1 if found[name] is None else found[name] for name in names], np.int64)
 
 
 def _letters(name: str) -> str:
@@ -59,8 +53,8 @@ def page_units(
     """Every article's rows: what it is as a whole, then its blocks, at most ``MOST_ROWS``."""
     most = MOST_ROWS if sight in ("hubs", "blocks") else 0
     known, unseen = np.flatnonzero(articles >= 0), np.flatnonzero(articles < 0)
-    lasts = np.append(graph.article_node[1:], graph.nodes)[articles[known]]
-    longest = int((lasts - graph.article_node[articles[known]]).max(initial=0))
+    blocks_of = np.diff(graph.article_node, append=graph.nodes)
+    longest = int(blocks_of[articles[known]].max(initial=0))
     rows = np.full((board.nodes, 1 + min(longest, most), table.vectors.shape[1] + 1), np.nan, np.float32)
     for node in known.tolist():  # a game has a few thousand articles
         blocks = graph.article_blocks(int(articles[node]))

@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from linkwalk.arrays import Int64s
 from linkwalk.errors import InputError
 from linkwalk.graph.paths import distances_from
 from linkwalk.graph.store import Graph
-from linkwalk.records import BadLine, stream_records
+from linkwalk.records import whole_records
 
 FORMAT, VERSION = "linkwalk-tasks", 1
 LEVELS = ("easy", "middle", "hard")
@@ -27,17 +28,13 @@ def draw_tasks(graph: Graph, count: int, seed: int, budget: int) -> Iterator[dic
     """
     pairs = _pairs(graph, 3 * count, budget // 2, np.random.default_rng(seed))
     distances = pairs[:, 2]
-    cuts = np.quantile(distances, [1 / 3, 2 / 3], method="nearest")
-    easy, middle = (int(cut) for cut in cuts)
-    bounds = (
-        (LEAST, easy),
-        (easy + 1, max(middle, easy + 1)),
-        (max(middle, easy + 1) + 1, int(distances.max())),
-    )
+    easy, middle = map(int, np.quantile(distances, [1 / 3, 2 / 3], method="nearest"))
+    middle = max(middle, easy + 1)
+    bounds = {"easy": [LEAST, easy], "middle": [easy + 1, middle], "hard": [middle + 1, int(distances.max())]}
     chosen: list[tuple[str, list[int]]] = []
-    for number, (level, (low, high)) in enumerate(zip(LEVELS, bounds, strict=True)):
+    for number, (level, (low, high)) in enumerate(bounds.items()):
         own = pairs[(distances >= low) & (distances <= high)]
-        share = (count + number) // len(LEVELS)
+        share = (count + number) // len(bounds)
         if len(own) < share:
             raise InputError(
                 f"{graph.snapshot} is too small for {count} tasks: {len(own)} {level} ones were found, not {share}"
@@ -50,7 +47,7 @@ def draw_tasks(graph: Graph, count: int, seed: int, budget: int) -> Iterator[dic
         "snapshot": graph.snapshot,
         "budget": budget,
         "seed": seed,
-        "difficulties": {level: list(bound) for level, bound in zip(LEVELS, bounds, strict=True)},
+        "difficulties": bounds,
     }
     for number, (level, (start, goal, distance)) in enumerate(chosen, 1):
         yield {
@@ -62,18 +59,15 @@ def draw_tasks(graph: Graph, count: int, seed: int, budget: int) -> Iterator[dic
         }
 
 
-def _pairs(graph: Graph, count: int, most: int, rng: np.random.Generator) -> Any:
+def _pairs(graph: Graph, count: int, most: int, rng: np.random.Generator) -> Int64s:
     """Start, goal and distance [n, 3] of pairs of first blocks at most so far apart, in any order; more than wanted."""
-    found: list[Any] = []
-    have = 0
-    for article in rng.permutation(graph.articles).tolist():
-        start = int(graph.article_node[article])
+    found, have = list[Int64s](), 0
+    for start in graph.article_node[rng.permutation(graph.articles)].tolist():
         away = distances_from(graph.forward, start)[graph.article_node]
         goals = np.flatnonzero((away >= LEAST) & (away <= most))
         goals = rng.choice(goals, min(_GOALS, len(goals)), replace=False)
-        rows = np.stack([np.full(len(goals), start), graph.article_node[goals], away[goals]], axis=1)
-        found.append(rows)
-        have += len(rows)
+        found.append(np.stack([np.full(len(goals), start), graph.article_node[goals], away[goals]], axis=1))
+        have += len(goals)
         if have >= count:
             break
     if not have:
@@ -99,14 +93,11 @@ class TaskFile(NamedTuple):
 
 def read_tasks(path: Path, graph: Graph) -> TaskFile:
     """The tasks of a file, which must be of this very wiki; a line that is none is an error that names it."""
-    damage: list[BadLine] = []
-    (_, header), *records = stream_records(path, damage)
+    (_, header), *records = whole_records(path)
     if header.get("format") != FORMAT or header.get("version") != VERSION:
         raise InputError(f"{path} is no task file of version {VERSION}: `linkwalk games tasks` writes one")
     if header.get("wiki") != graph.fingerprint:
         raise InputError(f"{path} is of another wiki, or another state of it, than {graph.snapshot}")
-    if damage:
-        raise InputError(f"{path}, line {damage[0].line}: {damage[0].reason}")
     if type(budget := header.get("budget")) is not int or budget < 1:
         raise InputError(f"{path}, line 1: budget is not a number of clicks")
     tasks = []

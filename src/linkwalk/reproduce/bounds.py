@@ -45,7 +45,7 @@ def run_bounds(
 
 def to_json(found: dict[str, list[Bound]]) -> list[dict[str, Any]]:
     """As ``linkwalk reproduce bound --json`` prints it."""
-    return [{"policy": name, **one.to_json()} for name, bounds in found.items() for one in bounds]
+    return [{"policy": name, **one._asdict()} for name, bounds in found.items() for one in bounds]
 
 
 def bound_lines(found: dict[str, list[Bound]]) -> list[tuple[str, ...]]:

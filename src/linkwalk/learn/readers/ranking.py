@@ -34,7 +34,7 @@ from linkwalk.errors import InputError
 from linkwalk.learn.loop import HeldOutScore, RunOptions, Training, ValidationConfig, seeded, train
 from linkwalk.policy.heads import highest
 from linkwalk.policy.low_rank import adapter_of, restore
-from linkwalk.records import read_records
+from linkwalk.records import whole_records
 from linkwalk.retrieve.block_reader import PairFrame, Passage
 from linkwalk.retrieve.cross import CrossConfig, cosines, passage
 from linkwalk.retrieve.cross_torch import BlockModel, CrossModel, SectionBatch
@@ -102,11 +102,8 @@ class BlockRankingConfig(RankingConfig):
 
 def read_lists(path: Path) -> list[SentenceList]:
     """Lists as JSON lines: ``query``, ``positives`` and ``negatives``, each sentence as [title, text]."""
-    records, damage = read_records(path)
-    if damage:
-        raise InputError(f"{path}, line {damage[0].line}: {damage[0].reason}")
     found = []
-    for number, record in records:
+    for number, record in whole_records(path):
         try:
             query, good, bad = (record[name] for name in SentenceList._fields)
             if not isinstance(query, str):

@@ -171,8 +171,8 @@ def main() -> None:
     if asked.lists_only:
         return
     device = str(choose_device(asked.device))
-    run = TrainingRun(device, checkpoint_every=1000, restart=False, force=False, quiet=False)
-    trained = train_reranker(asked.wikis[0], files, BenchmarkChoice(), asked.name, asked.settings, run)
+    run = TrainingRun(asked.settings, device, checkpoint_every=1000, restart=False, force=False, quiet=False)
+    trained = train_reranker(asked.wikis[0], files, BenchmarkChoice(), asked.name, run)
     print(f"{trained.folder}: {trained.last}")
 
 

@@ -264,10 +264,15 @@ CopyName = Annotated[
 
 
 def training_run(
-    device: str, checkpoint_every: int, restart: bool, force: bool, quiet: bool
+    settings: list[str] | None,
+    device: str,
+    checkpoint_every: int,
+    restart: bool,
+    force: bool,
+    quiet: bool,
 ) -> "TrainingRun":
     """How a training is run. To be made before anything that needs torch: without it, this says what to install."""
     chosen = str(choose_device(device))
     from linkwalk.trainings.run import TrainingRun
 
-    return TrainingRun(chosen, checkpoint_every, restart, force, quiet)
+    return TrainingRun(settings or [], chosen, checkpoint_every, restart, force, quiet)

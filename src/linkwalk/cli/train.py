@@ -108,7 +108,7 @@ def train(
     Example: linkwalk train WIKI --recipe rl-fine-tune --from paper-5 --set steps=5
     """
     _moved(wiki, target, queries, reranker)
-    run = training_run(device, checkpoint_every, restart, force, quiet)
+    run = training_run(settings, device, checkpoint_every, restart, force, quiet)
     from linkwalk.policy.own import use_head
     from linkwalk.recipes import RECIPES, REWARDED
     from linkwalk.trainings.policies import clone_policy, reward_policy
@@ -127,12 +127,13 @@ def train(
             raise InputError(
                 f"{recipe} trains a compass: for another head choose another recipe, such as residual"
             )
-        _tell_words(train_words(final, settings or [], embeddings, run), json=json)
+        _tell_words(train_words(final, embeddings, run), json=json)
         return
-    changed = [*([f"head.head={use_head(head)}"] if head else []), *(settings or [])]
+    if head:
+        run = run._replace(settings=[f"head.head={use_head(head)}", *run.settings])
     if recipe in REWARDED:
-        _tell_rewarded(reward_policy(final, recipe, begins, changed, embeddings, run), json=json)
-    elif cloned := clone_policy(final, recipe, changed, embeddings, run):
+        _tell_rewarded(reward_policy(final, recipe, begins, embeddings, run), json=json)
+    elif cloned := clone_policy(final, recipe, embeddings, run):
         _tell_cloned(cloned, json=json)
 
 

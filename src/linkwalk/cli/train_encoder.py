@@ -50,10 +50,10 @@ def train_encoder(
 
     Example: linkwalk train-encoder WIKI --set updates=2000 --name mine
     """
-    run = training_run(device, checkpoint_every, restart, force, quiet)
+    run = training_run(settings, device, checkpoint_every, restart, force, quiet)
     from linkwalk.trainings import encoders
 
-    trained = encoders.train_encoder(wiki, recipe, encoder, name or recipe, settings or [], embeddings, run)
+    trained = encoders.train_encoder(wiki, recipe, encoder, name or recipe, embeddings, run)
     if trained is None:
         return
     folder, last = trained.folder, trained.last
@@ -92,10 +92,10 @@ def train_wikis(
 
     Example: linkwalk embed FOURTH --encoder WIKI/policies/mine
     """
-    run = training_run(device, checkpoint_every, restart, force, quiet)
+    run = training_run(settings, device, checkpoint_every, restart, force, quiet)
     from linkwalk.trainings import encoders
 
-    trained = encoders.train_wikis(wikis, name, encoder, settings or [], run)
+    trained = encoders.train_wikis(wikis, name, encoder, run)
     if trained is None:
         return
     folder, last = trained.folder, trained.last

@@ -55,10 +55,10 @@ def train_reader(
 
     Example: linkwalk train-reader WIKI compass --name mine
     """
-    run = training_run(device, checkpoint_every, restart, force, quiet)
+    run = training_run(settings, device, checkpoint_every, restart, force, quiet)
     from linkwalk.trainings import readers
 
-    trained = readers.train_reader(wiki, policy, name, settings or [], embeddings, run)
+    trained = readers.train_reader(wiki, policy, name, embeddings, run)
     more, name = trained.more, trained.folder.name
     rows = [
         ("policy", _where(trained)),
@@ -124,7 +124,7 @@ def tune_reader(
 
     Example: linkwalk tune-reader WIKI compass claims.jsonl --name asked
     """
-    run = training_run(device, checkpoint_every, restart, force, quiet)
+    run = training_run(settings, device, checkpoint_every, restart, force, quiet)
     from linkwalk.wiki.workspace import need_search
 
     need_search()
@@ -133,9 +133,7 @@ def tune_reader(
 
     least = _THRESHOLD if threshold is None else threshold
     choice = BenchmarkChoice(part, least, wiki_pages)
-    trained = readers.tune_reader(
-        wiki, policy, queries, recipe, choice, name, settings or [], embeddings, run
-    )
+    trained = readers.tune_reader(wiki, policy, queries, recipe, choice, name, embeddings, run)
     report, folder = trained.more["report"], trained.folder
     labels = ", distant labels (blocks with the answer string)" if report["distant"] else ""
     rows = [

@@ -52,12 +52,12 @@ def train_reranker(
 
     Example: linkwalk train-reranker WIKI claims.jsonl questions.jsonl --name mine
     """
-    run = training_run(device, checkpoint_every, restart, force, quiet)
+    run = training_run(settings, device, checkpoint_every, restart, force, quiet)
     from linkwalk.trainings import rerankers
     from linkwalk.trainings.run import BenchmarkChoice
 
     choice = BenchmarkChoice(part, threshold, wiki_pages)
-    trained = rerankers.train_reranker(wiki, files, choice, name, settings or [], run)
+    trained = rerankers.train_reranker(wiki, files, choice, name, run)
     folder, made, last = trained.folder, trained.manifest, trained.last
     model = made["config"]
     rows = [

@@ -19,7 +19,6 @@ from linkwalk.learn.metrics import FILE as METRICS
 from linkwalk.learn.ranks import joined
 from linkwalk.learn.state import FILE, differences
 from linkwalk.recipes import ENCODERS
-from linkwalk.settings import with_settings
 from linkwalk.trainings.run import (
     TrainingOutcome,
     TrainingRun,
@@ -37,7 +36,6 @@ def train_encoder(
     recipe: str,
     encoder: str,
     name: str,
-    settings: Sequence[str],
     embeddings: str | None,
     run: TrainingRun,
 ) -> TrainingOutcome | None:
@@ -46,7 +44,7 @@ def train_encoder(
         raise InputError(f"no recipe named {recipe!r}: choose one of {', '.join(ENCODERS)}")
     check_name(name, "encoder")
     graph, final = Graph.open(wiki), wiki / "encoders" / name
-    config = with_settings(ENCODERS[recipe](_width(find_model(encoder).path)), settings)
+    config = run.configured(ENCODERS[recipe](_width(find_model(encoder).path)))
     found = encoders.read_encoder(final)
     job = encoders.job_of(graph, encoder, config)
     if found is not None and not run.force and (changed := differences(found["job"], job)):
@@ -73,16 +71,14 @@ def _width(model: Path) -> int:
     return int(config["hidden_size"])
 
 
-def train_wikis(
-    wikis: Sequence[Path], name: str, encoder: str, settings: Sequence[str], run: TrainingRun
-) -> TrainingOutcome | None:
+def train_wikis(wikis: Sequence[Path], name: str, encoder: str, run: TrainingRun) -> TrainingOutcome | None:
     """Train both into a policy's folder; None in all but the first of several processes that train together."""
     final = new_folder(wikis[0], name)
     partial = partial_of(final)
     graphs = [Graph.open(wiki) for wiki in wikis]
     # On a CPU what follows the gradient fills the memory: smaller lessons there.
     usual = JointConfig(lessons=1, lesson=LessonConfig(goals=8)) if run.device == "cpu" else JointConfig()
-    config = with_settings(usual, settings)
+    config = run.configured(usual)
     about = {"graphs": [graph.fingerprint for graph in graphs], "base": find_model(encoder).fingerprint}
     job = {"config": asdict(config), **about}
     with joined(run.device) as (team, device), locked(final) if team.first else nullcontext():

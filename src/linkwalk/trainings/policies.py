@@ -1,6 +1,5 @@
 """Policies for the embeddings that a wiki has: cloned from walks (sec. 3), or trained by reward (sec. 5.2, app. B)."""
 
-from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -22,19 +21,18 @@ from linkwalk.learn.state import FILE
 from linkwalk.policy.checkpoint import load_policy, put_policy
 from linkwalk.policy.heads import HeadConfig
 from linkwalk.recipes import RECIPES, REWARDED
-from linkwalk.settings import with_settings
 from linkwalk.trainings.run import TrainingOutcome, TrainingRun, made_before, partial_of
 from linkwalk.wiki.agents import policy_folder
 
 
 def clone_policy(
-    final: Path, recipe: str, settings: Sequence[str], embeddings: str | None, run: TrainingRun
+    final: Path, recipe: str, embeddings: str | None, run: TrainingRun
 ) -> TrainingOutcome | None:
     """Clone a policy from random walks; None in all but the first of several processes that train together."""
     wiki, partial = final.parent.parent, partial_of(final)
     graph = Graph.open(wiki)
     table = Embeddings.open(wiki, embeddings, graph)
-    config = with_settings(RECIPES[recipe](table.width), settings)
+    config = run.configured(RECIPES[recipe](table.width))
     job = {
         "config": config_to_json(config),
         "graph": graph.fingerprint,
@@ -83,7 +81,6 @@ def reward_policy(
     final: Path,
     recipe: str,
     begins: str | None,
-    settings: Sequence[str],
     embeddings: str | None,
     run: TrainingRun,
 ) -> TrainingOutcome:
@@ -95,7 +92,7 @@ def reward_policy(
     start, began = _begin(final, recipe, begins, table)
     if start is not None:
         config = replace(config, head=HeadConfig(**began["head"]))
-    config = with_settings(config, settings)
+    config = run.configured(config)
     job = {
         "config": config_to_json(config),
         "graph": graph.fingerprint,

@@ -31,7 +31,6 @@ from linkwalk.policy.checkpoint import is_compass, load_policy, read_policy
 from linkwalk.policy.low_rank import save_target
 from linkwalk.policy.target import MANIFEST, WEIGHTS, AdapterConfig, load_target, read_target
 from linkwalk.retrieve.bm25 import Bm25
-from linkwalk.settings import with_settings
 from linkwalk.shipped import POLICY, policy_path
 from linkwalk.trainings.run import (
     BenchmarkChoice,
@@ -163,7 +162,6 @@ def train_reader(
     wiki: Path,
     policy: str,
     name: str | None,
-    settings: Sequence[str],
     embeddings: str | None,
     run: TrainingRun,
 ) -> TrainingOutcome:
@@ -171,7 +169,7 @@ def train_reader(
     graph, place = Graph.open(wiki), PolicyPlace.of(wiki, policy, name)
     manifest = read_policy(place.source)
     walks = "own" if is_compass(manifest) else "shortcut"
-    config = with_settings(TargetConfig(walks=walks), settings)
+    config = run.configured(TargetConfig(walks=walks))
     table = Workspace(wiki, graph, embeddings).table(policy)
     with locked(place.home):
         origin = {"graph": graph.fingerprint, "policy": place.weights()}
@@ -209,7 +207,6 @@ def tune_reader(
     recipe: str,
     choice: BenchmarkChoice,
     name: str | None,
-    settings: Sequence[str],
     embeddings: str | None,
     run: TrainingRun,
 ) -> TrainingOutcome:
@@ -218,7 +215,7 @@ def tune_reader(
     recipes = {"ours": TuneConfig(), "paper": PAPER}
     if recipe not in recipes:
         raise InputError(f"no recipe named {recipe!r}: choose one of {', '.join(recipes)}")
-    config = with_settings(recipes[recipe], settings)
+    config = run.configured(recipes[recipe])
     bm25 = Bm25.open(wiki, graph)
     table = Workspace(wiki, graph, embeddings).table(policy)
     with locked(place.home):

@@ -29,7 +29,6 @@ from linkwalk.retrieve.bm25 import Bm25
 from linkwalk.retrieve.bm25_files import KIND as INDEX
 from linkwalk.retrieve.cross import CrossConfig, read_cross
 from linkwalk.retrieve.cross_torch import save_cross
-from linkwalk.settings import with_settings
 from linkwalk.trainings.run import (
     BenchmarkChoice,
     TrainingOutcome,
@@ -73,7 +72,6 @@ def train_reranker(
     files: Sequence[Path],
     choice: BenchmarkChoice,
     name: str,
-    settings: Sequence[str],
     run: TrainingRun,
 ) -> TrainingOutcome:
     """Train a cross-encoder that puts sentences first that bear on a query, into WIKI/rerankers/NAME."""
@@ -81,7 +79,7 @@ def train_reranker(
     check_name(name, "reranker")
     final = wiki / "rerankers" / name
     partial = partial_of(final)
-    config = with_settings(RerankerConfig(), settings)
+    config = run.configured(RerankerConfig())
     encoder = find_model(config.model.encoder).fingerprint  # first: mining takes long
     kinds = _kinds(files, choice)
     manifest = {

@@ -16,11 +16,14 @@ from linkwalk.navigate import BASELINES
 from linkwalk.policy.checkpoint import read_policy
 from linkwalk.progress import Progress
 from linkwalk.records import BadLine
+from linkwalk.settings import Config, with_settings
 
 
 class TrainingRun(NamedTuple):
     """How a training is run, whatever it trains."""
 
+    settings: Sequence[str]
+    """Those that are not as the recipe has them, as ``key=value``."""
     device: str
     checkpoint_every: int
     restart: bool
@@ -33,6 +36,10 @@ class TrainingRun(NamedTuple):
     def progress(self) -> Progress:
         """Where it says how far it is."""
         return Progress(quiet=self.quiet)
+
+    def configured(self, config: Config) -> Config:
+        """The configuration with its settings changed."""
+        return with_settings(config, self.settings)
 
     def kept(self, partial: Path, job: dict[str, Any], updates: int) -> RunOptions:
         """Where a training is kept while it runs, and what it goes on from: one of the same job that was stopped."""

@@ -1,6 +1,5 @@
 """A word table and a compass of the wiki's own, which take the place of what was there if they walk better."""
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,6 @@ from linkwalk.policy.checkpoint import load_compass, put_policy
 from linkwalk.policy.compass import LinearCompass
 from linkwalk.policy.heads import HeadConfig
 from linkwalk.progress import Progress
-from linkwalk.settings import with_settings
 from linkwalk.trainings.run import TrainingOutcome, TrainingRun, made_before, partial_of
 from linkwalk.wiki.agents import usual_agent
 from linkwalk.wiki.workspace import Workspace, threads
@@ -40,12 +38,10 @@ TRAINED_WORDS = "trained-words"
 _LENGTHS, _EPISODES = (5, 10, 20), 1000
 
 
-def train_words(
-    final: Path, settings: Sequence[str], embeddings: str | None, run: TrainingRun
-) -> TrainingOutcome:
+def train_words(final: Path, embeddings: str | None, run: TrainingRun) -> TrainingOutcome:
     """Train them, and see what they gain; where that is nothing, the manifest is empty and nothing is changed."""
     wiki, partial = final.parent.parent, partial_of(final)
-    config = with_settings(WordTableConfig(), settings)
+    config = run.configured(WordTableConfig())
     graph = Graph.open(wiki)
     table = _word_table(wiki, graph, embeddings, run.progress)
     job = {"config": asdict(config), "graph": graph.fingerprint, "began_as": table.fingerprint}

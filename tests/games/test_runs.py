@@ -7,7 +7,7 @@ import pytest
 
 from linkwalk.errors import InputError
 from linkwalk.games.archive import Board
-from linkwalk.games.run_scores import check_section, score_runs
+from linkwalk.games.run_scores import check_runs, score_runs
 from linkwalk.games.runs import Header, Run, read_runs, runs_of, write_runs
 from linkwalk.navigate import Episodes, MoveConfig, open_baseline
 
@@ -33,7 +33,7 @@ def test_what_agents_did_is_read_again_and_scored(tmp_path: Path) -> None:
     assert write_runs(file, [(header, made), (HEADER, [Run("Ant", "Bee", ["Bee"], True)])]) == 6
     first, second = read_runs(file)
     assert (first.header, [run._replace(line=0) for run in first.runs]) == (header, made)
-    scores = score_runs(BOARD, first.header, check_section(BOARD, first))
+    scores = score_runs(BOARD, first.header, check_runs(BOARD, first))
     assert (scores.success, scores.mean_distance) == (1, pytest.approx((3 + 2 + 3) / 3))
     assert scores.mean_clicks == pytest.approx(journeys.steps.mean())
     assert (scores.seconds, second.header.agent) == (0.25, "me")
@@ -51,7 +51,7 @@ def test_nodes_back_clicks_and_budgets(tmp_path: Path) -> None:
         },
     ]
     (section,) = read_runs(write(tmp_path / "x", *runs))
-    checked = check_section(BOARD, section)
+    checked = check_runs(BOARD, section)
     assert [run.success for run in checked] == [True, False, False]  # the last one beyond its budget
     assert [run.looped for run in checked] == [False, True, True]
     assert checked[1].address(BOARD) == "/?view=play&from=Ant&to=Elk&steps=1.0.1.2.1&end=lost"
@@ -74,7 +74,7 @@ def test_a_run_that_its_wiki_does_not_allow_is_refused(tmp_path: Path, run: Any,
     good = {"start": "Ant", "goal": "Elk", "clicks": ["Bee", "Cat", "Elk"], "success": True}
     file = write(tmp_path / "x", good | run)
     with pytest.raises(InputError, match=said):
-        [check_section(BOARD, section) for section in read_runs(file)]
+        [check_runs(BOARD, section) for section in read_runs(file)]
 
 
 def test_headers_are_checked(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_headers_are_checked(tmp_path: Path) -> None:
             read_runs(write(file, header=header))
     (section,) = read_runs(write(file, header=good | {"wiki": "another"}))
     with pytest.raises(InputError, match="on another wiki"):
-        check_section(BOARD, section)
+        check_runs(BOARD, section)
     file.write_text(json.dumps(good) + "\nnothing")
     with pytest.raises(InputError, match="line 2: no JSON"):
         read_runs(file)

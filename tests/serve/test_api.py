@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from linkwalk import shipped
 from linkwalk.cli import main
 from linkwalk.errors import InputError
-from linkwalk.games.run_scores import check_section
+from linkwalk.games.run_scores import check_runs
 from linkwalk.games.runs import read_runs
 from linkwalk.serve import schema
 from linkwalk.serve.app import create_app
@@ -373,7 +373,7 @@ def test_a_game_is_kept(client: httpx.Client, wiki: Wiki, runs: Path) -> None:
     assert kept == said["run"]
     (section,) = (one for one in read_runs(runs) if one.header.agent == "Ada")
     assert section.runs[-1].clicks == ["Sun (0)", "<", "Moon (0)", "Coral reef (0)"]
-    assert check_section(wiki.graph, section)[-1][2:4] == (4, True)
+    assert check_runs(wiki.graph, section)[-1][2:4] == (4, True)
 
 
 def test_a_game_is_checked(client: httpx.Client, wiki: Wiki, runs: Path) -> None:

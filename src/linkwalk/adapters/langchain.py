@@ -6,7 +6,7 @@ Needs langchain-core: ``pip install 'linkwalk[langchain]'``. docs/adapters.md ha
 from dataclasses import fields
 from typing import Any
 
-from linkwalk.adapters.passages import Passages, opened
+from linkwalk.adapters.passages import Passages, open_wiki
 from linkwalk.wiki import Wiki
 
 try:
@@ -37,7 +37,7 @@ class WikiRetriever(BaseRetriever):
     @field_validator("wiki", mode="before")
     @classmethod
     def _open(cls, wiki: Any) -> Wiki:
-        return opened(wiki)
+        return open_wiki(wiki)
 
     def model_post_init(self, context: Any, /) -> None:
         """Put the options together."""

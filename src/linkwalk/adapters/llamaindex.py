@@ -7,7 +7,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from linkwalk.adapters.passages import Passages, opened
+from linkwalk.adapters.passages import Passages, open_wiki
 from linkwalk.wiki import Wiki
 
 try:
@@ -30,7 +30,7 @@ class WikiRetriever(BaseRetriever):
     def __init__(
         self, wiki: Wiki | Path | str, *, callback_manager: Any = None, verbose: bool = False, **options: Any
     ) -> None:
-        self.passages = Passages(wiki=opened(wiki), **options)
+        self.passages = Passages(wiki=open_wiki(wiki), **options)
         super().__init__(callback_manager=callback_manager, verbose=verbose)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:

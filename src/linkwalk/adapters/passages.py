@@ -39,7 +39,7 @@ class Passages:
     """Whether a passage is the whole block that the sentence stands in; each block comes once then."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse passages of nothing."""
         if self.count < 1 or self.candidates < 1:
             raise InputError(f"count={self.count}, candidates={self.candidates}: choose 1 or more")
 
@@ -67,6 +67,6 @@ class Passages:
         return blake2b(what.encode(), digest_size=16).hexdigest(), text, plain(one) | sure
 
 
-def opened(wiki: Wiki | Path | str) -> Wiki:
+def open_wiki(wiki: Wiki | Path | str) -> Wiki:
     """A wiki, or the one at that path."""
     return wiki if isinstance(wiki, Wiki) else Wiki.open(wiki)

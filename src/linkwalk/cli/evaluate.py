@@ -93,7 +93,7 @@ def evaluate(
     Example: linkwalk eval WIKI --agent random --agent greedy-unvisited --steps 5,10
     """
     from linkwalk.evaluate import SentenceQueries, TaskConfig, compare, draw_episodes, draw_sentences
-    from linkwalk.games.runs import Header, Section, check_writable, runs_of, write_runs
+    from linkwalk.games.runs import Header, PlayerRuns, check_writable, runs_of, write_runs
     from linkwalk.graph.held_out import WITHHELD, held_out_nodes
     from linkwalk.graph.store import Graph
     from linkwalk.navigate import BASELINES, REFERENCE
@@ -128,12 +128,12 @@ def evaluate(
     among = held_out_nodes(graph, WITHHELD) if goals == "withheld" else None
     if among is not None and task == "sentence":
         raise InputError("--goals withheld is for navigation and multistep: sentences are of all goals")
-    kept: list[Section] = []
+    kept: list[PlayerRuns] = []
 
     def keep(agent: "Agent", played: "Episodes", journeys: "Journeys") -> None:
         if runs is not None:
             header = Header.on(graph, wiki, agent.name, budget)
-            kept.append(Section(header, list(runs_of(graph, played, journeys))))
+            kept.append(PlayerRuns(header, list(runs_of(graph, played, journeys))))
 
     total = episodes * len(lengths) * len(names + extra)
     with progress.stage("eval", total, "episodes") as stage:

@@ -136,7 +136,7 @@ def play(
     from linkwalk.games.against_people import sample as selected
     from linkwalk.games.archive import read_archive
     from linkwalk.games.play import perform, play_tasks
-    from linkwalk.games.run_scores import score_section
+    from linkwalk.games.run_scores import score_player
     from linkwalk.games.runs import check_writable, write_runs
     from linkwalk.games.sight import articles_of, page_units
     from linkwalk.games.tasks import read_tasks
@@ -158,7 +158,7 @@ def play(
         sections = play_tasks(opened, file, names, ways, seed)
         if runs is not None:
             write_runs(runs, sections)
-        scores = [score_section(graph, section, file.tasks)[0] for section in sections]
+        scores = [score_player(graph, section, file.tasks)[0] for section in sections]
         if json:
             print_json({"results": [asdict(score) for score in scores]})
             return
@@ -229,7 +229,7 @@ def score(
     Example: linkwalk games score runs.jsonl
     """
     from linkwalk.games.archive import read_archive
-    from linkwalk.games.run_scores import score_section
+    from linkwalk.games.run_scores import score_player
     from linkwalk.games.runs import read_runs
     from linkwalk.games.tasks import read_tasks
     from linkwalk.graph.store import Graph
@@ -254,7 +254,7 @@ def score(
                 )
             wanted = read_tasks(tasks, ground).tasks if tasks and isinstance(ground, Graph) else None
             try:
-                scores, checked = score_section(ground, section, wanted)
+                scores, checked = score_player(ground, section, wanted)
             except InputError as error:
                 raise InputError(f"{file}, {error}") from None
             results.append(scores)

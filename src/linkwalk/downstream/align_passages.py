@@ -75,16 +75,9 @@ class _Evidence:
                     nodes.append(placed.nodes)
                     self.placements.append(placed)
                     if placed.reason and len(self.examples) < EXAMPLES:
-                        self.examples.append(
-                            {
-                                "id": question.id,
-                                "line": question.line,
-                                "question": question.text,
-                                "title": piece.title,
-                                "answers": list(question.answers),
-                                "reason": placed.reason,
-                            }
-                        )
+                        example = {"id": question.id, "line": question.line, "question": question.text}
+                        example |= {"title": piece.title, "answers": list(question.answers)}
+                        self.examples.append(example | {"reason": placed.reason})
                 self.cut += prod(map(len, nodes)) > _MOST_ALTERNATIVES
                 ways = islice(product(*nodes), _MOST_ALTERNATIVES)
                 gold.update(dict.fromkeys(map(frozenset, ways)))

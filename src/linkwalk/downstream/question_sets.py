@@ -63,10 +63,9 @@ class NaturalQuestions:
                     passages = "positive_ctxs" in record
                 if passages and "positive_ctxs" not in record:
                     raise ValueError("has no `positive_ctxs`")
-            except KeyError as error:
-                damage.append(BadLine(line, f"has no {error}"))
-            except (TypeError, ValueError) as error:
-                damage.append(BadLine(line, str(error)))
+            except (KeyError, TypeError, ValueError) as error:
+                what = f"has no {error}" if isinstance(error, KeyError) else str(error)
+                damage.append(BadLine(line, what))
             else:
                 yield question
 
@@ -188,11 +187,13 @@ def write_wiki(path: Path, out: Path) -> WikiSummary:
             text = " ".join(paragraph.text.split())
             if text:
                 articles.setdefault(_SITE.normalise(paragraph.title), {})[text] = None
+    lines = (
+        json.dumps({"id": str(number), "title": title, "text": "\n".join(texts)}) + "\n"
+        for number, (title, texts) in enumerate(articles.items(), 1)
+    )
     try:
         with out.open("w", encoding="utf-8") as file:
-            for number, (title, texts) in enumerate(articles.items(), 1):
-                line = {"id": str(number), "title": title, "text": "\n".join(texts)}
-                file.write(json.dumps(line) + "\n")
+            file.writelines(lines)
     except OSError as error:
         raise InputError(f"cannot write {out}: {error.strerror}") from None
     return WikiSummary(len(articles), sum(map(len, articles.values())), questions, damage)
@@ -270,8 +271,8 @@ def _musique(record: dict[str, Any]) -> tuple[Question, list[GoldParagraph]]:
     """MuSiQue: every paragraph says whether it supports; the steps say what each is needed for."""
     answers: dict[int, str] = {}
     for step in record.get("question_decomposition") or []:
-        if step.get("paragraph_support_idx") is not None:
-            answers[int(step["paragraph_support_idx"])] = str(step["answer"])
+        if (place := step.get("paragraph_support_idx")) is not None:
+            answers[int(place)] = str(step["answer"])
     context, supporting = [], []
     for paragraph in record["paragraphs"]:
         title, text = _string(paragraph["title"]), _string(paragraph["paragraph_text"])

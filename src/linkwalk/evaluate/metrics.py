@@ -17,7 +17,7 @@ _RESAMPLES = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share:
+class EpisodeGroup:
     """Success in some of the episodes: those whose distance, or in-degree, is from ``low`` to ``high``."""
 
     low: int
@@ -43,8 +43,8 @@ class Scores:
     """Share of journeys in which a click led to a page seen before."""
     failure_ratio: float | None
     failure_ratio_ci95: tuple[float, float] | None
-    by_distance: tuple[Share, ...]
-    by_in_degree: tuple[Share, ...]
+    by_distance: tuple[EpisodeGroup, ...]
+    by_in_degree: tuple[EpisodeGroup, ...]
     """By quarters of the goals' in-degrees; goals of one in-degree stay together."""
 
 
@@ -91,14 +91,14 @@ def quarters(values: Integers) -> Int64s:
     return ranks * _QUANTILES // len(values)
 
 
-def _shares(success: Bools, values: Integers, groups: Integers) -> tuple[Share, ...]:
+def _shares(success: Bools, values: Integers, groups: Integers) -> tuple[EpisodeGroup, ...]:
     """Success in each group, in ascending order."""
     shares = []
     for group in np.unique(groups).tolist():  # a handful
         own = groups == group
         wins, count = int(success[own].sum()), int(own.sum())
         shares.append(
-            Share(
+            EpisodeGroup(
                 low=int(values[own].min()),
                 high=int(values[own].max()),
                 episodes=count,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwalk.games.archive import Board
-from linkwalk.games.runs import Header, Section, runs_of
+from linkwalk.games.runs import Header, PlayerRuns, runs_of
 from linkwalk.games.tasks import TaskFile
 from linkwalk.navigate import BACK, ENDED, Agent, Episodes, Journeys
 from linkwalk.navigate.moves import MoveConfig
@@ -39,7 +39,7 @@ def perform(
 
 def play_tasks(
     wiki: Workspace, file: TaskFile, names: Sequence[str], ways: MoveConfig, seed: int
-) -> list[Section]:
+) -> list[PlayerRuns]:
     """Agents on a task file, from block to block: what players from outside are compared with."""
     table = wiki.table_for(names)
     episodes = Episodes.of([task.start for task in file.tasks], [task.goal for task in file.tasks])
@@ -48,7 +48,7 @@ def play_tasks(
         done = perform(wiki.agent(name, ways, table), episodes, budget=file.budget, seed=seed)
         header = Header.on(wiki.graph, wiki.folder, name, file.budget)
         runs = runs_of(wiki.graph, episodes, done.journeys, done.seconds / len(file.tasks))
-        sections.append(Section(header, list(runs)))
+        sections.append(PlayerRuns(header, list(runs)))
     return sections
 
 

@@ -11,7 +11,7 @@ from linkwalk.arrays import Array, Bools, Int64s
 from linkwalk.errors import InputError
 from linkwalk.evaluate.metrics import spl, wilson
 from linkwalk.games.archive import BACK_CLICK
-from linkwalk.games.runs import GameWiki, Header, Run, Section
+from linkwalk.games.runs import GameWiki, Header, PlayerRuns, Run
 from linkwalk.games.tasks import LEVELS, GameTask
 from linkwalk.graph.paths import ShortestPaths
 
@@ -125,7 +125,7 @@ def check_run(wiki: GameWiki, run: Run, header: Header) -> CheckedRun:
     return CheckedRun(start, goal, clicks, success, looped, run.seconds, run.line, tuple(pages[1:]))
 
 
-def check_section(wiki: GameWiki, section: Section) -> list[CheckedRun]:
+def check_runs(wiki: GameWiki, section: PlayerRuns) -> list[CheckedRun]:
     """All runs of one player, of which each must be on this very wiki."""
     if section.header.wiki != wiki.fingerprint:
         raise InputError(
@@ -145,11 +145,11 @@ def on_tasks(wiki: GameWiki, runs: Sequence[CheckedRun], tasks: Sequence[GameTas
     return [found.get(task[:2], missing[task[:2]]) for task in tasks]
 
 
-def score_section(
-    wiki: GameWiki, section: Section, tasks: Sequence[GameTask] | None = None
+def score_player(
+    wiki: GameWiki, section: PlayerRuns, tasks: Sequence[GameTask] | None = None
 ) -> tuple[RunScores, list[CheckedRun]]:
     """Check the runs of one player and score them; with ``tasks``, one for each of these."""
-    checked = check_section(wiki, section)
+    checked = check_runs(wiki, section)
     if tasks is not None:
         checked = on_tasks(wiki, checked, tasks)
     return score_runs(wiki, section.header, checked, tasks or ()), checked

@@ -91,22 +91,22 @@ class Run(NamedTuple):
         return cls(start, goal, clicks, success, seconds, line)  # type: ignore[arg-type]
 
 
-class Section(NamedTuple):
+class PlayerRuns(NamedTuple):
     """A header and its runs."""
 
     header: Header
     runs: list[Run]
 
 
-def read_runs(path: Path) -> list[Section]:
+def read_runs(path: Path) -> list[PlayerRuns]:
     """All runs of a file, those under equal headers together; a line that is neither is an error that names it."""
     header: Header | None = None
-    sections: dict[Header, Section] = {}
+    sections: dict[Header, PlayerRuns] = {}
     for line, record in whole_records(path):
         try:
             if "format" in record:
                 header = Header.of(record)
-                sections.setdefault(header, Section(header, []))
+                sections.setdefault(header, PlayerRuns(header, []))
             if "format" in record and "clicks" not in record:
                 continue
             if header is None:

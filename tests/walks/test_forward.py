@@ -3,7 +3,7 @@ import pytest
 
 from linkwalk.graph.csr import Csr
 from linkwalk.walks import ForwardWalks
-from linkwalk.walks.forward import _LANES
+from linkwalk.walks.uniform import _LANES
 from tests.graph.conftest import csr
 from tests.walks.conftest import as_lists, assert_fits, assert_valid, ring, transitions, unsorted_graph
 

@@ -19,7 +19,7 @@ from linkwalk.embed import Embeddings
 from linkwalk.embed.store import names
 from linkwalk.errors import InputError
 from linkwalk.evaluate import SAMPLINGS, TaskConfig
-from linkwalk.graph.csr import Csr, transpose
+from linkwalk.graph.csr import Csr, bounds_of, transpose
 from linkwalk.graph.store import KINDS, Graph, types_of
 from linkwalk.walks.draws import FIRST_STEP_DRAW, LENGTH_DRAW, START_DRAW, below, draw, key_of
 from linkwalk.walks.sampler import linked_nodes
@@ -253,8 +253,7 @@ def _first_links(graph: Csr, kinds: Bytes, most: int | None) -> tuple[Csr, Bytes
         raise InputError(f"max_links={most}: choose 1 or more")
     degrees = graph.degrees()
     kept = np.arange(len(graph.indices)) - np.repeat(graph.indptr[:-1], degrees) < most
-    indptr = np.concatenate((np.zeros(1, np.int64), np.cumsum(np.minimum(degrees, most))))
-    return fixed(Csr(indptr, graph.indices[kept])), kinds[kept]
+    return fixed(Csr(bounds_of(np.minimum(degrees, most)), graph.indices[kept])), kinds[kept]
 
 
 def fixed(graph: Csr) -> Csr:

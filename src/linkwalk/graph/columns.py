@@ -147,10 +147,8 @@ class Strings:
 
     def slice(self, start: int, stop: int) -> list[str]:
         """Strings ``start`` to ``stop``, read in one piece."""
-        offsets = self.offsets[start : stop + 1]
-        blob = self.blob[offsets[0] : offsets[-1]].tobytes()
-        at = (offsets - offsets[0]).tolist()
-        return [blob[a:b].decode() for a, b in itertools.pairwise(at)]
+        bounds = self.offsets[start : stop + 1]
+        return _decoded(self.blob[bounds[0] : bounds[-1]], bounds - bounds[0])
 
     def gather(self, rows: Integers) -> tuple[builtins.bytes, Int64s]:
         """Many strings as one blob with their lengths, in the order asked for."""
@@ -160,8 +158,12 @@ class Strings:
     def take(self, rows: Integers) -> list[str]:
         """Many strings, decoded, in the order asked for."""
         bounds, blob = gather_rows(self.offsets, self.blob, rows)
-        raw, at = blob.tobytes(), bounds.tolist()
-        return [raw[a:b].decode() for a, b in itertools.pairwise(at)]
+        return _decoded(blob, bounds)
+
+
+def _decoded(blob: Bytes, bounds: Int64s) -> list[str]:
+    raw = blob.tobytes()
+    return [raw[a:b].decode() for a, b in itertools.pairwise(bounds.tolist())]
 
 
 class Columns:

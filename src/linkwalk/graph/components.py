@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwalk.arrays import Bools, Int32s, Int64s
-from linkwalk.compiled import guarded, kernel, row_of, within
-from linkwalk.graph.csr import Csr
+from linkwalk.compiled import guarded, kernel, within
+from linkwalk.graph.csr import Csr, links_of
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Components:
 def weak_components(graph: Csr) -> Components:
     """Components when links are followed both ways, numbered by first node (union-find, 4 bytes per node)."""
     labels = np.arange(graph.nodes, dtype=np.int32)
-    _unite(graph.indptr, graph.indices, labels)
+    _unite(graph, labels)
     count = _number_roots(labels)
     return Components(labels, np.bincount(labels, minlength=count))
 
@@ -52,14 +52,7 @@ def strong_components(graph: Csr) -> Components:
     """
     n = graph.nodes
     labels = np.zeros(n, np.int32)
-    _find_strong(
-        graph.indptr,
-        graph.indices,
-        labels,
-        np.empty(n, np.int32),
-        np.empty(n, np.int64),
-        np.empty(n, np.bool_),
-    )
+    _find_strong(graph, labels, np.empty(n, np.int32), np.empty(n, np.int64), np.empty(n, np.bool_))
     np.subtract(n - 1, labels, out=labels)
     return Components(labels, np.bincount(labels))
 
@@ -74,10 +67,11 @@ def _root(parents: Int32s, node: int) -> int:
 
 
 @guarded
-def _unite(indptr: Int64s, indices: Int32s, parents: Int32s) -> None:
+def _unite(graph: Csr, parents: Int32s) -> None:
+    indptr, indices = graph
     for node in range(indptr.shape[0] - 1):
         a = _root(parents, node)
-        first, last = row_of(indptr, node, indices.shape[0])
+        first, last = links_of(graph, node)
         for edge in range(first, last):
             b = _root(parents, within(indices[edge], parents.shape[0]))
             if a < b:  # the smaller number wins, so a component's root is its first node
@@ -101,15 +95,14 @@ def _number_roots(parents: Int32s) -> int:
 
 
 @guarded
-def _find_strong(
-    indptr: Int64s, indices: Int32s, label: Int32s, stack: Int32s, cursor: Int64s, root: Bools
-) -> None:
+def _find_strong(graph: Csr, label: Int32s, stack: Int32s, cursor: Int64s, root: Bools) -> None:
     """Depth-first with one number per node (Pearce's variant of Tarjan's algorithm), without recursion.
 
     ``label`` is 0 before a visit, then the smallest visiting number reachable, in the end the component's,
     counted down from N - 1. A node is either on the way down (``stack`` from its left end) or waiting for its
     component's root (from its right end), never both: one array holds the two stacks, and has room for all nodes.
     """
+    indptr, indices = graph
     n = indptr.shape[0] - 1
     visiting, component = 1, n - 1
     down, waiting = 0, n
@@ -121,7 +114,7 @@ def _find_strong(
         label[first] = visiting
         visiting += 1
         root[first] = True
-        cursor[first] = row_of(indptr, first, indices.shape[0])[0]
+        cursor[first] = links_of(graph, first)[0]
         while down > 0:
             node = stack[down - 1]
             deeper = False
@@ -134,7 +127,7 @@ def _find_strong(
                     label[target] = visiting
                     visiting += 1
                     root[target] = True
-                    cursor[target] = row_of(indptr, target, indices.shape[0])[0]
+                    cursor[target] = links_of(graph, target)[0]
                     deeper = True
                     break
                 if label[target] < label[node]:

@@ -39,6 +39,12 @@ class Csr(NamedTuple):
         return Csr(*gather_rows(self.indptr, self.indices, nodes))
 
 
+@guarded
+def links_of(graph: Csr, node: int) -> tuple[int, int]:
+    """Where a node's neighbours begin and end in ``indices``, for kernels; a damaged row is an error."""
+    return row_of(graph.indptr, node, graph.indices.shape[0])
+
+
 def bounds_of(counts: Array | Sequence[int]) -> Int64s:
     """Where each of some ragged rows begins, given how long they are [n], and where the last ends [n + 1]."""
     return np.concatenate((np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)))
@@ -86,10 +92,11 @@ def _count_targets(indices: Int32s, counts: Int64s) -> None:
 
 
 @guarded
-def _scatter_sources(indptr: Int64s, indices: Int32s, free: Int64s, sources: Int32s) -> None:
+def _scatter_sources(graph: Csr, free: Int64s, sources: Int32s) -> None:
+    indptr, indices = graph
     edges = 0
     for node in range(indptr.shape[0] - 1):
-        first, last = row_of(indptr, node, indices.shape[0])
+        first, last = links_of(graph, node)
         edges += last - first
         for edge in range(first, last):
             target = within(indices[edge], free.shape[0])
@@ -108,7 +115,7 @@ def transpose_indptr(graph: Csr) -> Int64s:
 
 def transpose_into(graph: Csr, indptr: Int64s, sources: Int32s) -> None:
     """Fill the transposed graph's indices; within a row the sources ascend (counting sort, O(N + E))."""
-    _scatter_sources(graph.indptr, graph.indices, indptr[:-1].copy(), sources)
+    _scatter_sources(graph, indptr[:-1].copy(), sources)
 
 
 def transpose(graph: Csr) -> Csr:
@@ -120,11 +127,11 @@ def transpose(graph: Csr) -> Csr:
 
 
 @kernel
-def _merge_rows(a_ptr: Int64s, a: Int32s, b_ptr: Int64s, b: Int32s, indptr: Int64s, out: Int32s) -> None:
-    to = 0
-    for node in range(a_ptr.shape[0] - 1):
-        i, a_end = row_of(a_ptr, node, a.shape[0])
-        j, b_end = row_of(b_ptr, node, b.shape[0])
+def _merge_rows(left: Csr, right: Csr, indptr: Int64s, out: Int32s) -> None:
+    a, b, to = left.indices, right.indices, 0
+    for node in range(left.indptr.shape[0] - 1):
+        i, a_end = links_of(left, node)
+        j, b_end = links_of(right, node)
         while i < a_end or j < b_end:
             if j == b_end or (i < a_end and a[i] <= b[j]):
                 value = a[i]
@@ -142,5 +149,5 @@ def union(a: Csr, b: Csr) -> Csr:
     """The edges of two graphs on the same nodes, both with sorted rows, in sorted rows without repeats."""
     indptr = np.zeros(a.nodes + 1, np.int64)
     indices = np.empty(len(a.indices) + len(b.indices), np.int32)
-    _merge_rows(a.indptr, a.indices, b.indptr, b.indices, indptr, indices)
+    _merge_rows(a, b, indptr, indices)
     return Csr(indptr, indices[: indptr[-1]].copy())

@@ -1,13 +1,14 @@
 """What became of a wiki from one snapshot to the next: what came, went and stayed (app. A.3)."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from linkwalk.arrays import Array, Int32s, Int64s, UInt64s
 from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.columns import Strings
+from linkwalk.graph.csr import Csr, links_of
 from linkwalk.graph.hashes import hash_strings
 from linkwalk.graph.statistics import Histogram, degree_histogram
 from linkwalk.graph.store import Graph
@@ -54,15 +55,8 @@ class Change:
 
     def to_json(self) -> dict[str, Any]:
         """Counts and shares."""
-        return {
-            "old": self.old,
-            "new": self.new,
-            "kept": self.kept,
-            "added": self.added,
-            "added_share": self.added_share,
-            "deleted": self.deleted,
-            "deleted_share": self.deleted_share,
-        }
+        names = ("old", "new", "kept", "added", "added_share", "deleted", "deleted_share")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,28 +113,21 @@ def diff(old: Graph, new: Graph, progress: Progress | None = None) -> Diff:
         old_keys, new_keys = _hashes(old.titles), _hashes(new.titles)
         _, old_articles, new_articles = np.intersect1d(old_keys, new_keys, return_indices=True)
         stage.update(stage.total)
-    old_of_new = np.full(new.nodes, -1, np.int32)
-    new_of_old = np.full(old.nodes, -1, np.int32)
-    old_first = np.append(old.article_node.astype(np.int64), old.nodes)
-    new_first = np.append(new.article_node.astype(np.int64), new.nodes)
-    kept = _match_blocks(
+    pairs = _Pairs(
         old_articles,
         new_articles,
-        old_first,
-        new_first,
-        old.node_block,
-        new.node_block,
-        old_of_new,
-        new_of_old,
+        np.append(old.article_node.astype(np.int64), old.nodes),
+        np.append(new.article_node.astype(np.int64), new.nodes),
+        np.full(old.nodes, -1, np.int32),
+        np.full(new.nodes, -1, np.int32),
     )
+    kept = _match_blocks(pairs, old.node_block, new.node_block)
     with progress.stage("texts", work, "nodes") as stage:
         old_hashes = _hashes(old.texts)
         stage.advance(old.nodes)
         new_hashes = _hashes(new.texts)
         stage.advance(new.nodes)
-    unchanged, moved = _compare_texts(
-        old_articles, new_articles, old_first, new_first, old_hashes, new_hashes, old_of_new, new_of_old
-    )
+    unchanged, moved = _compare_texts(pairs, old_hashes, new_hashes)
     del old_hashes, new_hashes
 
     most = degree_histogram(old.forward).max + degree_histogram(new.forward).max
@@ -149,19 +136,7 @@ def diff(old: Graph, new: Graph, progress: Progress | None = None) -> Diff:
     with progress.stage("edges", new.nodes, "nodes") as stage:
         for start in range(0, new.nodes, _CHUNK):
             stop = min(start + _CHUNK, new.nodes)
-            _compare_edges(
-                old.out_indptr,
-                old.out_targets,
-                new.out_indptr,
-                new.out_targets,
-                old_of_new,
-                new_of_old,
-                start,
-                stop,
-                every,
-                within,
-                totals,
-            )
+            _compare_edges(old.forward, new.forward, pairs, start, stop, every, within, totals)
             stage.update(stop)
     added, removed, added_within, removed_within = totals.tolist()
     return Diff(
@@ -189,18 +164,24 @@ def _hashes(strings: Strings) -> UInt64s:
     return hashes
 
 
+class _Pairs(NamedTuple):
+    """What two snapshots have in common: articles by their titles, and the blocks of these by their numbers."""
+
+    old_articles: Int64s
+    new_articles: Int64s
+    """[C]: which article of OLD is which of NEW."""
+    old_first: Int64s
+    new_first: Int64s
+    """[A + 1]: the first block of every article."""
+    new_of_old: Int32s
+    old_of_new: Int32s
+    """[N]: the same block in the other snapshot, or -1."""
+
+
 @kernel
-def _match_blocks(
-    old_articles: Int64s,
-    new_articles: Int64s,
-    old_first: Int64s,
-    new_first: Int64s,
-    old_block: Int32s,
-    new_block: Int32s,
-    old_of_new: Int32s,
-    new_of_old: Int32s,
-) -> int:
+def _match_blocks(pairs: _Pairs, old_block: Int32s, new_block: Int32s) -> int:
     """Pair blocks of the same number in articles of the same title; within an article numbers ascend."""
+    old_articles, new_articles, old_first, new_first, new_of_old, old_of_new = pairs
     kept = 0
     for i in range(old_articles.shape[0]):
         a, a_end = row_of(old_first, old_articles[i], new_of_old.shape[0])
@@ -220,17 +201,9 @@ def _match_blocks(
 
 
 @kernel
-def _compare_texts(
-    old_articles: Int64s,
-    new_articles: Int64s,
-    old_first: Int64s,
-    new_first: Int64s,
-    old_hashes: UInt64s,
-    new_hashes: UInt64s,
-    old_of_new: Int32s,
-    new_of_old: Int32s,
-) -> tuple[int, int]:
+def _compare_texts(pairs: _Pairs, old_hashes: UInt64s, new_hashes: UInt64s) -> tuple[int, int]:
     """Count texts that stayed where they were and, of the others, those found elsewhere in their article."""
+    old_articles, new_articles, old_first, new_first, new_of_old, old_of_new = pairs
     unchanged, moved = 0, 0
     for i in range(old_articles.shape[0]):
         a, a_end = row_of(old_first, old_articles[i], new_of_old.shape[0])
@@ -272,12 +245,9 @@ def _common(left: Array, right: Array) -> int:
 
 @kernel
 def _compare_edges(
-    old_indptr: Int64s,
-    old_targets: Int32s,
-    new_indptr: Int64s,
-    new_targets: Int32s,
-    old_of_new: Int32s,
-    new_of_old: Int32s,
+    old: Csr,
+    new: Csr,
+    pairs: _Pairs,
     start: int,
     stop: int,
     every: Int64s,
@@ -285,21 +255,22 @@ def _compare_edges(
     totals: Int64s,
 ) -> None:
     """Add the common nodes among ``start`` to ``stop`` of NEW to the two histograms and the four totals."""
+    new_of_old, old_of_new = pairs.new_of_old, pairs.old_of_new
     was, now = np.empty(every.shape[0], np.int32), np.empty(every.shape[0], np.int32)
     for node in range(start, stop):
         before = old_of_new[node]
         if before < 0:
             continue
         wases, nows = 0, 0
-        old_links, old_end = row_of(old_indptr, before, old_targets.shape[0])
-        new_links, new_end = row_of(new_indptr, node, new_targets.shape[0])
+        old_links, old_end = links_of(old, before)
+        new_links, new_end = links_of(new, node)
         for edge in range(old_links, old_end):
-            target = within(old_targets[edge], new_of_old.shape[0])
+            target = within(old.indices[edge], new_of_old.shape[0])
             if new_of_old[target] >= 0:
                 was[wases] = target
                 wases += 1
         for edge in range(new_links, new_end):
-            target = old_of_new[within(new_targets[edge], old_of_new.shape[0])]
+            target = old_of_new[within(new.indices[edge], old_of_new.shape[0])]
             if target >= 0:
                 now[nows] = target
                 nows += 1

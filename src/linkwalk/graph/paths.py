@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwalk.arrays import Int32s, Int64s, Integers
-from linkwalk.compiled import OUTSIDE, guarded, kernel, row_of, within
+from linkwalk.compiled import OUTSIDE, guarded, kernel, within
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr
+from linkwalk.graph.csr import Csr, links_of
 from linkwalk.graph.store import Graph
 
 UNREACHABLE = -1
@@ -36,7 +36,7 @@ def flood(graph: Csr, source: int, distances: Int32s, queue: Int32s) -> None:
 
     A node gets its distance as it enters the queue, and enters it once: there is room for all.
     """
-    indptr, indices = graph
+    indices = graph.indices
     size = min(distances.shape[0], queue.shape[0])
     queue[0] = within(source, size)
     distances[source] = 0
@@ -44,7 +44,7 @@ def flood(graph: Csr, source: int, distances: Int32s, queue: Int32s) -> None:
     while head < tail:
         node = queue[head]
         head += 1
-        first, last = row_of(indptr, node, indices.shape[0])
+        first, last = links_of(graph, node)
         for edge in range(first, last):
             target = within(indices[edge], size)
             if distances[target] < 0:
@@ -192,9 +192,9 @@ def _search_pair(
         return 0, start
     ahead[0], behind[0] = start, goal
     ahead_from, ahead_to, behind_from, behind_to = 0, 1, 0, 1
-    first, last = row_of(forward.indptr, start, forward.indices.shape[0])
+    first, last = links_of(forward, start)
     ahead_edges = last - first
-    first, last = row_of(reverse.indptr, goal, reverse.indices.shape[0])
+    first, last = links_of(reverse, goal)
     behind_edges = last - first
     distance = 0
     while ahead_from < ahead_to and behind_from < behind_to:
@@ -228,7 +228,7 @@ def next_level(
     edges, tail = 0, end
     for at in range(begin, end):
         node = queue[at]
-        first, last = row_of(indptr, node, indices.shape[0])
+        first, last = links_of(graph, node)
         for edge in range(first, last):
             target = within(indices[edge], marks.shape[0])
             if marks[target, own] == epoch:

@@ -16,6 +16,7 @@ from linkwalk.arrays import Bools, Int32s, Int64s
 from linkwalk.artifact import locked, publish
 from linkwalk.compiled import kernel, row_of, within
 from linkwalk.errors import InputError
+from linkwalk.graph.csr import Csr, links_of
 from linkwalk.graph.store import Graph
 from linkwalk.graph.subgraph import write_subgraph
 from linkwalk.progress import Progress, Stage
@@ -156,7 +157,7 @@ def _rank_articles(graph: Graph, stage: Stage) -> Int32s:
     incoming = np.zeros(graph.articles, np.int64)
     for start in range(0, graph.nodes, _CHUNK):
         stop = min(start + _CHUNK, graph.nodes)
-        _count_incoming(graph.out_indptr, graph.out_targets, graph.node_article, start, stop, incoming)
+        _count_incoming(graph.forward, graph.node_article, start, stop, incoming)
         stage.update(int(graph.out_indptr[stop]))
     return _ranks(incoming)
 
@@ -169,13 +170,12 @@ def _ranks(scores: Int64s) -> Int32s:
 
 
 @kernel
-def _count_incoming(
-    indptr: Int64s, targets: Int32s, article: Int32s, start: int, stop: int, incoming: Int64s
-) -> None:
+def _count_incoming(graph: Csr, article: Int32s, start: int, stop: int, incoming: Int64s) -> None:
     """Add to each article the links that some nodes of other articles have to it."""
+    targets = graph.indices
     for node in range(start, stop):
         own = article[node]
-        first, last = row_of(indptr, node, targets.shape[0])
+        first, last = links_of(graph, node)
         for edge in range(first, last):
             other = within(article[within(targets[edge], article.shape[0])], incoming.shape[0])
             if other != own:
@@ -207,7 +207,7 @@ class _Units:
         while total < nodes and len(level):
             ways = (self.graph.forward, self.graph.reverse)
             level = np.concatenate(
-                [_next_level(*way, self.first, self.node_unit, self.rank, level, chosen) for way in ways]
+                [_next_level(way, self.first, self.node_unit, self.rank, level, chosen) for way in ways]
             )
             level = level[np.argsort(self.rank[level])]
             sizes = np.cumsum(self.first[level + 1] - self.first[level])
@@ -224,15 +224,10 @@ class _Units:
 
 @kernel
 def _next_level(
-    indptr: Int64s,
-    targets: Int32s,
-    first: Int64s,
-    node_unit: Int32s,
-    rank: Int32s,
-    level: Int64s,
-    chosen: Bools,
+    graph: Csr, first: Int64s, node_unit: Int32s, rank: Int32s, level: Int64s, chosen: Bools
 ) -> Int64s:
     """Units of the same half, not chosen yet, next to a level's units; they are marked as chosen."""
+    indptr, targets = graph
     found = np.empty(1024, np.int64)
     count, edges = 0, targets.shape[0] + 1  # bounds of rows: as many as edges, and one more
     for i in range(level.shape[0]):

@@ -9,7 +9,7 @@ from linkwalk.arrays import Bools, Bytes, Int64s
 from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.columns import Strings
 from linkwalk.graph.components import Components, strong_components, weak_components
-from linkwalk.graph.csr import Csr
+from linkwalk.graph.csr import Csr, links_of
 from linkwalk.graph.store import KINDS, LINK, Graph
 from linkwalk.graph.sweeps import PathLengths, histogram_median, path_lengths
 from linkwalk.progress import Progress
@@ -236,11 +236,11 @@ def _count_degrees(indptr: Int64s, size: int) -> Int64s:
 @kernel
 def _scan_edges(graph: Csr, kinds: Bytes, start: int, stop: int, by_kind: Int64s, linked: Bools) -> int:
     """Count edges by kind and mark what links lead to; returns how many blocks have no link of their own."""
-    indptr, targets = graph
+    targets = graph.indices
     without = 0
     for node in range(start, stop):
         links = 0
-        first, last = row_of(indptr, node, targets.shape[0])
+        first, last = links_of(graph, node)
         for edge in range(first, last):
             kind = kinds[edge]
             by_kind[kind] += 1

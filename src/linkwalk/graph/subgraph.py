@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from linkwalk.arrays import Bytes, Int32s, Int64s
+from linkwalk.arrays import Int32s, Int64s
 from linkwalk.artifact import write_json
-from linkwalk.compiled import kernel, row_of, within
-from linkwalk.graph.csr import Csr, gather_rows
+from linkwalk.compiled import OUTSIDE
+from linkwalk.graph.csr import bounds_of, gather_rows
 from linkwalk.graph.store import KINDS, Graph
 from linkwalk.graph.writer import GraphWriter
 from linkwalk.progress import Stage
@@ -95,67 +94,17 @@ def _add_blocks(
 
 def _add_edges(graph: Graph, writer: GraphWriter, nodes: Int64s, new_node: Int32s, cut: Int64s) -> None:
     """Copy the edges whose other end is kept, in their order; count the others by kind."""
-    forward: Csr = graph.forward
-    degrees = np.zeros(len(nodes), np.int64)
-    _count_kept(forward.indptr, forward.indices, graph.out_kinds, nodes, new_node, degrees, cut)
-    kept = int(degrees.sum())
-    targets, kinds = np.empty(kept, np.int32), np.empty(kept, np.uint8)
-    spans = np.empty((kept, 2), np.uint16)
-    _copy_kept(
-        forward.indptr,
-        forward.indices,
-        graph.out_kinds,
-        graph.out_spans,
-        nodes,
-        new_node,
-        targets,
-        kinds,
-        spans,
+    indptr, spans = graph.out_indptr, graph.out_spans.view(np.uint32).ravel()
+    bounds, targets = gather_rows(indptr, graph.out_targets, nodes)
+    kinds, spans = (gather_rows(indptr, column, nodes)[1] for column in (graph.out_kinds, spans))
+    if len(targets) and targets.min() < 0:
+        raise IndexError(OUTSIDE)
+    targets = new_node[targets]
+    kept = targets >= 0
+    np.add.at(cut, kinds[~kept], 1)
+    writer.add_edges(
+        degrees=np.diff(bounds_of(kept)[bounds]),
+        targets=targets[kept],
+        kinds=kinds[kept],
+        spans=spans[kept].view(np.uint16).reshape(-1, 2),
     )
-    writer.add_edges(degrees=degrees, targets=targets, kinds=kinds, spans=spans)
-
-
-@kernel
-def _count_kept(
-    indptr: Int64s,
-    indices: Int32s,
-    kinds: Bytes,
-    nodes: Int64s,
-    new_node: Int32s,
-    degrees: Int64s,
-    cut: Int64s,
-) -> None:
-    """How many edges of each node are kept; the others are counted by kind."""
-    for i in range(nodes.shape[0]):
-        first, last = row_of(indptr, nodes[i], indices.shape[0])
-        for edge in range(first, last):
-            if new_node[within(indices[edge], new_node.shape[0])] >= 0:
-                degrees[i] += 1
-            else:
-                cut[kinds[edge]] += 1
-
-
-@kernel
-def _copy_kept(
-    indptr: Int64s,
-    indices: Int32s,
-    kinds: Bytes,
-    spans: NDArray[np.uint16],
-    nodes: Int64s,
-    new_node: Int32s,
-    to_targets: Int32s,
-    to_kinds: Bytes,
-    to_spans: NDArray[np.uint16],
-) -> None:
-    """Copy the edges that are kept, with the new numbers of their ends."""
-    to = 0
-    for i in range(nodes.shape[0]):
-        first, last = row_of(indptr, nodes[i], indices.shape[0])
-        for edge in range(first, last):
-            target = new_node[within(indices[edge], new_node.shape[0])]
-            if target >= 0:
-                to_targets[to] = target
-                to_kinds[to] = kinds[edge]
-                to_spans[to, 0] = spans[edge, 0]
-                to_spans[to, 1] = spans[edge, 1]
-                to += 1

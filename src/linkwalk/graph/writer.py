@@ -1,5 +1,6 @@
 """Writes a graph piece by piece, in the order of its blocks, then the parts that follow from the whole."""
 
+import itertools
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -35,18 +36,6 @@ def write_transpose(forward: Csr, to_indptr: Path, to_sources: Path) -> None:
     sources.flush()
 
 
-class _Named:
-    """Names of one sort, and the articles they stand for."""
-
-    def __init__(self) -> None:
-        self.keys: list[UInt64s] = []
-        self.articles: list[Int32s] = []
-
-    def add(self, names: list[str], articles: Int32s) -> None:
-        self.keys.append(np.fromiter(map(name_key, names), np.uint64, len(names)))
-        self.articles.append(articles)
-
-
 class GraphWriter:
     """A graph being written into ``folder``; ``finish`` writes the manifest last, so an unfinished one has none."""
 
@@ -67,7 +56,8 @@ class GraphWriter:
         self._parents: ArrayWriter | None = None
         self.arrays["out_indptr"].append([0])
         self.arrays["sentence_indptr"].append([0])
-        self._names: tuple[_Named, ...] = (_Named(), _Named(), _Named())  # titles, addresses, redirects
+        # Keys of names and the articles they stand for: of titles, addresses, redirects.
+        self._names: tuple[list[tuple[UInt64s, Int32s]], ...] = ([], [], [])
         self.nodes = self.edges = self.sentences = self.articles = 0
         self._kinds = np.zeros(len(KINDS), np.int64)
 
@@ -76,7 +66,7 @@ class GraphWriter:
         titles = list(titles)
         self._strings["titles"].append(titles)
         self.arrays["article_node"].append(first_nodes)
-        self._names[0].add(titles, np.arange(self.articles, self.articles + len(titles), dtype=np.int32))
+        self._name(0, titles, np.arange(self.articles, self.articles + len(titles)))
         self.articles += len(titles)
 
     def add_addresses(self, addresses: Iterable[str]) -> None:
@@ -86,10 +76,8 @@ class GraphWriter:
         addresses = list(addresses)
         self._addresses.append(addresses)
         given = [i for i, address in enumerate(addresses) if address]
-        self._names[1].add(
-            [" ".join(addresses[i].split()) for i in given],
-            np.array(given, np.int32) + np.int32(self._addressed),
-        )
+        names = [" ".join(addresses[i].split()) for i in given]
+        self._name(1, names, np.array(given, np.int32) + self._addressed)
         self._addressed += len(addresses)
 
     def add_parents(self, parents: Integers) -> None:
@@ -103,7 +91,7 @@ class GraphWriter:
         titles = list(titles)
         self._strings["redirects"].append(titles)
         self.arrays["redirect_articles"].append(articles)
-        self._names[2].add(titles, np.asarray(articles, np.int32))
+        self._name(2, titles, articles)
 
     def add_sections(self, titles: Iterable[str]) -> None:
         """Add section titles, numbered in order; the first of all must be the empty one."""
@@ -166,23 +154,18 @@ class GraphWriter:
         forward = Csr(map_array(self.folder / "out_indptr.npy"), map_array(self.folder / "out_targets.npy"))
         write_transpose(forward, self.folder / "in_indptr.npy", self.folder / "in_sources.npy")
         self._write_names()
-        whole = {
-            "artifact": "graph",
-            "format": FORMAT,
-            "counts": self.counts(),
-            **manifest,
-        }
+        whole = {"artifact": "graph", "format": FORMAT, "counts": self.counts(), **manifest}
         whole["fingerprint"] = digest(whole)
         return seal(self.folder, whole)
 
+    def _name(self, sort: int, names: list[str], articles: Integers) -> None:
+        keys = np.fromiter(map(name_key, names), np.uint64, len(names))
+        self._names[sort].append((keys, articles.astype(np.int32)))
+
     def _write_names(self) -> None:
         """Sort the names by key. A title wins over an address, and that over a redirect of the same name."""
-        keys = np.concatenate(
-            [np.zeros(0, np.uint64), *(part for names in self._names for part in names.keys)]
-        )
-        named = np.concatenate(
-            [np.zeros(0, np.int32), *(part for names in self._names for part in names.articles)]
-        )
+        none = np.zeros(0, np.uint64), np.zeros(0, np.int32)
+        keys, named = map(np.concatenate, zip(none, *itertools.chain(*self._names), strict=True))
         keys, first = np.unique(keys, return_index=True)
         np.save(self.folder / "name_keys.npy", keys)
         np.save(self.folder / "name_articles.npy", named[first])

@@ -21,9 +21,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from linkwalk.arrays import Float32s, Int32s
-from linkwalk.compiled import guarded, kernel, row_of, within
+from linkwalk.compiled import guarded, kernel, within
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr
+from linkwalk.graph.csr import Csr, links_of
 from linkwalk.graph.hashes import GOLDEN, slot_of
 from linkwalk.navigate.agents import Walker
 from linkwalk.navigate.click_weights import COSINE, NOWHERE, ClickWeights, WaysOut
@@ -173,7 +173,7 @@ def _walk_simply(
         nodes[e, 0] = opened[0] = node
         _remember(memory, node, 0)
         while node != goal and step < budget:
-            first, last = row_of(indptr, node, indices.shape[0])
+            first, last = links_of(graph, node)
             degree = last - first
             choice, count = NONE, 0
             if searching and top < depth and greedy:
@@ -292,7 +292,7 @@ def _best_unseen(
 ) -> tuple[int, np.float32]:
     """The link to an unseen page that is closest to the goal, the first of equals, and its cosine; or NONE."""
     choice, best = NONE, np.float32(-np.inf)
-    first, last = row_of(graph.indptr, node, graph.indices.shape[0])
+    first, last = links_of(graph, node)
     for i in range(last - first):
         target = within(graph.indices[first + i], vectors.shape[0])
         if _last_seen(memory, target) == NEVER:
@@ -306,7 +306,7 @@ def _best_unseen(
 def _longest_ago(graph: Csr, node: int, memory: Int32s) -> int:
     """The link to the page that was last stood on the longest ago, the first of equals; or NONE."""
     choice, oldest = NONE, np.iinfo(np.int32).max
-    first, last = row_of(graph.indptr, node, graph.indices.shape[0])
+    first, last = links_of(graph, node)
     for i in range(last - first):
         seen = _last_seen(memory, graph.indices[first + i])
         if seen < oldest:

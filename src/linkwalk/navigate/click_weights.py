@@ -9,7 +9,7 @@ import numpy as np
 
 from linkwalk.arrays import Bools, Float32s, Float64s, Int32s, Int64s
 from linkwalk.compiled import kernel
-from linkwalk.graph.csr import Csr
+from linkwalk.graph.csr import Csr, bounds_of, owners
 from linkwalk.navigate.cosine import Units, cosine, in_kernel
 from linkwalk.navigate.journeys import BACK, Journeys
 
@@ -43,8 +43,8 @@ class WaysOut:
         self.path, self.pages = path, path[:-1]
         self.choices = journeys.choices[0, : len(self.pages)]
         degrees = graph.indptr[self.pages + 1] - graph.indptr[self.pages]
-        self.indptr: Int64s = np.concatenate([[0], np.cumsum(degrees + 1)])
-        self.owner = np.repeat(np.arange(len(self.pages)), degrees + 1)
+        self.indptr = bounds_of(degrees + 1)
+        self.owner = owners(self.indptr)
         self.buttons = self.indptr[1:] - 1
         self.targets = np.full(int(self.indptr[-1]), NOWHERE, np.int32)
         links = np.ones(len(self.targets), np.bool_)

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from linkwalk.arrays import Float32s, Int32s
-from linkwalk.compiled import kernel, row_of, within
-from linkwalk.graph.csr import Csr
+from linkwalk.compiled import kernel, within
+from linkwalk.graph.csr import Csr, links_of
 from linkwalk.graph.hashes import EMPTY, slot_of
 from linkwalk.navigate.click_weights import NOWHERE
 from linkwalk.navigate.cosine import cosine
@@ -78,7 +78,7 @@ def walk_with_map(
 
     Of a single episode, walked before, ``told`` takes what each way was worth.
     """
-    indptr, indices = graph
+    indices = graph.indices
     starts, goals, numbers, _ = episodes
     directions: Any = episodes.queries
     learned = value.weights.shape[0] > 0
@@ -119,7 +119,7 @@ def walk_with_map(
         walk[:] = 0
         arrived = True  # at a page not seen before: its links go onto the map
         while node != goal and step < budget:
-            begin, last = row_of(indptr, node, indices.shape[0])
+            begin, last = links_of(graph, node)
             degree = last - begin
             here = slot_of(pages, node)
             if arrived:
@@ -221,7 +221,7 @@ def walk_with_map(
                 while head < end:
                     at = queue[head]
                     head += 1
-                    link, stop = row_of(indptr, pages[at], indices.shape[0])
+                    link, stop = links_of(graph, pages[at])
                     for edge in range(link, stop):
                         to = slot_of(pages, indices[edge])
                         if reached[to] == step:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from linkwalk.arrays import Array, Bools, Bytes, Float32s, Int32s, Int64s
 from linkwalk.compiled import kernel
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr
+from linkwalk.graph.csr import Csr, owners
 from linkwalk.navigate.click_weights import LIKELY, NOWHERE, ClickWeights, WaysOut
 from linkwalk.navigate.journeys import BACK, Episodes, Journeys
 from linkwalk.navigate.moves import MoveConfig
@@ -320,8 +320,7 @@ class _Stacks:
 
 def _best(score: NDArray[np.floating], indptr: Int64s) -> Int64s:
     """Which of its actions is each decision's best, the first of equals."""
-    owner = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    order = np.lexsort((-score, owner))
+    order = np.lexsort((-score, owners(indptr)))
     first: Int64s = order[indptr[:-1]] - indptr[:-1]
     return first
 

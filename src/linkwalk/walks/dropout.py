@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from linkwalk.arrays import Bools, Int32s, Int64s
-from linkwalk.compiled import guarded, row_of, within
+from linkwalk.arrays import Bools, Int64s
+from linkwalk.compiled import guarded, within
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr
+from linkwalk.graph.csr import Csr, links_of
 from linkwalk.walks.draws import draw, fraction, key_of, seed_from
 from linkwalk.walks.sampler import Walks
 
@@ -32,43 +32,30 @@ def drop_edges(forward: Csr, walks: Walks, *, probability: float = 0.5, rng: np.
     if not 0 <= probability <= 1:
         raise InputError(f"edge dropout of {probability} is no probability: choose 0 to 1")
     indptr = np.zeros(int(walks.lengths.sum(dtype=np.int64)) + 1, np.int64)
-    _count(forward.indptr, len(forward.indices), walks.nodes, walks.lengths, indptr)
+    _count(forward, walks, indptr)
     hidden = np.empty(indptr[-1], np.bool_)
-    _hide(
-        forward.indptr,
-        forward.indices,
-        walks.nodes,
-        walks.lengths,
-        seed_from(rng),
-        probability,
-        indptr,
-        hidden,
-    )
+    _hide(forward, walks, seed_from(rng), probability, indptr, hidden)
     return Dropout(indptr, hidden)
 
 
 @guarded
-def _count(out_indptr: Int64s, size: int, nodes: Int32s, lengths: Int32s, indptr: Int64s) -> None:
+def _count(graph: Csr, walks: Walks, indptr: Int64s) -> None:
+    nodes, lengths = walks
     row = 0
     for walk in range(nodes.shape[0]):
         for step in range(within(lengths[walk], nodes.shape[1])):
-            first, last = row_of(out_indptr, nodes[walk, step], size)
+            first, last = links_of(graph, nodes[walk, step])
             indptr[within(row + 1, indptr.shape[0])] = indptr[row] + last - first
             row += 1
 
 
 @guarded
 def _hide(
-    out_indptr: Int64s,
-    out_indices: Int32s,
-    nodes: Int32s,
-    lengths: Int32s,
-    seed: np.uint64,
-    probability: float,
-    indptr: Int64s,
-    hidden: Bools,
+    graph: Csr, walks: Walks, seed: np.uint64, probability: float, indptr: Int64s, hidden: Bools
 ) -> None:
     """Fill the rows that ``_count`` has compared with the links there are."""
+    out_indptr, out_indices = graph
+    nodes, lengths = walks
     row = 0
     for walk in range(nodes.shape[0]):
         key = key_of(seed, 0, walk)

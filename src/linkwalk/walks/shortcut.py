@@ -6,13 +6,12 @@ shortcut walk costs one look at the rows of the walk's own nodes, whatever the s
 
 import numpy as np
 
-from linkwalk.arrays import Int32s, Int64s
-from linkwalk.compiled import guarded, row_of, within
-from linkwalk.graph.csr import Csr
+from linkwalk.arrays import Int32s
+from linkwalk.compiled import guarded, prefetch, within
+from linkwalk.graph.csr import Csr, links_of
 from linkwalk.graph.hashes import EMPTY, slot_of
-from linkwalk.walks.forward import ForwardWalks
-from linkwalk.walks.prefetch import prefetch
 from linkwalk.walks.sampler import Walks
+from linkwalk.walks.uniform import ForwardWalks
 
 
 class ShortcutWalks:
@@ -31,28 +30,23 @@ def take_shortcuts(forward: Csr, walks: Walks) -> Walks:
 
     Length 0 where a walk ends where it began.
     """
-    nodes, lengths = np.empty_like(walks.nodes), np.empty_like(walks.lengths)
+    cut = Walks(np.empty_like(walks.nodes), np.empty_like(walks.lengths))
     # Twice as many slots as nodes, so that a search for a node that is not there ends soon.
     slots = np.empty((2, 1 << max(2, (2 * walks.nodes.shape[1] - 1).bit_length())), np.int32)
-    _cut(forward.indptr, forward.indices, *walks, slots, nodes, lengths)
-    return Walks(nodes, lengths)
+    _cut(forward, walks, slots, cut)
+    return cut
 
 
 @guarded
-def _cut(
-    indptr: Int64s,
-    indices: Int32s,
-    walked: Int32s,
-    steps: Int32s,
-    slots: Int32s,
-    nodes: Int32s,
-    lengths: Int32s,
-) -> None:
+def _cut(graph: Csr, walks: Walks, slots: Int32s, cut: Walks) -> None:
     """Cut every walk short: O(T) to note where its nodes last occur, then one scan of each kept node's row.
 
     Once at a node's last occurrence, the latest node it links to is at its last occurrence, too: positions only
     grow and no node comes twice.
     """
+    indptr, indices = graph
+    walked, steps = walks
+    nodes, lengths = cut
     held, last = slots[0], slots[1]
     for walk in range(walked.shape[0]):
         end = within(steps[walk], walked.shape[1])
@@ -70,7 +64,7 @@ def _cut(
         nodes[walk, 0] = walked[walk, 0]
         while here < end:
             before = here
-            link, stop = row_of(indptr, walked[walk, here], indices.shape[0])
+            link, stop = links_of(graph, walked[walk, here])
             for edge in range(link, stop):
                 slot = slot_of(held, indices[edge])
                 if held[slot] != EMPTY and last[slot] > here:

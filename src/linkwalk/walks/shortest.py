@@ -10,8 +10,8 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.paths import MAX_EPOCH, NOBODY, ShortestPaths, next_level
 from linkwalk.walks.draws import below, draw, key_of, seed_from
-from linkwalk.walks.forward import ForwardWalks
 from linkwalk.walks.sampler import Walks, check_steps, empty_walks, linked_nodes
+from linkwalk.walks.uniform import ForwardWalks
 
 Reading = Literal["exact", "walk"]
 

@@ -1,13 +1,12 @@
-"""Random forward trajectories: a uniform start and uniform steps along links (sec. 3.1)."""
+"""Random trajectories, forward from a uniform start and in reverse from a uniform goal, by uniform steps (sec. 3.1)."""
 
 import numpy as np
 
 from linkwalk.arrays import Int32s, Int64s
-from linkwalk.compiled import guarded, within
+from linkwalk.compiled import guarded, prefetch, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
 from linkwalk.walks.draws import FIRST_STEP_DRAW, LENGTH_DRAW, START_DRAW, below, draw, key_of, seed_from
-from linkwalk.walks.prefetch import prefetch
 from linkwalk.walks.sampler import Walks, check_steps, empty_walks, linked_nodes
 
 #: Walkers that take a step together: enough to overlap all waits for memory, few enough to stay in the cache. With
@@ -34,6 +33,27 @@ class ForwardWalks:
         return walk_uniformly(self.forward, self._starts, count, self.steps, rng, self.multistep, self.apart)
 
 
+class ReverseWalks:
+    """Walks whose goal is uniform over nodes with an in-link, uniform on the transposed graph (sec. 3.1).
+
+    The paper's formula and text differ; this is the text. A walk that reaches a node without in-links starts there.
+    """
+
+    def __init__(
+        self, forward: Csr, reverse: Csr, *, steps: int, multistep: bool = False, apart: bool = False
+    ) -> None:
+        check_steps(steps)
+        self.forward, self.reverse = forward, reverse
+        self.steps, self.multistep, self.apart = steps, multistep, apart
+        self._goals = linked_nodes(reverse, what="links")
+
+    def sample(self, count: int, rng: np.random.Generator) -> Walks:
+        """Draw walks, start first."""
+        walks = walk_uniformly(self.reverse, self._goals, count, self.steps, rng, self.multistep, self.apart)
+        _turn(walks)
+        return walks
+
+
 def walk_uniformly(
     graph: Csr,
     starts: Int32s,
@@ -47,9 +67,7 @@ def walk_uniformly(
     walks = empty_walks(count, steps)
     seed, which = seed_from(rng), np.arange(count)
     for attempt in range(_ATTEMPTS):
-        _walk(
-            graph.indptr, graph.indices, starts, seed, attempt, which, multistep, walks.nodes, walks.lengths
-        )
+        _walk(graph, starts, seed, attempt, which, multistep, walks)
         if not apart:
             return walks
         which = which[walks.starts[which] == walks.nodes[which, walks.lengths[which]]]
@@ -60,21 +78,15 @@ def walk_uniformly(
 
 @guarded
 def _walk(
-    indptr: Int64s,
-    indices: Int32s,
-    starts: Int32s,
-    seed: np.uint64,
-    attempt: int,
-    which: Int64s,
-    multistep: bool,
-    nodes: Int32s,
-    lengths: Int32s,
+    graph: Csr, starts: Int32s, seed: np.uint64, attempt: int, which: Int64s, multistep: bool, walks: Walks
 ) -> None:
     """Fill the rows ``which``. Walkers step together, so that their waits for memory overlap.
 
     One loop finds every walker's link and asks for the memory that names its target, the next reads the targets
     and asks for their rows. Walkers that have ended leave the arrays at the front.
     """
+    indptr, indices = graph
+    nodes, lengths = walks
     steps, size = nodes.shape[1] - 1, indptr.shape[0] - 1
     # Unsigned, so that nobody has to look whether they count from an array's end: that pays for comparing them.
     rows, keys = np.empty(_LANES, np.uint64), np.empty(_LANES, np.uint64)
@@ -117,3 +129,13 @@ def _walk(
                 break
         for k in range(begin, begin + lanes):
             nodes[which[k], lengths[which[k]] + 1 :] = -1
+
+
+@guarded
+def _turn(walks: Walks) -> None:
+    """Put every walk the other way round, in place."""
+    nodes, lengths = walks
+    for walk in range(nodes.shape[0]):
+        last = within(lengths[walk], nodes.shape[1])
+        for at in range((last + 1) // 2):
+            nodes[walk, at], nodes[walk, last - at] = nodes[walk, last - at], nodes[walk, at]

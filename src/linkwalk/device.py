@@ -31,12 +31,11 @@ def choose_device(name: str = "auto") -> "torch.device":
     except ImportError:
         raise InputError(f"torch is not installed: {INSTALL}") from None
 
+    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
     if kind == "auto":
-        kind = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-    elif kind == "cuda" and not torch.cuda.is_available():
-        raise InputError("this machine has no CUDA device that torch can use: choose cpu or auto")
-    elif kind == "mps" and not torch.backends.mps.is_available():
-        raise InputError("this machine has no MPS device that torch can use: choose cpu or auto")
+        kind = next(name for name in there if there[name])
+    elif not there[kind]:
+        raise InputError(f"this machine has no {kind.upper()} device that torch can use: choose cpu or auto")
     if number and int(number) >= torch.cuda.device_count():
         raise InputError(
             f"no such device: {name} (this machine has {torch.cuda.device_count()} CUDA devices)"

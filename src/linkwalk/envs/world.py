@@ -214,7 +214,7 @@ class EpisodeSource(NamedTuple):
         """Where a task's episodes come from."""
         reverse = task.sampling == "reverse"
         graph = world.reverse if reverse else world.forward
-        begins = linked_nodes(graph, what="links")
+        begins = linked_nodes(graph)
         return cls(graph.indptr, graph.indices, begins, task.steps, task.task == "multistep", reverse)
 
 

@@ -26,7 +26,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, links_of
 from linkwalk.graph.hashes import GOLDEN, slot_of
 from linkwalk.navigate.agents import Walker
-from linkwalk.navigate.click_weights import COSINE, NOWHERE, ClickWeights, WaysOut
+from linkwalk.navigate.click_weights import COSINE, NO_WORTH, NOWHERE, ClickWeights, WaysOut, WayWorth
 from linkwalk.navigate.cosine import Units, cosine, in_kernel
 from linkwalk.navigate.journeys import BACK, Episodes, Journeys
 from linkwalk.navigate.map_walkers import LearnedMapWalker, MapWalker
@@ -79,43 +79,21 @@ class GreedyDepthFirst(Greedy):
 class GreedyUnvisited(Walker):
     """Takes the link to the unseen page closest to the goal."""
 
-    def _walk(self, episodes: Episodes, seed: np.uint64, journeys: Journeys) -> None:
+    def _walk(
+        self, episodes: Episodes, seed: np.uint64, journeys: Journeys, behind: WayWorth = NO_WORTH
+    ) -> None:
         window = self.ways.window if self.ways.back else 0
-        _walk_unvisited(self.graph, in_kernel(self.vectors), window, episodes, journeys)
+        _walk_unvisited(self.graph, in_kernel(self.vectors), window, episodes, journeys, behind)
 
     def _weigh(self, out: WaysOut, episode: Episodes, direction: Float32s, seed: int) -> ClickWeights:
         cosines = out.cosines(self.vectors, direction)
         worth = np.where(out.links & ~out.seen(), cosines, np.float32(np.nan))
         towards = np.full(len(worth), NOWHERE, np.int32)
-        if self.ways.back:
-            worth[out.buttons], towards[out.buttons] = self._behind(out, cosines)
+        if self.ways.back:  # walked once more, with what was behind the button written down
+            behind = WayWorth.blank(len(out.pages))
+            self._walk(episode, np.uint64(seed), Journeys.blank(1, len(out.pages)), behind)
+            worth[out.buttons], towards[out.buttons] = behind
         return out.by_worth(worth, COSINE, scale=self.ways.constants.temperature, towards=towards)
-
-    def _behind(self, out: WaysOut, cosines: Float32s) -> tuple[list[float], list[int]]:
-        """The best unseen link of the pages behind the back button at each click: its cosine and its target."""
-        path, first = out.path.tolist(), dict[int, int]()
-        for step, node in enumerate(path):
-            first.setdefault(node, step)
-        links = [slice(int(a), int(b) - 1) for a, b in zip(out.indptr, out.indptr[1:], strict=False)]
-        targets = np.where(np.isnan(cosines), NOWHERE, out.targets)
-        firsts = np.array([first.get(node, len(path)) for node in targets.tolist()])
-        opened = [0]  # the clicks at which the pages behind the button were first stood on
-        worth, towards = list[float](), list[int]()
-        best, to, aim = np.nan, NOWHERE, NONE
-        for step, choice in enumerate(out.choices.tolist()):
-            top = len(opened) - 1
-            if aim in (NONE, top):  # else it is on its way back to a link, and looks for no other
-                best, to, page = np.nan, NOWHERE, NONE
-                for at in range(top - 1, max(top - self.ways.window, -1), -1) if aim == NONE else ():
-                    own = np.where(firsts[links[opened[at]]] > step, cosines[links[opened[at]]], np.nan)
-                    if not np.isnan(own).all() and not np.nanmax(own) <= best:
-                        best, page = float(np.nanmax(own)), at
-                        to = int(targets[links[opened[at]]][np.nanargmax(own)])
-                aim = page if choice == BACK else NONE
-            worth.append(best)
-            towards.append(to)
-            opened = opened[:-1] if choice == BACK else [*opened, step + 1]
-        return worth, towards
 
 
 BASELINES: dict[str, type[Walker]] = {
@@ -220,9 +198,12 @@ def _walk_simply(
 
 @kernel
 def _walk_unvisited(
-    graph: Csr, vectors: Float32s, window: int, episodes: Episodes, journeys: Journeys
+    graph: Csr, vectors: Float32s, window: int, episodes: Episodes, journeys: Journeys, behind: WayWorth
 ) -> None:
-    """Fill the journeys of a batch; ``window`` pages compete, and 0 means that there is no back button."""
+    """Fill the journeys of a batch; ``window`` pages compete, and 0 means that there is no back button.
+
+    Of a single episode, ``behind`` takes the best link behind the back button at each step.
+    """
     indptr, indices = graph
     starts, goals, _, _ = episodes
     queries: Any = episodes.queries
@@ -241,15 +222,22 @@ def _walk_unvisited(
         _remember(memory, node, 0)
         links[0], scores[0] = _best_unseen(graph, vectors, node, query, memory)
         page = NONE  # where in ``opened`` the best link is; once chosen, the agent goes all the way back
+        past, to = np.float32(-np.inf), NOWHERE
         while node != goal and step < budget:
             score = np.float32(-np.inf)
+            if page in (NONE, top):  # else it is on its way back to a link, and looks for no other
+                past, to = np.float32(-np.inf), NOWHERE
             for at in range(top, max(top - max(window, 1), -1) if page == NONE else top, -1):
                 if links[at] == NONE:
                     continue
                 if _last_seen(memory, indices[indptr[opened[at]] + links[at]]) != NEVER:
                     links[at], scores[at] = _best_unseen(graph, vectors, opened[at], query, memory)
+                if links[at] != NONE and at < top and scores[at] > past:
+                    past, to = scores[at], indices[indptr[opened[at]] + links[at]]
                 if links[at] != NONE and scores[at] > score:
                     page, score = at, scores[at]
+            if behind.worth.shape[0] > 0:
+                behind.worth[step], behind.towards[step] = past, to
             if page == NONE:
                 choice = _longest_ago(graph, node, memory)
                 go_back = window > 0 and top > 0

@@ -35,6 +35,22 @@ class ClickWeights(NamedTuple):
     measure: str
 
 
+class WayWorth(NamedTuple):
+    """What ways out were worth to a kernel that walks a single episode, and the pages for which they were."""
+
+    worth: Float32s
+    towards: Int32s
+
+    @classmethod
+    def blank(cls, ways: int) -> "WayWorth":
+        """Nothing is known of so many ways yet."""
+        return cls(np.full(ways, np.nan, np.float32), np.full(ways, NOWHERE, np.int32))
+
+
+NO_WORTH = WayWorth.blank(0)
+"""For kernels that are not asked."""
+
+
 class WaysOut:
     """The ways out of a journey's pages: what agents put their worth on."""
 

@@ -1,14 +1,14 @@
 """The walk of ``map_walkers``, compiled: a batch of episodes, the map of each, and what the links on it are worth."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from linkwalk.arrays import Float32s, Int32s
+from linkwalk.arrays import Float32s
 from linkwalk.compiled import kernel, within
 from linkwalk.graph.csr import Csr, links_of
 from linkwalk.graph.hashes import EMPTY, slot_of
-from linkwalk.navigate.click_weights import NOWHERE
+from linkwalk.navigate.click_weights import NOWHERE, WayWorth
 from linkwalk.navigate.cosine import cosine
 from linkwalk.navigate.journeys import BACK, Episodes, Journeys
 from linkwalk.navigate.map_sights import (
@@ -49,16 +49,6 @@ from linkwalk.walks.draws import draw, key_of, pick
 
 _NOT_SEEN = -1
 _NOWHERE = -3  # the page itself, which no step leads to
-
-
-class WayWorth(NamedTuple):
-    """What the ways out of each page of one journey were worth, links first, then the back button, page by page."""
-
-    worth: Float32s
-    towards: Int32s
-
-
-NO_WORTH = WayWorth(np.zeros(0, np.float32), np.zeros(0, np.int32))
 
 
 @kernel

@@ -27,10 +27,10 @@ import numpy as np
 from linkwalk.arrays import Float32s
 from linkwalk.graph.csr import Csr
 from linkwalk.navigate.agents import Walker
-from linkwalk.navigate.click_weights import NOWHERE, WORTH, ClickWeights, WaysOut
+from linkwalk.navigate.click_weights import NO_WORTH, WORTH, ClickWeights, WaysOut, WayWorth
 from linkwalk.navigate.cosine import Units, in_kernel
 from linkwalk.navigate.journeys import Episodes, Journeys
-from linkwalk.navigate.map_kernel import NO_WORTH, WayWorth, walk_with_map
+from linkwalk.navigate.map_kernel import walk_with_map
 from linkwalk.navigate.map_sights import NO_NOTES, MapNotes, Worth
 from linkwalk.navigate.moves import MoveConfig
 from linkwalk.navigate.trained_map import NO_WEIGHTS, TrainedMap, article_length, measure_of, shipped_map
@@ -68,8 +68,7 @@ class MapWalker(Walker):
 
     def _weigh(self, out: WaysOut, episode: Episodes, direction: Float32s, seed: int) -> ClickWeights:
         """Walked once more, with what decided it written down."""
-        size = len(out.targets)
-        ways = WayWorth(np.empty(size, np.float32), np.full(size, NOWHERE, np.int32))
+        ways = WayWorth.blank(len(out.targets))
         self._walk(episode, np.uint64(seed), Journeys.blank(1, len(out.pages)), ways)
         return out.by_worth(ways.worth, WORTH, scale=self.ways.constants.temperature, towards=ways.towards)
 

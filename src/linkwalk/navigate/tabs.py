@@ -24,7 +24,7 @@ import numpy as np
 from linkwalk.arrays import Bytes, Float32s, Int32s, Int64s
 from linkwalk.compiled import guarded, in_pieces, kernel, row_of, within
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr
+from linkwalk.graph.csr import Csr, links_of
 from linkwalk.graph.hashes import EMPTY, slot_of
 from linkwalk.graph.store import LINK
 from linkwalk.navigate.cosine import Units, cosine, in_kernel
@@ -119,20 +119,8 @@ def read_tabs(
     trust, linked, follow = np.float32(config.trust), np.float32(config.linked), bool(config.links)
 
     def work(start: int, stop: int) -> None:
-        _read(
-            graph.indptr,
-            graph.indices,
-            kinds,
-            in_kernel(vectors),
-            directions,
-            hits,
-            trust,
-            linked,
-            follow,
-            start,
-            stop,
-            tabs,
-        )
+        table = in_kernel(vectors)
+        _read(graph, kinds, table, directions, hits, trust, linked, follow, start, stop, tabs)
 
     in_pieces(queries, workers, work)
     return tabs
@@ -151,8 +139,7 @@ def _best(value: Float32s, heard: Int32s) -> int:
 
 @kernel
 def _read(
-    indptr: Int64s,
-    indices: Int32s,
+    graph: Csr,
     kinds: Bytes,
     vectors: Float32s,
     directions: Float32s,
@@ -165,6 +152,7 @@ def _read(
     tabs: Tabs,
 ) -> None:
     """Fill the rows of some queries."""
+    indices = graph.indices
     bounds, hits, scores = results
     nodes, parents, links, worth = tabs
     count = nodes.shape[1]
@@ -200,7 +188,7 @@ def _read(
             value[best] = _READ
             if not follow:
                 continue
-            begin, end = row_of(indptr, node, indices.shape[0])
+            begin, end = links_of(graph, node)
             degree = end - begin
             if 2 * (known + degree + 1) > size:
                 old_pages, old_value, old_parent, old_link, old = pages, value, parent, link, heard

@@ -49,9 +49,9 @@ def empty_walks(count: int, steps: int) -> Walks:
     return Walks(np.empty((count, steps + 1), np.int32), np.empty(count, np.int32))
 
 
-def linked_nodes(graph: Csr, *, what: str) -> Int32s:
+def linked_nodes(graph: Csr) -> Int32s:
     """Nodes that have a link in ``graph``, or the error that there are none."""
     nodes = np.flatnonzero(graph.degrees()).astype(np.int32)
     if not len(nodes):
-        raise InputError(f"the graph has no {what}, so nothing can walk it: build it from pages that link")
+        raise InputError("the graph has no links, so nothing can walk it: build it from pages that link")
     return nodes

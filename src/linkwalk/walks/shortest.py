@@ -43,7 +43,7 @@ class ShortestWalks:
             raise InputError(f'no reading "{reading}" of shortest paths: choose "exact" or "walk"')
         self.forward, self.reverse, self.reading = forward, reverse, reading
         self.steps, self.multistep, self.redraws = steps, multistep, redraws
-        self._goals = linked_nodes(reverse, what="links")
+        self._goals = linked_nodes(reverse)
         if reading == "walk":
             self._walks = ForwardWalks(forward, steps=steps, multistep=multistep, apart=True)
             self._search = ShortestPaths(forward, reverse)

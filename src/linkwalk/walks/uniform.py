@@ -26,11 +26,22 @@ class ForwardWalks:
     def __init__(self, forward: Csr, *, steps: int, multistep: bool = False, apart: bool = False) -> None:
         check_steps(steps)
         self.forward, self.steps, self.multistep, self.apart = forward, steps, multistep, apart
-        self._starts = linked_nodes(forward, what="links")
+        self._starts = linked_nodes(forward)
 
     def sample(self, count: int, rng: np.random.Generator) -> Walks:
         """Draw walks."""
-        return walk_uniformly(self.forward, self._starts, count, self.steps, rng, self.multistep, self.apart)
+        walks = empty_walks(count, self.steps)
+        seed, which = seed_from(rng), np.arange(count)
+        for attempt in range(_ATTEMPTS):
+            _walk(self.forward, self._starts, seed, attempt, which, self.multistep, walks)
+            if not self.apart:
+                return walks
+            which = which[walks.starts[which] == walks.nodes[which, walks.lengths[which]]]
+            if not len(which):
+                return walks
+        raise InputError(
+            f"walks of {self.steps} steps keep ending where they began: choose another number of steps"
+        )
 
 
 class ReverseWalks:
@@ -42,38 +53,14 @@ class ReverseWalks:
     def __init__(
         self, forward: Csr, reverse: Csr, *, steps: int, multistep: bool = False, apart: bool = False
     ) -> None:
-        check_steps(steps)
-        self.forward, self.reverse = forward, reverse
-        self.steps, self.multistep, self.apart = steps, multistep, apart
-        self._goals = linked_nodes(reverse, what="links")
+        self.forward = forward
+        self._back = ForwardWalks(reverse, steps=steps, multistep=multistep, apart=apart)
 
     def sample(self, count: int, rng: np.random.Generator) -> Walks:
         """Draw walks, start first."""
-        walks = walk_uniformly(self.reverse, self._goals, count, self.steps, rng, self.multistep, self.apart)
+        walks = self._back.sample(count, rng)
         _turn(walks)
         return walks
-
-
-def walk_uniformly(
-    graph: Csr,
-    starts: Int32s,
-    count: int,
-    steps: int,
-    rng: np.random.Generator,
-    multistep: bool = False,
-    apart: bool = False,
-) -> Walks:
-    """Uniform walks on any graph from uniform ``starts``, in the order they are walked."""
-    walks = empty_walks(count, steps)
-    seed, which = seed_from(rng), np.arange(count)
-    for attempt in range(_ATTEMPTS):
-        _walk(graph, starts, seed, attempt, which, multistep, walks)
-        if not apart:
-            return walks
-        which = which[walks.starts[which] == walks.nodes[which, walks.lengths[which]]]
-        if not len(which):
-            return walks
-    raise InputError(f"walks of {steps} steps keep ending where they began: choose another number of steps")
 
 
 @guarded

@@ -19,7 +19,7 @@ def option(metavar: str, help: str, *names: str, **more: Any) -> Any:
 
 
 def argument(metavar: str, help: str) -> Any:
-    """The same for what is given by its place."""
+    """An argument, which is given by its place: what stands for it, and what it means."""
     return Argument(metavar=metavar, help=help)
 
 

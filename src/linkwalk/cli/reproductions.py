@@ -45,7 +45,7 @@ class Report(NamedTuple):
         print_json({"what": self.what, **facts})
 
     def print(self, rows: Columns) -> None:
-        """A table, for people."""
+        """A table for people, on the terminal or in Markdown."""
         if not self.markdown:
             print_columns(rows)
             return

@@ -37,7 +37,7 @@ _STARTS = 10
 
 @dataclass(frozen=True, kw_only=True)
 class ScoredBenchmark:
-    """All that was asked and found."""
+    """A benchmark with what was found for it, by each method."""
 
     graph: Graph
     benchmark: Benchmark
@@ -204,7 +204,7 @@ def draw_distances(wiki: Path, graph: Graph, benchmark: Benchmark, folder: Path)
 
 
 def print_scores(scored: ScoredBenchmark) -> None:
-    """All of it, for one way or for many."""
+    """How much was found, by one way or by many, and how quickly."""
     asked, methods = scored.asked, scored.methods
     scored.print_asked()
     if scored.benchmark.weaker:

@@ -23,7 +23,7 @@ from linkwalk.build.read import ExtractConfig
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.progress import Progress
 from linkwalk.sources.formats import open_source
-from linkwalk.sources.html.source import Html
+from linkwalk.sources.html.folder import Html
 from linkwalk.sources.html.text import HtmlPage
 from linkwalk.sources.source import ReadConfig, Source
 from report import report

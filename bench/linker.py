@@ -13,7 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from linkwalk.build.link import find_entities
-from linkwalk.build.shards import Layout, block_bounds, load
+from linkwalk.build.names import Names
+from linkwalk.build.resolve import name_articles
+from linkwalk.build.shards import Layout, block_bounds, load, save
 from linkwalk.build.stages import Build, BuildConfig
 from linkwalk.build.workers import WorkerPool
 from linkwalk.graph.store import ENTITY, Graph
@@ -22,29 +24,43 @@ from linkwalk.sources.formats import open_source
 from report import report
 
 
+def hide_links(work: Path, number: int, names: Names, share: float) -> dict[str, np.ndarray]:
+    """Take a share of the links that lead to articles from a shard: where they stood, and what they meant."""
+    shard = load(work, "shard", number)
+    articles, _ = names.look_up(shard["link_key"])
+    hidden = (articles >= 0) & (np.random.default_rng(number).random(len(articles)) < share)
+    columns = {name: column for name, column in shard.items() if name.startswith("link_")}
+    save(work, "shard", number, {**shard, **{name: column[~hidden] for name, column in columns.items()}})
+    taken = {name.removeprefix("link_"): column[hidden] for name, column in columns.items()}
+    return {**taken, "article": articles[hidden]}
+
+
 def hidden_links(dump: Path, share: float, workers: int) -> dict[str, float]:
     """Hide a share of the links from everything the linker learns from; then link the text they stood in."""
     with tempfile.TemporaryDirectory() as folder, WorkerPool(workers) as pool:
         work = Path(folder)
         job = Build(work, [open_source(dump)], BuildConfig(), None, pool, Progress())
         job.read()
-        job.resolve(strict=False, hide=share)
+        name_articles(job.shards, job.ledger, contents=True)
+        names, layout = Names.open(work), Layout.open(work)
+        taken = [hide_links(work, number, names, share) for number in range(job.shards.count)]
+        job.resolve(strict=False)
         job.count()
-        layout = Layout.open(work)
         hidden = linked = right = 0
-        for number in range(job.shards.count):
-            shard, links = load(work, "shard", number), load(work, "links", number)
-            found = find_entities(work, shard, int(layout.article_base[number]), links["hidden"])
+        for number, links in enumerate(taken):
+            shard = load(work, "shard", number)
+            found = find_entities(work, shard, int(layout.article_base[number]))
             # Which hidden link, if any, each byte of the shard's text belongs to.
             bounds = block_bounds(shard)
             owner = np.full(len(shard["block_text"]) + 1, -1, np.int64)
-            for link in np.flatnonzero(links["hidden"]).tolist():
-                base = bounds[shard["link_block"][link]]
-                owner[base + shard["link_start"][link] : base + shard["link_end"][link]] = link
+            for link, (block, start, end) in enumerate(
+                zip(links["block"], links["start"], links["end"], strict=True)
+            ):
+                owner[bounds[block] + start : bounds[block] + end] = link
             base = bounds[found.block]
             touched = np.maximum(owner[base + found.start], owner[base + found.end - 1])
-            correct = (touched >= 0) & (links["article"][touched] == found.article)
-            hidden += int(links["hidden"].sum())
+            correct = (touched >= 0) & (np.append(links["article"], -1)[touched] == found.article)
+            hidden += len(links["article"])
             linked += len(np.unique(touched[touched >= 0]))
             right += len(np.unique(touched[correct]))
     return {

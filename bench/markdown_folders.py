@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from linkwalk.sources.markdown.source import Markdown
+from linkwalk.sources.markdown.folder import Markdown
 from linkwalk.sources.source import ReadConfig
 
 

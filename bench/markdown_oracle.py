@@ -19,7 +19,7 @@ import cmarkgfm
 from bs4 import BeautifulSoup, Tag
 from cmarkgfm.cmark import Options
 
-from linkwalk.sources.markdown.source import Markdown
+from linkwalk.sources.markdown.folder import Markdown
 from linkwalk.sources.markdown.text import read_markdown
 from linkwalk.sources.source import ReadConfig
 

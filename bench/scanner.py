@@ -18,8 +18,8 @@ from pathlib import Path
 import mwparserfromhell
 from gensim.corpora.wikicorpus import filter_wiki
 
+from linkwalk.sources.site import Site
 from linkwalk.sources.wikitext.scanner import scan
-from linkwalk.sources.wikitext.site import Site
 from report import report
 
 ARCHIVE = Path(__file__).parents[2] / "shared" / "data" / "genuine-dump-samples.tar.xz"

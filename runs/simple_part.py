@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from linkwalk.graph.store import LINK, Graph
 from linkwalk.records import open_packed
-from linkwalk.sources.wikitext.site import Site
+from linkwalk.sources.site import Site
 
 
 def links_to_articles(graph: Graph) -> NDArray[np.int64]:

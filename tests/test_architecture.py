@@ -105,7 +105,7 @@ def test_the_rule_sees_imports_everywhere(tmp_path: Path, monkeypatch: pytest.Mo
     path = tmp_path / "linkwalk" / "graph" / "bad.py"
     path.write_text(
         "from linkwalk.errors import InputError\n"
-        "def f():\n    from linkwalk.sources.wikitext.site import Site\n"
+        "def f():\n    from linkwalk.sources.site import Site\n"
         "from linkwalk import embed\nimport linkwalk.cli.app\nfrom . import csr\nfrom ..walks import x\n"
     )
     assert {problem.rpartition(" ")[2] for problem in problems(path)} == {"sources", "embed", "cli", "walks"}

@@ -1,4 +1,4 @@
-"""Parts of one's own, named as ``package.module:Name``.
+"""Parts of one's own, named as ``package.module:Name``, and libraries that are imported where they are needed.
 
 Importing a module runs it. So such a name is taken from whoever runs the program, on the command line and in Python,
 and from nobody else: never from a manifest, over HTTP or MCP (``tests/test_parts.py``).
@@ -46,6 +46,14 @@ def import_part(name: str, what: str) -> Any:
             raise InputError(f"{module} has no {rest}, so there is no {what} {name!r}")
         found = getattr(found, word)
     return found
+
+
+def import_library(module: str, name: str, package: str) -> Any:
+    """A module of a library that not everybody needs; where it is missing, a line says how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise InputError(f"{name} is not installed: pip install {package}") from None
 
 
 def make_part(name: str, what: str, *arguments: Any) -> Any:

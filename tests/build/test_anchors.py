@@ -30,7 +30,7 @@ def gather(links: list[tuple[str, int]]) -> dict[str, np.ndarray]:
     starts = ends - np.array([len(e) for e in encoded], np.int64)
     text = np.frombuffer(b"".join(encoded) + b"\0", np.uint8)
     articles = np.array([article for _, article in links], np.int32)
-    return gather_pairs(text, starts, ends, articles, [], [])
+    return {"pairs": gather_pairs(text, starts, ends, articles, [], [])}
 
 
 @pytest.mark.parametrize("merge_rows", [20_000_000, 50])

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkwalk.build.blocks import Cut, cut_blocks
+from linkwalk.build.blocks import BlockSpan, cut_blocks
 from linkwalk.graph.store import MAX_BLOCK_BYTES
-from linkwalk.sources.wikitext.scanner import Heading, LinkSpan, Scan
+from linkwalk.sources.documents import Heading, LinkSpan, Scan
 from tests.conftest import Maker, P, prose
 
 
-def texts(scan: Scan, blocks: list[Cut]) -> list[str]:
+def texts(scan: Scan, blocks: list[BlockSpan]) -> list[str]:
     return [scan.text[block.start : block.end] for block in blocks]
 
 

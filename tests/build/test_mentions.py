@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from linkwalk.build.build import BuildConfig, build
 from linkwalk.build.entities.mentions import (
     BARRIER,
-    CLASSES,
     SENTENCE,
     count_surfaces,
     find_mentions,
@@ -32,9 +31,7 @@ def as_bytes(text: str) -> np.ndarray:
 
 def split(text: str) -> list[str]:
     raw = as_bytes(text)
-    starts, ends = np.empty(len(raw) + 1, np.int32), np.empty(len(raw) + 1, np.int32)
-    count = words(raw, 0, len(raw), CLASSES, starts, ends)
-    return [raw[a:b].tobytes().decode() for a, b in zip(starts[:count], ends[:count], strict=True)]
+    return [raw[a:b].tobytes().decode() for a, b in zip(*words(raw), strict=True)]
 
 
 def find(
@@ -49,7 +46,7 @@ def find(
     for a, b in barriers or []:
         marks[a:b] |= BARRIER
     bounds = np.array([0, len(raw)], np.int64)
-    found = find_mentions(raw, bounds, marks, CLASSES, keys[order], hash_table(keys[order]))
+    found = find_mentions(raw, bounds, marks, keys[order], hash_table(keys[order]))
     _, starts, ends, which = found.tolist()
     return [
         (raw[a:b].tobytes().decode(), surfaces[order[s]]) for a, b, s in zip(starts, ends, which, strict=True)
@@ -90,7 +87,7 @@ def test_counts_equal_a_search_by_hand(tokens: list[str], chosen: set[int]) -> N
     order = np.argsort(keys)
     seen = np.zeros(len(keys), np.int32)
     bounds = np.array([0, len(raw)], np.int64)
-    count_surfaces(raw, bounds, CLASSES, keys[order], hash_table(keys[order]), seen)
+    count_surfaces(raw, bounds, keys[order], hash_table(keys[order]), seen)
     for surface, count in zip([surfaces[i] for i in order], seen.tolist(), strict=True):
         parts = surface.split()
         assert count == sum(tokens[i : i + len(parts)] == parts for i in range(len(tokens)))
@@ -104,7 +101,7 @@ def test_every_word_may_be_a_mention(texts: list[str], letters: set[str]) -> Non
     order = np.argsort(keys)
     bounds = np.cumsum([0, *map(len, texts)])
     marks = np.zeros(bounds[-1] + 2, np.uint8)
-    tables = CLASSES, keys[order], hash_table(keys[order])
+    tables = keys[order], hash_table(keys[order])
     found = find_mentions(as_bytes("".join(texts)), bounds, marks, *tables).T.tolist()
     assert [(block, start, end, surfaces[order[surface]]) for block, start, end, surface in found] == [
         (block, *word.span(), word[0])

@@ -10,8 +10,8 @@ from linkwalk.build.read import ExtractConfig, drop_articles, extract, section_k
 from linkwalk.build.shards import finished, load, load_column, save, strings_in
 from linkwalk.build.tables import Arrays
 from linkwalk.sources.documents import Wikitext
+from linkwalk.sources.site import Site
 from linkwalk.sources.wikitext.export import parse_pages
-from linkwalk.sources.wikitext.site import Site
 from tests.conftest import P, prose, world
 
 

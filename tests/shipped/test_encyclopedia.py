@@ -15,8 +15,8 @@ from linkwalk import shipped
 from linkwalk.build.build import build
 from linkwalk.graph.components import strong_components
 from linkwalk.graph.store import LINK, Graph
+from linkwalk.sources.site import Site
 from linkwalk.sources.wikitext.scanner import scan
-from linkwalk.sources.wikitext.site import Site
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "encyclopedia"

@@ -15,8 +15,8 @@ from linkwalk.graph.store import Graph
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document, Heading, LinkSpan, Wikitext, mend, tidy
 from linkwalk.sources.formats import open_source
+from linkwalk.sources.site import Site
 from linkwalk.sources.source import in_groups
-from linkwalk.sources.wikitext.site import Site
 from tests.conftest import P, assert_same_files, graph_files, prose, write_dump
 
 

@@ -11,15 +11,14 @@ from selectolax.lexbor import LexborHTMLParser
 
 from linkwalk.build.build import build
 from linkwalk.errors import InputError
-from linkwalk.sources.documents import Document, tidy
+from linkwalk.sources.documents import Document, Scan, tidy
 from linkwalk.sources.formats import open_source
 from linkwalk.sources.html.document import NOWHERE
+from linkwalk.sources.html.folder import Html
 from linkwalk.sources.html.nesting import MAX_NESTING, NESTED, flatten
-from linkwalk.sources.html.source import Html
 from linkwalk.sources.html.text import BROKEN_BYTES, OTHER_ENCODING, HtmlPage, decode
-from linkwalk.sources.markdown.source import Markdown
+from linkwalk.sources.markdown.folder import Markdown
 from linkwalk.sources.source import ReadConfig
-from linkwalk.sources.wikitext.lines import Scan
 from tests.sources.test_markdown import clicks, folder
 
 PROSE = "Milk is white, and many animals give it to their young. " * 5

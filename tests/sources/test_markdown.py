@@ -15,8 +15,8 @@ from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.sources.documents import Document
 from linkwalk.sources.formats import open_source
+from linkwalk.sources.markdown.folder import Markdown
 from linkwalk.sources.markdown.front_matter import split
-from linkwalk.sources.markdown.source import Markdown
 from linkwalk.sources.markdown.text import read_markdown
 from linkwalk.sources.page_text import PageText
 from linkwalk.sources.source import ReadConfig

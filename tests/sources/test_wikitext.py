@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from linkwalk.sources.wikitext.scanner import Heading, LinkSpan, Scan, scan
-from linkwalk.sources.wikitext.site import Site
+from linkwalk.sources.documents import Heading, LinkSpan, Scan
+from linkwalk.sources.site import Site
+from linkwalk.sources.wikitext.scanner import scan
 
 SITE = Site(namespaces={"Fails": 6, "Kategoreja": 14})
 TABLES = {"keep_tables": True}

@@ -29,8 +29,9 @@ import pytest
 from mwparserfromhell import nodes
 from mwparserfromhell.wikicode import Wikicode
 
-from linkwalk.sources.wikitext.scanner import Scan, scan
-from linkwalk.sources.wikitext.site import ARTICLE, CATEGORY, FILE, INTERLANGUAGE, Site
+from linkwalk.sources.documents import Scan
+from linkwalk.sources.site import ARTICLE, CATEGORY, FILE, INTERLANGUAGE, Site
+from linkwalk.sources.wikitext.scanner import scan
 
 ARCHIVE = Path(__file__).parents[3] / "shared" / "data" / "genuine-dump-samples.tar.xz"
 LONGEST = 400_000  # characters; a longer page is left out, for the parser's sake

@@ -17,7 +17,7 @@ from linkwalk.graph.store import LINK, Graph
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Document
 from linkwalk.sources.formats import open_source
-from linkwalk.sources.html.source import Html
+from linkwalk.sources.html.folder import Html
 from linkwalk.sources.source import ReadConfig, Source
 from linkwalk.sources.warc import Warc, address_of
 from linkwalk.sources.zim import Zim

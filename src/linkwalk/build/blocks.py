@@ -13,7 +13,7 @@ from typing import NamedTuple
 from linkwalk.build.sentences import sentence_ends
 from linkwalk.graph.store import MAX_BLOCK_BYTES
 from linkwalk.scripts import SIGN, SIGNS_OF_A_WORD
-from linkwalk.sources.wikitext.scanner import Heading, LinkSpan, Scan
+from linkwalk.sources.documents import Heading, LinkSpan, Scan
 
 #: How much shorter or longer than asked for a block may be, so as to end with a paragraph or a sentence.
 _SLACK = 0.4
@@ -37,7 +37,7 @@ class _Unit(NamedTuple):
 
 
 @dataclass(slots=True)
-class Cut:
+class BlockSpan:
     """One block: a range of the article's text, with what lies in it."""
 
     start: int
@@ -49,7 +49,7 @@ class Cut:
     """Spans relative to ``start``."""
 
 
-def cut_blocks(scan: Scan, block_words: int) -> list[Cut]:
+def cut_blocks(scan: Scan, block_words: int) -> list[BlockSpan]:
     """Cut one article's text into blocks, in order."""
     starts = [h.offset for h in scan.headings]
     blocks = [
@@ -82,7 +82,7 @@ def _sections(scan: Scan, block_words: int) -> Iterator[list[_Unit]]:
 
 def _units(text: str, links: list[LinkSpan], block_words: int) -> Iterator[_Unit]:
     """The sentences of a text, line by line; a full stop inside a link ends nothing."""
-    link, line_start = 0, 0
+    line_start = 0
     while line_start < len(text):
         line_end = text.find("\n", line_start)
         if line_end < 0:
@@ -90,9 +90,7 @@ def _units(text: str, links: list[LinkSpan], block_words: int) -> Iterator[_Unit
         start = line_start
         for offset in sentence_ends(text[line_start:line_end]):
             end = line_start + offset
-            while link < len(links) and links[link].end <= end:
-                link += 1
-            if link < len(links) and links[link].start < end and end < line_end:
+            if end < line_end and _link_across(links, end):
                 continue
             words = _count_words(text, start, end)
             if words > 2 * block_words or end - start > _MAX_UNIT_CHARS:
@@ -103,6 +101,12 @@ def _units(text: str, links: list[LinkSpan], block_words: int) -> Iterator[_Unit
             while start < line_end and text[start] == " ":
                 start += 1
         line_start = line_end + 1
+
+
+def _link_across(links: list[LinkSpan], offset: int) -> LinkSpan | None:
+    """The link that a cut at an offset would fall into."""
+    at = bisect_right(links, offset, key=lambda link: link.end)
+    return links[at] if at < len(links) and links[at].start < offset else None
 
 
 def _count_words(text: str, start: int, end: int) -> int:
@@ -119,7 +123,6 @@ def _pieces(
     """Cut an over-long sentence between words, or through one that is too long itself, but no link."""
     unspaced = _count_words(text, start, end) > 2 * (text.count(" ", start, end) + 1)
     longest = min(_MAX_UNIT_CHARS, SIGNS_OF_A_WORD * block_words) if unspaced else _MAX_UNIT_CHARS
-    link = bisect_right(links, start, key=lambda found: found.end)
     while start < end:
         stop, words, limit = start, 0, min(end, start + longest)
         while stop < limit and words < block_words:
@@ -128,17 +131,17 @@ def _pieces(
             words += 1
         while text[stop - 1] == " ":
             stop -= 1
-        while link < len(links) and links[link].end <= stop:
-            link += 1
-        if stop < end and link < len(links) and links[link].start < stop:
-            stop = min(links[link].end, end)
+        if stop < end and (link := _link_across(links, stop)):
+            stop = min(link.end, end)
         yield _Unit(start, stop, _count_words(text, start, stop), ends_line and stop == end)
         start = stop
         while start < end and text[start] == " ":
             start += 1
 
 
-def _group(units: list[_Unit], block_words: int, headings: list[Heading], starts: list[int]) -> Iterator[Cut]:
+def _group(
+    units: list[_Unit], block_words: int, headings: list[Heading], starts: list[int]
+) -> Iterator[BlockSpan]:
     """Put the sentences of one section together into blocks of about ``block_words`` words."""
     low, high = (1 - _SLACK) * block_words, (1 + _SLACK) * block_words
     left = sum(unit.words for unit in units)
@@ -160,12 +163,12 @@ def _group(units: list[_Unit], block_words: int, headings: list[Heading], starts
         begin, end = units[first].start, units[stop - 1].end
         heading = bisect_right(starts, begin) - 1
         title = headings[heading].title if heading >= 0 else ""
-        yield Cut(begin, end, title, [unit.end - begin for unit in units[first:stop]])
+        yield BlockSpan(begin, end, title, [unit.end - begin for unit in units[first:stop]])
         left -= sum(unit.words for unit in units[first:stop])
         first = stop
 
 
-def _share_links(blocks: list[Cut], links: list[LinkSpan]) -> None:
+def _share_links(blocks: list[BlockSpan], links: list[LinkSpan]) -> None:
     """Give every block the links that stand in it."""
     at = 0
     for link in links:

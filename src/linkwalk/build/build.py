@@ -5,6 +5,7 @@ was killed finds its finished shards there and goes on; what is merged from them
 """
 
 import contextlib
+import functools
 import hashlib
 import os
 import shutil
@@ -12,7 +13,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from linkwalk import __version__
 from linkwalk.artifact import (
@@ -27,6 +27,7 @@ from linkwalk.artifact import (
     write_json,
 )
 from linkwalk.artifact.folders import lock_of
+from linkwalk.build.ledger import JsonObject
 from linkwalk.build.read import ExtractConfig
 from linkwalk.build.shards import finished
 from linkwalk.build.stages import Build, BuildConfig, size_of
@@ -52,8 +53,8 @@ class BuildResult:
     """A finished build."""
 
     workspace: Path
-    manifest: dict[str, Any]
-    ledger: dict[str, Any]
+    manifest: JsonObject
+    ledger: JsonObject
     fresh: bool
     """False where the graph was there already, made from the same input with the same options."""
 
@@ -77,12 +78,13 @@ def build(
     states = [notes.states(source.files) for source in sources]
     plan = _plan(sources, config, other, workspace, progress)
     final, partial = workspace / "graph", workspace / "graph.partial"
-    if present := _present(workspace, plan, force=force, strict=strict):
+    find_present = functools.partial(_present, workspace, plan, force=force, strict=strict)
+    if present := find_present():
         tidy_up(final, partial, workspace / "graph.old")
         return present
     with locked(final):
         # Once more: somebody else may have made it meanwhile.
-        if present := _present(workspace, plan, force=force, strict=strict):
+        if present := find_present():
             return present
         partial.mkdir(parents=True, exist_ok=True)
         try:
@@ -133,9 +135,9 @@ def _homes(sources: Sequence[Source]) -> list[str]:
 
 def _plan(
     sources: Sequence[Source], config: BuildConfig, other: Graph | None, workspace: Path, progress: Progress
-) -> dict[str, Any]:
+) -> JsonObject:
     """What the graph follows from: version, options, inputs."""
-    inputs: list[dict[str, Any]] = []
+    inputs: list[JsonObject] = []
     for source, fingerprint in zip(sources, _fingerprints(sources, workspace, progress), strict=True):
         inputs.append({"name": source.path.name, "bytes": size_of([source]), "fingerprint": fingerprint})
         if source.version:
@@ -168,7 +170,7 @@ def _key(source: Source) -> str:
     return f"dump {source.path.resolve()}"
 
 
-def _present(workspace: Path, plan: dict[str, Any], *, force: bool, strict: bool) -> BuildResult | None:
+def _present(workspace: Path, plan: JsonObject, *, force: bool, strict: bool) -> BuildResult | None:
     """The graph that is there already, if it is this one and whole; anything else that is in the way is an error."""
     if workspace.exists() and not workspace.is_dir():
         raise InputError(f"{workspace} is a file: name a folder for the workspace")
@@ -202,7 +204,7 @@ def _present(workspace: Path, plan: dict[str, Any], *, force: bool, strict: bool
     return BuildResult(workspace, manifest, ledger, False)
 
 
-def _begin(partial: Path, plan: dict[str, Any]) -> None:
+def _begin(partial: Path, plan: JsonObject) -> None:
     """Keep the shards of an interrupted build of the same plan; throw away those of another."""
     path, plan = partial / "plan.json", {**plan, "shards": _SHARDS}
     with contextlib.suppress(ArtifactError):

@@ -4,7 +4,6 @@ A page names the one above it, by title or address. Where that one is left out, 
 below the next one above. Pages in a ring, each above the other, are below none.
 """
 
-from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import numpy as np
 from linkwalk.arrays import Bools, Int32s, Int64s
 from linkwalk.build.names import Names, count_outcomes
 from linkwalk.build.tables import Arrays, Tables, ends_of_chains, find_keys, write_tables
+from linkwalk.sources.documents import Counts
 
 NONE = -1
 
@@ -22,26 +22,16 @@ class Contents(Tables):
     """Every article's parent and children."""
 
     above: Int32s
+    """Negative for none."""
     children_indptr: Int64s
     children: Int32s
 
-    def up(self, first: int, stop: int) -> tuple[Int64s, Int32s]:
-        """Those of some articles that stand below another, counted from the first of them, and the ones above."""
-        above = self.above[first:stop]
-        below = np.flatnonzero(above >= 0)
-        return below, above[below]
 
-    def down(self, first: int, stop: int) -> tuple[Int64s, Int32s]:
-        """Some articles, counted from the first of them, once for each of their children, and the children."""
-        bounds = self.children_indptr[first : stop + 1]
-        return np.repeat(np.arange(stop - first), np.diff(bounds)), self.children[bounds[0] : bounds[-1]]
-
-
-def write_contents(folder: Path, columns: Arrays) -> Counter[str]:
+def write_contents(folder: Path, columns: Arrays) -> Counts:
     """Write the tables of ``Contents`` by the keys of articles' parents (0 is none); count what came of them."""
     stated = columns["article_parent"] != 0
     above = np.full(len(stated), NONE, np.int32)
-    outcomes: Counter[str] = Counter()
+    outcomes = Counts()
     if stated.any():
         above[stated] = _find_parents(Names.open(folder), columns, stated)
         outcomes = count_outcomes(above[stated], "page above: ")

@@ -6,9 +6,9 @@ import numpy as np
 
 from linkwalk.arrays import Int32s, Int64s
 from linkwalk.build.entities.anchors import (
-    ANY_ARTICLE,
     ANY_LINK,
     ANY_MENTION,
+    CONTEXTS,
     Anchors,
     context_key,
     context_words,
@@ -18,11 +18,10 @@ from linkwalk.build.entities.anchors import (
     merge_pairs,
 )
 from linkwalk.build.entities.linker import admit, neighbourhood_norms
-from linkwalk.build.entities.mentions import CLASSES, count_surfaces, find_mentions, hash_spans, hash_table
+from linkwalk.build.entities.mentions import count_surfaces, find_mentions, hash_spans, hash_table
 from linkwalk.build.names import Names
-from linkwalk.build.shards import Layout, ShardFiles, block_bounds, load, save
+from linkwalk.build.shards import Layout, ShardFiles, block_bounds, link_bounds, load, save
 from linkwalk.build.tables import Arrays, Keys, bounds_of, find_keys, write_tables
-from linkwalk.graph.columns import map_array
 from linkwalk.graph.csr import Csr, transpose, union
 from linkwalk.graph.store import Graph
 
@@ -31,26 +30,17 @@ def pair_surfaces(shards: ShardFiles, other: Graph | None) -> None:
     """Merge which surface forms lead to which articles, here and in another wiki, and who links to whom."""
     readers = shards.readers("links")
     if other is not None:
-        readers.append(foreign_pairs(other, Names.open(shards.folder)).__getitem__)
+        readers.append({"pairs": foreign_pairs(other, Names.open(shards.folder))}.__getitem__)
     merge_pairs(shards.folder, readers)
-    articles = int(map_array(shards.folder / "article_base.npy")[-1])
-    write_relations(
-        shards.folder, articles, shards.whole("links", "hop_from"), shards.whole("links", "hop_to")
-    )
-
-
-def write_relations(folder: Path, articles: int, source: Int32s, target: Int32s) -> None:
-    """Write who links to whom, sorted and without repeats, and how much each shared neighbour says.
-
-    This is how the linker tells what belongs together: what shares rare neighbours.
-    """
-    other = source != target
-    outgoing = Csr(bounds_of(np.bincount(source[other], minlength=articles)), target[other])
+    articles = int(Layout.open(shards.folder).article_base[-1])
+    source, target = shards.whole("links", "hop_from"), shards.whole("links", "hop_to")
+    elsewhere = source != target
+    outgoing = Csr(bounds_of(np.bincount(source[elsewhere], minlength=articles)), target[elsewhere])
     both = union(outgoing, transpose(outgoing))
-    fame = np.bincount(both.indices, minlength=articles)
-    weight = np.log(articles / np.maximum(fame, 1)) ** 2
+    # What shares rare neighbours belongs together.
+    weight = np.log(articles / np.maximum(np.bincount(both.indices, minlength=articles), 1)) ** 2
     write_tables(
-        folder,
+        shards.folder,
         outgoing_indptr=outgoing.indptr,
         outgoing=outgoing.indices,
         neighbour_indptr=both.indptr,
@@ -71,26 +61,27 @@ def count_shard(folder: Path, number: int, linkless: bool) -> None:
     )
     seen = np.zeros(len(keys), np.int32)
     small = np.zeros(len(keys), np.int32)
-    count_surfaces(text, bounds, CLASSES, keys, slots, seen)
+    count_surfaces(text, bounds, keys, slots, seen)
     if linkless:
-        count_surfaces(text, bounds, CLASSES, keys, slots, small, True)
+        count_surfaces(text, bounds, keys, slots, small, True)
     stands = np.flatnonzero(seen)
 
-    shown = (links["article"] >= 0) & ~links["hidden"] & ~links["contents"]
+    shown = (links["article"] >= 0) & ~links["contents"]
     block, start, end = (shard[f"link_{name}"][shown].astype(np.int32) for name in ("block", "start", "end"))
-    at = bounds[block]
     # An anchor without a word is no surface: it counts for the first one.
-    surface = np.maximum(find_keys(keys, hash_spans(text, at + start, at + end, CLASSES)[0]), 0)
+    surface = np.maximum(find_keys(keys, hash_spans(text, *link_bounds(shard, shown))[0]), 0)
     article, doubtful = links["article"][shown], np.flatnonzero(anchors.ambiguous[surface])
     contexts: list[Keys] = []
     for side, word in enumerate(context_words(text, bounds, block, start, end)):
         contexts += (
-            context_key(surface, ANY_ARTICLE, word, side),
-            context_key(surface[doubtful], article[doubtful], word[doubtful], side),
-            context_key(ANY_LINK, ANY_ARTICLE, word, side),
+            context_key(word, side, surface),
+            context_key(word[doubtful], side, surface[doubtful], article[doubtful]),
+            context_key(word, side, ANY_LINK),
         )
     mentions, beside = _mention_contexts(folder, shard, keys, slots)
-    context, times = np.unique(np.concatenate((*contexts, *beside)), return_counts=True)
+    distinct, times = np.unique(np.concatenate((*contexts, *beside)), return_counts=True)
+    counted = np.zeros(len(distinct), CONTEXTS)
+    counted["key"], counted["times"] = distinct, times
     save(
         folder,
         "counts",
@@ -99,9 +90,8 @@ def count_shard(folder: Path, number: int, linkless: bool) -> None:
             "surface": stands.astype(np.int32),
             "seen": seen[stands],
             "small": small[stands],
-            "context": context,
-            "times": times.astype(np.uint32),
-            "contexts": np.array([len(block), mentions]),
+            "contexts": counted,
+            "contexts_of": np.array([len(block), mentions]),
         },
     )
 
@@ -117,9 +107,9 @@ def _mention_contexts(folder: Path, shard: Arrays, keys: Keys, slots: Int32s) ->
     lengths = shard["block_text_lengths"]
     text, bounds = shard["block_text"][np.repeat(drawn, lengths)], bounds_of(lengths[drawn])
     unmarked = np.zeros(len(text) + 2, np.uint8)
-    block, start, end, _ = find_mentions(text, bounds, unmarked, CLASSES, keys, slots)
+    block, start, end, _ = find_mentions(text, bounds, unmarked, keys, slots)
     words = context_words(text, bounds, block, start, end)
-    return len(block), [context_key(ANY_MENTION, ANY_ARTICLE, word, side) for side, word in enumerate(words)]
+    return len(block), [context_key(word, side, ANY_MENTION) for side, word in enumerate(words)]
 
 
 def weigh_surfaces(shards: ShardFiles, other: Graph | None, linkless: bool) -> None:
@@ -139,6 +129,6 @@ def weigh_surfaces(shards: ShardFiles, other: Graph | None, linkless: bool) -> N
         admitted=admitted,
         admitted_keys=anchors.surfaces[admitted],
         admitted_slots=hash_table(anchors.surfaces[admitted]),
-        contexts=np.stack(list(shards.column("counts", "contexts"))).sum(axis=0),
+        contexts=np.stack(list(shards.column("counts", "contexts_of"))).sum(axis=0),
     )
     merge_contexts(shards.folder, shards.readers("counts"))

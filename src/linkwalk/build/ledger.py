@@ -1,63 +1,57 @@
 """The books of a build: pages read = kept + left out, links seen = resolved + unresolved, each by reason."""
 
-from collections import Counter
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
 from typing import Any
 
+from linkwalk.sources.documents import Counts
 from linkwalk.sources.select import REASONS
 
+JsonObject = dict[str, Any]
 
-@dataclass(slots=True)
-class Ledger:
-    """What went in, what came out, and why the rest did not. Nothing is lost silently."""
 
-    pages: Counter[str] = field(default_factory=Counter)
-    links: Counter[str] = field(default_factory=Counter)
-    """Links that are no links to an article, by reason, as the scanner saw them."""
-    damage: Counter[str] = field(default_factory=Counter)
-    redirects: Counter[str] = field(default_factory=Counter)
-    resolved: Counter[str] = field(default_factory=Counter)
-    """What became of links whose page is here: an edge, merged with another edge, or pointing at its own block."""
-    unresolved: Counter[str] = field(default_factory=Counter)
-    sections: Counter[str] = field(default_factory=Counter)
-    """Links that ask for a section: whether the article has it; if not, they lead to its first block."""
-    entities: Counter[str] = field(default_factory=Counter)
-    contents: Counter[str] = field(default_factory=Counter)
-    """Pages that name one above them, and links of tables of contents: what became of them."""
-    backlinks: Counter[str] = field(default_factory=Counter)
-    newest: str = ""
-    """The last timestamp of any page."""
+class Ledger(defaultdict[str, Counts]):
+    """What went in, what came out, and why the rest did not, by account. Nothing is lost silently.
 
-    def enter(self, report: dict[str, Any]) -> None:
+    ``pages``; ``links`` that are no links to an article, by reason, as the scanner saw them; ``damage``; ``redirects``;
+    ``resolved``, what became of links whose page is here: an edge, merged with another edge, or pointing at its own
+    block; ``unresolved``; ``sections``, links that ask for one: whether the article has it (if not, they lead to its
+    first block); ``entities``; ``contents``, pages that name one above them, and links of tables of contents;
+    ``backlinks``.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(Counter)
+        self.newest = ""
+        """The last timestamp of any page."""
+
+    def enter(self, report: JsonObject) -> None:
         """Add what a shard reports of itself, under the names of the ledger's accounts."""
         self.newest = max(self.newest, report.pop("newest", ""))
         for account, counts in report.items():
-            getattr(self, account).update(counts)
+            self[account].update(counts)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """The ledger as it is written to disk."""
-        skipped = {reason: self.pages[reason] for reason in REASONS if self.pages[reason]}
-        resolved, unresolved = self.resolved.total(), self.unresolved + self.links
+        pages, resolved, unresolved = self["pages"], self["resolved"], self["unresolved"] + self["links"]
+        skipped = {reason: pages[reason] for reason in REASONS if pages[reason]}
+        links = {
+            "seen": resolved.total() + unresolved.total(),
+            "resolved": {"total": resolved.total(), **_sorted(resolved)},
+            "unresolved": {"total": unresolved.total(), **_sorted(unresolved)},
+        }
         return {
-            "pages": {"read": self.pages["read"], "kept": self.pages["kept"], "skipped": skipped},
-            "links": {
-                "seen": resolved + unresolved.total(),
-                "resolved": {"total": resolved, **_sorted(self.resolved)},
-                "unresolved": {"total": unresolved.total(), **_sorted(unresolved)},
-            },
-            "section_links": _sorted(self.sections),
-            "entity_links": _sorted(self.entities),
-            "contents": _sorted(self.contents),
-            "backlinks": _sorted(self.backlinks),
-            "redirects": _sorted(self.redirects),
-            "damage": _sorted(self.damage),
+            "pages": {"read": pages["read"], "kept": pages["kept"], "skipped": skipped},
+            "links": links,
+            "section_links": _sorted(self["sections"]),
+            "entity_links": _sorted(self["entities"]),
+            **{name: _sorted(self[name]) for name in ("contents", "backlinks", "redirects", "damage")},
         }
 
     def damage_in_words(self) -> str:
         """The damage as one line, for the warning."""
-        return ", ".join(f"{count:,} × {reason}" for reason, count in _sorted(self.damage).items())
+        return ", ".join(f"{count:,} × {reason}" for reason, count in _sorted(self["damage"]).items())
 
 
-def _sorted(counter: Counter[str]) -> dict[str, int]:
+def _sorted(counter: Counts) -> dict[str, int]:
     """Largest first, ties by name: the same book whatever order the shards came in."""
     return {name: int(n) for name, n in sorted(counter.items(), key=lambda item: (-item[1], item[0])) if n}

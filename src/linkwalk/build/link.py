@@ -18,6 +18,7 @@ from linkwalk.build.shards import (
     ShardFiles,
     block_articles,
     block_bounds,
+    link_bounds,
     load,
     report_column,
     save,
@@ -44,11 +45,11 @@ class _Edges(NamedTuple):
 def link_shard(folder: Path, number: int, entity_links: bool, contents: bool, backlinks: bool) -> None:
     """Every block's way out, of the kinds that are wanted."""
     shard, links, layout = load(folder, "shard", number), load(folder, "links", number), Layout.open(folder)
-    base = int(layout.node_base[number])
+    first, stop = layout.article_base[number : number + 2].tolist()
+    base = int(layout.article_node[first])
     numbers = shard["block_number"]
-    last = np.zeros(len(numbers), np.bool_)
-    last[np.cumsum(shard["article_blocks"]) - 1] = True
     blocks = np.arange(len(numbers), dtype=np.int32)
+    later, earlier = blocks[numbers > 0], blocks[np.roll(numbers, -1) > 0]
     found = links["node"] >= 0
     spans = np.stack((shard["link_start"], shard["link_end"]), 1)
 
@@ -57,20 +58,24 @@ def link_shard(folder: Path, number: int, entity_links: bool, contents: bool, ba
 
     listed = found & links["contents"]
     parts = [
-        _Edges(blocks[numbers > 0], base + blocks[numbers > 0] - 1, PREV),
-        _Edges(blocks[~last], base + blocks[~last] + 1, NEXT),
+        _Edges(later, base + later - 1, PREV),
+        _Edges(earlier, base + earlier + 1, NEXT),
         authored(found & ~links["contents"], LINK),
     ]
     if entity_links:
-        mentions = find_entities(folder, shard, int(layout.article_base[number]))
+        mentions = find_entities(folder, shard, first)
         span = np.stack((mentions.start, mentions.end), 1)
         parts.append(_Edges(mentions.block, layout.article_node[mentions.article], ENTITY, span))
     if contents:
         parts.append(authored(listed, CONTENTS))
-        table, (first, stop) = Contents.open(folder), layout.article_base[number : number + 2].tolist()
-        firsts = blocks[numbers == 0]
-        for article, relative in (table.up(first, stop), table.down(first, stop)):
-            parts.append(_Edges(firsts[article], layout.article_node[relative], CONTENTS))
+        table, firsts = Contents.open(folder), blocks[numbers == 0]
+        above = table.above[first:stop]
+        bounds = table.children_indptr[first : stop + 1]
+        children = table.children[bounds[0] : bounds[-1]]
+        parts += (
+            _Edges(firsts[above >= 0], layout.article_node[above[above >= 0]], CONTENTS),
+            _Edges(np.repeat(firsts, np.diff(bounds)), layout.article_node[children], CONTENTS),
+        )
     if backlinks:
         bounds = map_array(folder / "back_indptr.npy")[base : base + len(numbers) + 1]
         sources = map_array(folder / "back_sources.npy")[bounds[0] : bounds[-1]]
@@ -81,17 +86,13 @@ def link_shard(folder: Path, number: int, entity_links: bool, contents: bool, ba
     save(folder, "edges", number, {**edges, "report": report_column(report)})
 
 
-def find_entities(folder: Path, shard: Arrays, article_base: int, hidden: Bools | None = None) -> Mentions:
-    """The entity links of a shard; ``hidden`` links are read as plain text, to see whether they are found again."""
-    bounds = block_bounds(shard)
-    shown = slice(None) if hidden is None else ~hidden
+def find_entities(folder: Path, shard: Arrays, article_base: int) -> Mentions:
+    """The entity links of a shard."""
+    text, bounds = shard["block_text"], block_bounds(shard)
     # A link to a page that is not here is in the way, too: its words mean that page.
-    at = bounds[shard["link_block"][shown]]
-    starts, ends = at + shard["link_start"][shown], at + shard["link_end"][shown]
-    marks = mark(
-        len(shard["block_text"]), bounds, starts, ends, shard["block_sentences"], shard["sentence_end"]
-    )
-    return Linker.open(folder).link(shard["block_text"], bounds, marks, block_articles(shard, article_base))
+    starts, ends = link_bounds(shard, np.s_[:])
+    marks = mark(len(text), bounds, starts, ends, shard["block_sentences"], shard["sentence_end"])
+    return Linker.open(folder).link(text, bounds, marks, block_articles(shard, article_base))
 
 
 def merge_edges(parts: list[_Edges], base: int, blocks: int) -> tuple[Arrays, dict[str, Any]]:
@@ -132,7 +133,8 @@ def merge_edges(parts: list[_Edges], base: int, blocks: int) -> tuple[Arrays, di
 def write_backlinks(shards: ShardFiles) -> None:
     """Who links to each block, on disk: the links that authors set, turned round."""
     folder, edges = shards.folder, 0
-    nodes = np.diff(Layout.open(folder).node_base).tolist()
+    layout = Layout.open(folder)
+    nodes = np.diff(layout.article_node[layout.article_base]).tolist()
     with Columns(folder) as columns:
         indptr, targets = columns.array("links_indptr", np.int64), columns.array("links_targets", np.int32)
         indptr.append([0])

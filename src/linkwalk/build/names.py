@@ -13,6 +13,7 @@ import numpy as np
 from linkwalk.arrays import Bools, Int32s
 from linkwalk.build.tables import Arrays, Keys, Tables, ends_of_chains, find_keys, write_tables
 from linkwalk.graph.hashes import GOLDEN
+from linkwalk.sources.documents import Counts
 from linkwalk.sources.select import REASONS
 
 #: What a link to a name comes to when it is no article: the code -1 - i stands for OUTCOMES[i].
@@ -26,7 +27,7 @@ OUTCOMES = (
 _LOOP, _NOWHERE, _LEFT_OUT, MISSING = (-1 - OUTCOMES.index(name) for name in OUTCOMES[-4:])
 
 
-def count_outcomes(codes: Int32s, prefix: str = "") -> Counter[str]:
+def count_outcomes(codes: Int32s, prefix: str = "") -> Counts:
     """How many names came to nothing, by the reason that their codes stand for; articles among them are left alone."""
     found, counts = np.unique(codes[codes < 0], return_counts=True)
     reasons = (prefix + OUTCOMES[-1 - code] for code in found.tolist())
@@ -72,7 +73,7 @@ def first_of_each(keys: Keys) -> Bools:
     return mask
 
 
-def write_names(folder: Path, columns: Arrays) -> Counter[str]:
+def write_names(folder: Path, columns: Arrays) -> Counts:
     """Write the tables of ``Names`` by the shards' columns, all together; count where the redirects lead.
 
     An address of 0 is none. A name that is one page's address and another's title is the address; an article wins over

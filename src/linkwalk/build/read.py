@@ -18,7 +18,7 @@ from linkwalk.build.entities.anchors import surname
 from linkwalk.build.shards import keys_of, report_column, save, string_column, strings_in
 from linkwalk.build.tables import Arrays
 from linkwalk.graph.store import name_key
-from linkwalk.sources.documents import Document, Wikitext, mend, tidy
+from linkwalk.sources.documents import Counts, Document, LinkSpan, Scan, Wikitext, mend, tidy
 from linkwalk.sources.select import (
     REASONS,
     reason_by_source,
@@ -26,38 +26,26 @@ from linkwalk.sources.select import (
     reason_by_title,
     redirect_target,
 )
+from linkwalk.sources.site import ARTICLE
 from linkwalk.sources.source import Source
-from linkwalk.sources.wikitext.scanner import LinkSpan, Scan, scan
-from linkwalk.sources.wikitext.site import ARTICLE
+from linkwalk.sources.wikitext.scanner import scan
 
 #: An anchor longer than this is a broken link, not something one clicks.
 _MAX_ANCHOR_CHARS = 500
 _NO_FRAGMENT = _NO_PAGE = 0
-_COLUMNS: dict[str, dict[str, type]] = {
-    "article": {
-        "title": str,
-        "key": np.uint64,
-        "address": str,  # what links call an article where that is not its title, else empty
-        "address_key": np.uint64,
-        "parent": np.uint64,  # the key of the page above, or 0
-        "is_contents": np.bool_,  # whether its links are a table of contents
-        "blocks": np.int32,
-        "surname": str,  # of the person it is about, else empty
-    },
-    "redirect": {"title": str, "from": np.uint64, "to": np.uint64, "fragment": np.uint64},
-    "skipped": {"key": np.uint64, "reason": np.uint8, "parent": np.uint64},
-    "block": {"text": str, "number": np.int32, "section": np.int32, "sentences": np.int32},
-    "section": {"title": str},
-    "sentence": {"end": np.uint16},
-    "anchor": {"article": np.int32, "key": np.uint64, "block": np.int32},
-    "link": {
-        "block": np.int32,
-        "start": np.uint16,
-        "end": np.uint16,
-        "key": np.uint64,
-        "fragment": np.uint64,
-    },
+_COLUMNS = {
+    "article": "title key:u8 address address_key:u8 parent:u8 is_contents:? blocks:i4 surname",
+    "redirect": "title from:u8 to:u8 fragment:u8",
+    "skipped": "key:u8 reason:u1 parent:u8",
+    "block": "text number:i4 section:i4 sentences:i4",
+    "section": "title",
+    "sentence": "end:u2",
+    "anchor": "article:i4 key:u8 block:i4",
+    "link": "block:i4 start:u2 end:u2 key:u8 fragment:u8",
 }
+"""What every row has, strings or numbers of a type. An article's address is what links call it where that is not its
+title, else empty; its parent is the key of the page above, or 0; it is contents where its links are a table of
+contents; its surname is that of the person it is about, else empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +82,7 @@ class _Extractor:
 
     def __init__(self, source: Source, config: ExtractConfig) -> None:
         self.source, self.site, self.config = source, source.site, config
-        self.report: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.report: defaultdict[str, Counts] = defaultdict(Counter)
         self.rows: dict[str, list[tuple[Any, ...]]] = {group: [] for group in _COLUMNS}
         self.keys: dict[str, int] = {}  # targets repeat: hash each spelling once per shard
 
@@ -105,13 +93,11 @@ class _Extractor:
             newest = max(newest, document.timestamp)
             pages[self.add(document) or "kept"] += 1
         columns = {"report": report_column({**self.report, "newest": newest})}
-        for group, kinds in _COLUMNS.items():
-            for at, (name, kind) in enumerate(kinds.items()):
+        for group, fields in _COLUMNS.items():
+            for at, field in enumerate(fields.split()):
+                name, _, kind = f"{group}_{field}".partition(":")
                 values = [row[at] for row in self.rows[group]]
-                if kind is str:
-                    columns |= string_column(f"{group}_{name}", values)
-                else:
-                    columns[f"{group}_{name}"] = np.array(values, kind)
+                columns |= {name: np.array(values, kind)} if kind else string_column(name, values)
         return columns
 
     def add(self, document: Document | Wikitext) -> str | None:
@@ -205,19 +191,18 @@ class _Extractor:
 
     def add_spans(self, text: str, ends: list[int], links: list[LinkSpan], name: str) -> None:
         """Add the sentences and links of the last block, whose article links may leave unnamed."""
-        place: dict[int, int] = {}
-        if not text.isascii():  # characters to bytes, for just the offsets that are needed
-            at = size = 0
-            for offset in sorted({*ends, *(link.start for link in links), *(link.end for link in links)}):
-                size += len(text[at:offset].encode())
-                at, place[offset] = offset, size
-        self.rows["sentence"] += [(place.get(end, end),) for end in ends]
+        is_ascii = text.isascii()
+
+        def byte(offset: int) -> int:
+            return offset if is_ascii else len(text[:offset].encode())
+
+        self.rows["sentence"] += [(byte(end),) for end in ends]
         block = len(self.rows["block"]) - 1
         self.rows["link"] += [
             (
                 block,
-                place.get(link.start, link.start),
-                place.get(link.end, link.end),
+                byte(link.start),
+                byte(link.end),
                 self.key(link.target or name),
                 section_key(link.fragment) if link.fragment else _NO_FRAGMENT,
             )

@@ -15,7 +15,7 @@ from linkwalk.build.shards import (
     Layout,
     ShardFiles,
     block_articles,
-    block_bounds,
+    link_bounds,
     load,
     report_column,
     save,
@@ -23,45 +23,25 @@ from linkwalk.build.shards import (
 )
 from linkwalk.build.tables import Arrays, bounds_of, write_tables
 
-_MERGED = (
-    "article_key",
-    "article_address_key",
-    "article_blocks",
-    "article_parent",
-    "redirect_from",
-    "redirect_to",
-    "redirect_fragment",
-    "skipped_key",
-    "skipped_reason",
-    "skipped_parent",
-    "anchor_article",
-    "anchor_key",
-    "anchor_block",
-)
+_MERGED = """article_key article_address_key article_blocks article_parent redirect_from redirect_to redirect_fragment
+    skipped_key skipped_reason skipped_parent anchor_article anchor_key anchor_block""".split()
 
 
 def name_articles(shards: ShardFiles, ledger: Ledger, contents: bool) -> None:
     """Number articles and blocks; index titles, redirects and sections of the whole; say which page is above which."""
     _drop_duplicates(shards, ledger)
     whole = {name: shards.whole("shard", name) for name in _MERGED}
-    articles, nodes, anchors = (
-        [len(column) for column in shards.column("shard", name)]
-        for name in ("article_key", "block_number", "anchor_key")
+    articles, anchors = (
+        [len(column) for column in shards.column("shard", name)] for name in ("article_key", "anchor_key")
     )
-    article_base, node_base = bounds_of(articles), bounds_of(nodes)
-    whole["anchor_article"] += np.repeat(article_base[:-1], anchors).astype(np.int32)
-    whole["anchor_block"] += np.repeat(node_base[:-1], anchors).astype(np.int32)
-    blocks = whole["article_blocks"]
-    write_tables(
-        shards.folder,
-        article_base=article_base,
-        node_base=node_base,
-        article_node=(np.cumsum(blocks) - blocks).astype(np.int32),
-    )
-    ledger.redirects.update(write_names(shards.folder, whole))
+    layout = Layout(bounds_of(articles), bounds_of(whole["article_blocks"]).astype(np.int32))
+    whole["anchor_article"] += np.repeat(layout.article_base[:-1], anchors).astype(np.int32)
+    whole["anchor_block"] += np.repeat(layout.article_node[layout.article_base[:-1]], anchors)
+    write_tables(shards.folder, **vars(layout))
+    ledger["redirects"].update(write_names(shards.folder, whole))
     if not contents:
         whole["article_parent"][:] = 0
-    ledger.contents.update(write_contents(shards.folder, whole))
+    ledger["contents"].update(write_contents(shards.folder, whole))
 
 
 def _drop_duplicates(shards: ShardFiles, ledger: Ledger) -> None:
@@ -72,7 +52,7 @@ def _drop_duplicates(shards: ShardFiles, ledger: Ledger) -> None:
     if not stay.all():
         _change(shards, ~stay, lambda shard, gone: drop_articles(shard, ~gone))
         dropped = int((~stay).sum())
-        ledger.pages.update({"kept": -dropped, "duplicate title": dropped})
+        ledger["pages"].update({"kept": -dropped, "duplicate title": dropped})
     shared = (~first)[stay]
     if shared.any():  # those with addresses of their own: another look at the new titles
         _change(shards, shared, tell_apart)
@@ -89,11 +69,8 @@ def _change(shards: ShardFiles, marked: Bools, change: Callable[[Arrays, Bools],
             save(shards.folder, "shard", number, change(load(shards.folder, "shard", number), here))
 
 
-def resolve_shard(folder: Path, number: int, hide: float = 0.0) -> None:
-    """Links get their articles and blocks; surface forms are paired with the articles they lead to.
-
-    ``hide`` keeps that share of the links from the statistics, to see whether the linker finds them again.
-    """
+def resolve_shard(folder: Path, number: int) -> None:
+    """Links get their articles and blocks; surface forms are paired with the articles they lead to."""
     shard, layout, names = load(folder, "shard", number), Layout.open(folder), Names.open(folder)
     articles, redirected = names.look_up(shard["link_key"])
     found = articles >= 0
@@ -121,14 +98,10 @@ def resolve_shard(folder: Path, number: int, hide: float = 0.0) -> None:
     )
     named = [(name, article) for article, name in (*titled, *redirects) if article >= 0]
     surnames = [(name, base + i) for i, name in enumerate(strings_in(shard, "article_surname")) if name]
-    hidden = found & (np.random.default_rng(number).random(len(found)) < hide)
-    shown = written & ~hidden
-    block = shard["link_block"][shown]
-    at = block_bounds(shard)[block]
-    start, end = at + shard["link_start"][shown], at + shard["link_end"][shown]
-    pairs = gather_pairs(shard["block_text"], start, end, articles[shown], named, surnames)
-    home = block_articles(shard, base)[block].astype(np.int64)
-    hops = np.unique(home << 32 | articles[shown])
+    start, end = link_bounds(shard, written)
+    pairs = gather_pairs(shard["block_text"], start, end, articles[written], named, surnames)
+    home = block_articles(shard, base)[shard["link_block"][written]].astype(np.int64)
+    hops = np.unique(home << 32 | articles[written])
     save(
         folder,
         "links",
@@ -136,11 +109,10 @@ def resolve_shard(folder: Path, number: int, hide: float = 0.0) -> None:
         {
             "article": articles,
             "node": nodes,
-            "hidden": hidden,
             "contents": contents,
             "report": report_column(report),
             "hop_from": (hops >> 32).astype(np.int32),
             "hop_to": (hops & 0x7FFFFFFF).astype(np.int32),
-            **pairs,
+            "pairs": pairs,
         },
     )

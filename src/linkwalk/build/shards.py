@@ -35,19 +35,16 @@ def save(folder: Path, kind: str, number: int, arrays: Arrays) -> None:
     write_piece(_path(folder, kind, number), lambda file: np.savez(file, allow_pickle=False, **arrays))
 
 
-def load(folder: Path, kind: str, number: int) -> Arrays:
-    """Read a shard."""
+def load(folder: Path, kind: str, number: int, *names: str) -> Arrays:
+    """Read a shard, or only some of its columns."""
     path = _path(folder, kind, number)
     with parsing(path, AGAIN), np.load(path, allow_pickle=False) as file:
-        return dict(file.items())
+        return {name: file[name] for name in names or file.files}
 
 
 def load_column(folder: Path, kind: str, number: int, name: str) -> Array:
     """Read one column of a shard."""
-    path = _path(folder, kind, number)
-    with parsing(path, AGAIN), np.load(path, allow_pickle=False) as file:
-        column: Array = file[name]
-        return column
+    return load(folder, kind, number, name)[name]
 
 
 def finished(folder: Path, kind: str) -> set[int]:
@@ -65,7 +62,7 @@ class ShardFiles:
 
     def column(self, kind: str, name: str) -> Iterator[Array]:
         """One column of every shard, in order."""
-        return (load_column(self.folder, kind, number, name) for number in range(self.count))
+        return (read(name) for read in self.readers(kind))
 
     def whole(self, kind: str, name: str) -> Array:
         """One column of all shards together."""
@@ -86,8 +83,9 @@ class Layout(Tables):
     """Where each shard's articles and blocks stand in the whole."""
 
     article_base: Int64s
-    node_base: Int64s
+    """The first article of every shard, and the number of all articles."""
     article_node: Int32s
+    """The first block of every article, and the number of all blocks."""
 
 
 def report_column(report: object) -> Bytes:
@@ -116,6 +114,12 @@ def strings_in(shard: Arrays, name: str) -> list[str]:
 def block_bounds(shard: Arrays) -> Int64s:
     """Byte offsets of a shard's blocks in its text."""
     return bounds_of(shard["block_text_lengths"])
+
+
+def link_bounds(shard: Arrays, chosen: Array | slice) -> tuple[Int64s, Int64s]:
+    """Byte offsets in a shard's text at which the anchors of some links begin and end."""
+    at = block_bounds(shard)[shard["link_block"][chosen]]
+    return at + shard["link_start"][chosen], at + shard["link_end"][chosen]
 
 
 def block_articles(shard: Arrays, base: int) -> Int32s:

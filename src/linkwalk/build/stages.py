@@ -15,7 +15,7 @@ from typing import Any
 from linkwalk.artifact import read_json, write_json
 from linkwalk.build.count import count_shard, pair_surfaces, weigh_surfaces
 from linkwalk.build.entities.anchors import ANCHOR_FILES
-from linkwalk.build.ledger import Ledger
+from linkwalk.build.ledger import JsonObject, Ledger
 from linkwalk.build.link import link_shard, write_backlinks
 from linkwalk.build.read import ExtractConfig, read_shard
 from linkwalk.build.resolve import name_articles, resolve_shard
@@ -41,24 +41,23 @@ class BuildConfig:
     """For every link one the other way."""
 
 
+@dataclass
 class Build:
     """One build under way; the methods are its stages, in order."""
 
-    def __init__(
-        self,
-        folder: Path,
-        sources: Sequence[Source],
-        config: BuildConfig,
-        other: Graph | None,
-        pool: WorkerPool,
-        progress: Progress,
-    ) -> None:
-        self.folder, self.sources, self.config, self.other = folder, sources, config, other
-        self.pool, self.progress = pool, progress
-        self.shards, self.ledger = ShardFiles(folder), Ledger()
-        self.paths = ", ".join(str(source.path) for source in sources)
+    folder: Path
+    sources: Sequence[Source]
+    config: BuildConfig
+    other: Graph | None
+    """Another wiki, whose anchors are learned from as well."""
+    pool: WorkerPool
+    progress: Progress
 
-    def run(self, plan: dict[str, Any], *, strict: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    def __post_init__(self) -> None:
+        self.shards, self.ledger = ShardFiles(self.folder), Ledger()
+        self.paths = ", ".join(str(source.path) for source in self.sources)
+
+    def run(self, plan: JsonObject, *, strict: bool) -> tuple[JsonObject, JsonObject]:
         """All stages; returns the manifest and the ledger."""
         self.read()
         self.resolve(strict=strict)
@@ -106,10 +105,10 @@ class Build:
     def check_pages(self) -> None:
         """Refuse sources without a usable page."""
         ledger, damage = self.ledger, self.ledger.damage_in_words()
-        if not ledger.pages["read"]:
+        if not ledger["pages"]["read"]:
             why = f" ({damage})" if damage else ", the dump has none"
             raise InputError(f"{self.paths}: no page could be read{why}")
-        if not ledger.pages["kept"]:
+        if not ledger["pages"]["kept"]:
             skipped = ledger.to_json()["pages"]["skipped"]
             reasons = ", ".join(f"{n:,} {reason}" for reason, n in skipped.items())
             least = self.config.extract.min_chars
@@ -120,22 +119,19 @@ class Build:
                 f"{self.paths}: no page is an article ({reasons}): {why}see whether it is the right file"
             )
 
-    def resolve(self, *, strict: bool, hide: float = 0.0) -> None:
-        """Stage 2: articles get their numbers, links what they lead to; ``hide`` is the share of links to hide."""
+    def resolve(self, *, strict: bool) -> None:
+        """Stage 2: articles get their numbers, links what they lead to."""
         name_articles(self.shards, self.ledger, self.config.contents)
-        self.check_damage(strict=strict)
-        self.each("resolve", "links", resolve_shard, hide)
-
-    def check_damage(self, *, strict: bool) -> None:
-        """Say what was damaged; what no wiki lets happen, two pages of one title and redirects in a ring, is too."""
+        # What no wiki lets happen, two pages of one title and redirects in a ring, is damage, too.
         ledger = self.ledger
-        ledger.damage["duplicate title"] += ledger.pages["duplicate title"]
-        ledger.damage["redirect loop"] += ledger.redirects["redirect loop"]
+        ledger["damage"]["duplicate title"] += ledger["pages"]["duplicate title"]
+        ledger["damage"]["redirect loop"] += ledger["redirects"]["redirect loop"]
         damage = ledger.damage_in_words()
         if damage and strict:
             raise InputError(f"{self.paths}: damaged ({damage}), and the build is strict")
         if damage:
             self.progress.warn(f"damaged input: {damage}; the rest was kept, see graph/ledger.json")
+        self.each("resolve", "links", resolve_shard)
 
     def count(self) -> None:
         """Stage 3: the statistics the entity linker goes by."""
@@ -151,7 +147,7 @@ class Build:
             write_backlinks(self.shards)
         self.each("link", "edges", link_shard, config.entity_links, config.contents, config.backlinks)
 
-    def write(self, plan: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def write(self, plan: JsonObject) -> tuple[JsonObject, JsonObject]:
         """Stage 5: everything together, in order; returns the manifest and the ledger."""
         folder = self.folder / "graph"
         shutil.rmtree(folder, ignore_errors=True)

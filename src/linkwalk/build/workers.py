@@ -28,9 +28,7 @@ class WorkerPool:
         if count > 1:
             # Spawned, not forked: the same on every system, and safe beside the threads of the progress display.
             context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(
-                count, mp_context=context, initializer=_start_worker, initargs=(list(folders),)
-            )
+            self._pool = ProcessPoolExecutor(count, context, _start_worker, (list(folders),))
 
     def run(self, tasks: Iterable[Task], done: Callable[[], None]) -> None:
         """Run every task; ``done`` is called once for each, in the tasks' order."""

@@ -21,7 +21,7 @@ from linkwalk.downstream.dataset import (
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.records import BadLine
-from linkwalk.sources.wikitext.site import Site
+from linkwalk.sources.site import Site
 
 ANSWERABLE, UNANSWERABLE = "answerable", "unanswerable"
 """Groups of questions with answers alone: some block of the wiki has an answer string, or none has."""

@@ -29,7 +29,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.paths import distances_from
 from linkwalk.graph.store import Graph
 from linkwalk.records import NAMES, BadLine, is_table, kind_of, own_records, text_lines
-from linkwalk.sources.wikitext.site import Site
+from linkwalk.sources.site import Site
 
 PAPER_ARTICLES, PAPER_PASSAGES = 100.0, 99.3
 """Per cent of the titles and of the passages that the paper matched (app. C.2)."""

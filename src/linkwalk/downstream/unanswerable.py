@@ -19,7 +19,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.navigate.cosine import Units
 from linkwalk.retrieve.finder import Finder
 from linkwalk.retrieve.starts import Near, Search, nearest_many
-from linkwalk.sources.wikitext.site import Site
+from linkwalk.sources.site import Site
 
 _SITE = Site()
 

@@ -1,1 +1,1 @@
-"""A dump becomes pages, blocks and links (app. A.1)."""
+"""What graphs are built from: dumps, folders and archives become documents, text with links and headings (app. A.1)."""

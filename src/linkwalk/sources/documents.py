@@ -5,22 +5,51 @@ to it. A link names a document by its title or, where it has one, by its *addres
 """
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from linkwalk.sources.wikitext.lines import Heading, LinkSpan, Scan
-
-__all__ = ["Document", "Heading", "LinkSpan", "Wikitext", "date_in", "mend", "tidy"]
-
+Counts = Counter[str]
+"""How many there are of each kind, such as damage."""
 FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MENDED, MENDED_UTF8 = "forbidden characters (mended)", "invalid UTF-8 (mended)"
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 #: White space that is not as it should be: anything but single blanks and line breaks between words.
-_UNTIDY = re.compile(r"[^\S\n ]|[ \n](?=[ \n])|^\s|\s\Z")
-_WORD = re.compile(r"\S+")
+_UNTIDY = re.compile(r"\s(?:\s+|(?<![ \n])|\Z|(?<=\A\s))")
+
+
+class LinkSpan(NamedTuple):
+    """A visible link to an article; ``text[start:end]`` is its anchor as shown."""
+
+    start: int
+    end: int
+    target: str
+    """As written, without leading colon and fragment; empty for a link into the same page."""
+    fragment: str = ""
+    """The section asked for."""
+
+
+class Heading(NamedTuple):
+    """A section: where its text begins in the plain text, how deep it lies, and what it is called."""
+
+    offset: int
+    level: int
+    title: str
+    anchor: str = ""
+    """What a fragment calls it where that is not its title."""
+
+
+@dataclass(slots=True)
+class Scan:
+    """A page as plain text, one line per paragraph, list item, caption or table row."""
+
+    text: str
+    links: list[LinkSpan]
+    headings: list[Heading]
+    counts: dict[str, int] = field(default_factory=dict)
+    """Every well-formed link that is not in ``links``, by the reason why."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -70,10 +99,10 @@ def date_in(timestamp: str) -> str:
     return timestamp if _DATE.match(timestamp) else ""
 
 
-def mend(document: Document, damage: Counter[str]) -> None:
+def mend(document: Document, damage: Counts) -> None:
     """Replace characters that are none, such as half of a surrogate pair; offsets stay as they are."""
     written = document.title, document.text, document.address
-    for name in ("title", "text", "address", "redirect", "redirect_fragment", "parent"):
+    for name in "title text address redirect redirect_fragment parent".split():
         if text := getattr(document, name):
             setattr(document, name, _mended(text))
     if (document.title, document.text, document.address) != written:
@@ -90,64 +119,51 @@ def _mended(text: str) -> str:
 
 def tidy(document: Document) -> Scan:
     """A document's text with single blanks and no blank lines; links and headings move along with it."""
-    text = document.text
-    if not document.links and not document.headings:
-        lines = (" ".join(line.split()) for line in text.splitlines())
-        return Scan("\n".join(line for line in lines if line), [], [], dict(document.counts))
-    places = _Places(text)
+    tidied, size = TidyText(document.text), len(document.text)
     links: list[LinkSpan] = []
-    invalid = 0
+    counts = Counter(document.counts)
     for link in sorted(document.links, key=lambda link: (link.start, link.end)):
-        start, end = places.start(link.start), places.end(link.end)
-        shown = 0 <= link.start < link.end <= len(text) and "\n" not in places.text[start:end]
+        start, end = tidied.start(link.start), tidied.end(link.end)
+        shown = 0 <= link.start < link.end <= size and "\n" not in tidied.text[start:end]
         named = bool(link.target.strip() or link.fragment.strip())
         if shown and named and start < end and (not links or links[-1].end <= start):
             links.append(link._replace(start=start, end=end))
         else:  # out of the text, across paragraphs, without a word or a target, or over another link
-            invalid += 1
-    headings = [heading._replace(offset=places.start(heading.offset)) for heading in document.headings]
+            counts["invalid"] += 1
+    headings = [heading._replace(offset=tidied.start(heading.offset)) for heading in document.headings]
     headings.sort(key=lambda heading: heading.offset)
-    counts = Counter(document.counts)
-    counts["invalid"] += invalid
-    return Scan(places.text, links, headings, {reason: n for reason, n in counts.items() if n})
+    return Scan(tidied.text, links, headings, {reason: n for reason, n in counts.items() if n})
 
 
-class _Places:
-    """A text made tidy, and where its offsets have gone."""
+class TidyText:
+    """A text made tidy, in lines or in one, and where its offsets have gone."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.untidy = text, _UNTIDY.search(text) is not None
-        if not self.untidy:
-            return
-        self.starts: list[int] = []
-        self.ends: list[int] = []
-        self.moved: list[int] = []
-        parts: list[str] = []
-        at = size = 0
-        for word in _WORD.finditer(text):
-            gap = text[at : word.start()]
-            if parts:
-                parts.append("\n" if len((gap + "x").splitlines()) > 1 else " ")
-                size += 1
-            self.starts.append(word.start())
-            self.ends.append(at := word.end())
-            self.moved.append(size)
-            parts.append(word[0])
-            size += len(word[0])
-        self.text = "".join(parts)
+    def __init__(self, text: str, in_lines: bool = True) -> None:
+        self.size, self.gaps = len(text), [gap.span() for gap in _UNTIDY.finditer(text)]
+        self.lost = [0]
+        """How many characters are gone with the first gap, with the first two, and so on."""
+        parts, at = list[str](), 0
+        for start, end in self.gaps:
+            breaks = in_lines and len((text[start:end] + "x").splitlines()) > 1
+            blank = "" if start == 0 or end == len(text) else "\n" if breaks else " "
+            parts += text[at:start], blank
+            at = end
+            self.lost.append(self.lost[-1] + end - start - len(blank))
+        self.text = "".join(parts) + text[at:]
 
     def start(self, offset: int) -> int:
         """Where what begins here begins now: white space belongs to what comes before."""
-        if not self.untidy:
-            offset = min(max(offset, 0), len(self.text))
-            return offset + self.text[offset : offset + 1].isspace()
-        at = bisect_right(self.ends, offset)
-        return self.moved[at] + max(0, offset - self.starts[at]) if at < len(self.ends) else len(self.text)
+        at = self._at(offset)
+        return at + self.text[at : at + 1].isspace()
 
     def end(self, offset: int) -> int:
         """Where what ends here ends now: white space belongs to what comes after."""
-        if not self.untidy:
-            offset = min(max(offset, 0), len(self.text))
-            return offset - self.text[max(offset - 1, 0) : offset].isspace()
-        at = bisect_left(self.starts, offset) - 1
-        return self.moved[at] + min(offset, self.ends[at]) - self.starts[at] if at >= 0 else 0
+        at = self._at(offset)
+        return at - self.text[max(at - 1, 0) : at].isspace()
+
+    def _at(self, offset: int) -> int:
+        """Where an offset is now; one within a gap is where that begins."""
+        offset = min(max(offset, 0), self.size)
+        gap = bisect_left(self.gaps, offset, key=lambda gap: gap[1] - 1)
+        before = self.gaps[gap][0] if gap < len(self.gaps) else self.size
+        return min(offset, before) - self.lost[gap]

@@ -4,7 +4,6 @@ Pages are called by their path from the root. A page stands below its folder's o
 document of its own, a list of what lies in it. Symbolic links are never followed.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -14,7 +13,7 @@ from typing import Any, ClassVar
 from linkwalk.errors import InputError
 from linkwalk.graph.store import nfc
 from linkwalk.sources import packed
-from linkwalk.sources.documents import Document, LinkSpan
+from linkwalk.sources.documents import Counts, Document, LinkSpan
 from linkwalk.sources.source import ReadConfig, grouped
 from linkwalk.sources.vault import Vault, listing, name_of
 
@@ -48,7 +47,7 @@ class Folder:
     def __reduce__(self) -> tuple[Any, ...]:
         return reopen, (type(self), self.path, self.config)
 
-    def page(self, address: str, damage: Counter[str]) -> Iterator[Document]:
+    def page(self, address: str, damage: Counts) -> Iterator[Document]:
         """A page and its other names."""
         raise NotImplementedError
 
@@ -70,7 +69,7 @@ class Folder:
             yield others[at : at + _FOLDERS], 0
         yield from grouped((page, vault.file(page).stat().st_size) for page in vault.pages)
 
-    def documents(self, piece: list[str], damage: Counter[str]) -> Iterator[Document]:
+    def documents(self, piece: list[str], damage: Counts) -> Iterator[Document]:
         """The pages of a piece, with other names for them; lists of folders."""
         for address in piece:
             if address.endswith("/"):
@@ -104,7 +103,7 @@ class Folder:
         text = "\n".join(lines.values())
         return Document(title=title, text=text, links=links, address=address, parent=above, contents=True)
 
-    def bytes_of(self, address: str, damage: Counter[str]) -> bytes | None:
+    def bytes_of(self, address: str, damage: Counts) -> bytes | None:
         """What stands in a page's file; None for one that is too large."""
         path = self.vault.file(address)
         if path.stat().st_size > packed.MAX_PAGE_BYTES:

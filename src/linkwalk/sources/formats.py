@@ -2,33 +2,20 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from linkwalk.errors import InputError
 from linkwalk.parts import import_part, is_part, takes
 from linkwalk.sources import packed
-from linkwalk.sources.html.source import Html
+from linkwalk.sources.html.folder import Html
 from linkwalk.sources.jsonlines import JsonLines
-from linkwalk.sources.markdown.source import Markdown
-from linkwalk.sources.source import ReadConfig, Source
+from linkwalk.sources.markdown.folder import Markdown
+from linkwalk.sources.source import USUAL, ReadConfig, Source
 from linkwalk.sources.warc import Warc
 from linkwalk.sources.wikitext.mediawiki import MediaWiki
 from linkwalk.sources.zim import Zim
 
-
-class Format(Protocol):
-    """A class of sources that are known by what they begin with."""
-
-    def __call__(self, path: Path, config: ReadConfig = ...) -> Source:
-        """The source at a path."""
-        ...
-
-    def recognises(self, path: Path, head: bytes | None) -> bool | None:
-        """Whether it reads a file that begins so, unpacked, or (None) a folder; None where more of it would tell."""
-        ...
-
-
-FORMATS: dict[str, Format] = {
+FORMATS: dict[str, type[Any]] = {
     "mediawiki": MediaWiki,
     "jsonlines": JsonLines,
     "markdown": Markdown,
@@ -37,15 +24,16 @@ FORMATS: dict[str, Format] = {
     "warc": Warc,
 }
 """Name -> format, in the order in which they are asked."""
-_MEMBERS = ("path", "files", "version", "site", "pieces", "documents")
+_FOLDERS: tuple[type[Any], ...] = (Markdown, Html)
+_MEMBERS = "path files version site pieces documents".split()
 
 
-def open_source(path: Path, format: str | None = None, config: ReadConfig = ReadConfig()) -> Source:  # noqa: B008 (frozen)
+def open_source(path: Path, format: str | None = None, config: ReadConfig = USUAL) -> Source:
     """The source at a path, of the format named: one of ``FORMATS``, or ``package.module:Name``."""
-    if format is None:
-        return _recognise(path)(path, config)
-    if format in FORMATS:
-        return FORMATS[format](path, config)
+    source: Source
+    if format is None or format in FORMATS:
+        source = (_recognise(path) if format is None else FORMATS[format])(path, config)
+        return source
     if not is_part(format):
         raise InputError(f"no format {format!r}: there are {', '.join(FORMATS)}, and package.module:Name")
     if not path.exists():
@@ -53,22 +41,22 @@ def open_source(path: Path, format: str | None = None, config: ReadConfig = Read
     make: Callable[[Path], Any] = import_part(format, "source")
     if not callable(make) or not takes(make, path):
         raise InputError(f"{format} is neither a class of sources nor a function that makes one of a path")
-    source: Source = make(path)
+    source = make(path)
     if missing := [name for name in _MEMBERS if not hasattr(source, name)]:
         raise InputError(f"{format} makes no source: it lacks {', '.join(missing)}")
     return source
 
 
-def _recognise(path: Path) -> Format:
+def _recognise(path: Path) -> type[Any]:
     """The first format that reads what is at a path."""
     if path.is_dir():
-        asked = [kind for kind in FORMATS.values() if kind.recognises(path, None)]
-        if asked:
-            return asked[0]
+        for kind in _FOLDERS:
+            if kind.recognises(path):
+                return kind
         raise InputError(f"{path} is a folder without pages of Markdown or HTML")
-    asked = list(FORMATS.values())
+    asked = [kind for kind in FORMATS.values() if kind not in _FOLDERS]
     for head in packed.heads(path, packed.packing_of(path)):
-        answers = [(kind, kind.recognises(path, head)) for kind in asked]
+        answers = [(kind, kind.recognises(head)) for kind in asked]
         asked = [kind for kind, answer in answers if answer is not False]
         if sure := [kind for kind, answer in answers if answer]:
             return sure[0]

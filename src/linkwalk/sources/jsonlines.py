@@ -18,23 +18,23 @@ from urllib.parse import unquote
 
 from linkwalk.errors import InputError
 from linkwalk.sources import packed
-from linkwalk.sources.documents import Document, Wikitext, date_in
+from linkwalk.sources.documents import Counts, Document, LinkSpan, Scan, Wikitext, date_in
 from linkwalk.sources.markdown.text import read_markdown
-from linkwalk.sources.packed import Chunk
-from linkwalk.sources.page_text import PICTURE, Found, slug
+from linkwalk.sources.packed import Chunk, Cutter
+from linkwalk.sources.page_text import PICTURE, LinkTarget, slug
 from linkwalk.sources.select import redirect_target
-from linkwalk.sources.source import PLAIN, ReadConfig, commonest
+from linkwalk.sources.site import Site
+from linkwalk.sources.source import PLAIN, USUAL, ReadConfig, commonest
 from linkwalk.sources.vault import EXTERNAL, elsewhere, kind_of
-from linkwalk.sources.wikitext.lines import LinkSpan, Scan
 from linkwalk.sources.wikitext.scanner import scan
-from linkwalk.sources.wikitext.site import Site
 
 #: Goes up with every change of what the documents are.
 _VERSION = 3
 #: How many lines are asked for the language they are in.
 _ASKED = 1000
 _LINE = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*\{[ \t]*\"", re.MULTILINE)
-_SITE, _USUAL = Site(), ReadConfig()
+_SITE = Site()
+_LINES = Cutter(b"\n", lambda data: data.find(b"\n") + 1 or None, lambda data: data.rfind(b"\n") + 1)
 _SPACE = " \t\r\n"
 _BROKEN_LINE = "broken JSON line"
 OUT_OF_TEXT, BROKEN, BESIDE_MARKUP = "span out of the text", "broken entry of `links`", "beside markup"
@@ -47,41 +47,31 @@ _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://|//|(?:mailto|tel|javascript|da
 class JsonLines:
     """One file of pages. Keys that we know nothing of are ignored."""
 
-    def __init__(self, path: Path, config: ReadConfig = _USUAL) -> None:
+    def __init__(self, path: Path, config: ReadConfig = USUAL) -> None:
         self.path, self.files, self.config = path, [path], config
         self.packing = packed.packing_of(path)
-        found = next((head for head in packed.heads(path, self.packing) if self.recognises(path, head)), None)
+        found = next((head for head in packed.heads(path, self.packing) if self.recognises(head)), None)
         if found is None:
             raise InputError(f"{path} has no JSON lines of `title` and `text`")
         language = config.language or commonest(_languages(found))
         self.site = Site(name=path.name.split(".")[0], language=language)
-        self.version = f"jsonlines {_VERSION}{config.told()}"
+        self.version = f"jsonlines {_VERSION}{config.differences()}"
 
     @staticmethod
-    def recognises(path: Path, head: bytes | None) -> bool | None:
+    def recognises(head: bytes) -> bool | None:
         """Whether a file that begins so holds objects, one a line: wikitext may begin with a brace, too."""
-        if head is None or head[:1] != b"{":
+        if head[:1] != b"{":
             return False
         return True if _LINE.search(head) else None
 
     def pieces(self) -> Iterator[tuple[Chunk, int]]:
         """Chunks of whole lines."""
-        return packed.chunks(self.path, self.packing, packed.Cutter(b"\n", _first_line, _last_line))
+        return packed.chunks(self.path, self.packing, _LINES)
 
-    def documents(self, piece: Chunk, damage: Counter[str]) -> Iterator[Document]:
+    def documents(self, piece: Chunk, damage: Counts) -> Iterator[Document]:
         """The pages of a chunk."""
         damage.update(piece.damage)
         return parse_lines(piece.data, damage, self.site, self.config)
-
-
-def _first_line(data: bytearray) -> int | None:
-    """Where the first line begins that is whole, as far as it is here."""
-    return data.find(b"\n") + 1 or None
-
-
-def _last_line(data: bytearray) -> int:
-    """Where the last line begins, which may go on behind the data."""
-    return data.rfind(b"\n") + 1
 
 
 def _languages(head: bytes) -> Iterator[str]:
@@ -94,7 +84,7 @@ def _languages(head: bytes) -> Iterator[str]:
 
 
 def parse_lines(
-    data: bytes, damage: Counter[str], site: Site = _SITE, config: ReadConfig = _USUAL
+    data: bytes, damage: Counts, site: Site = _SITE, config: ReadConfig = USUAL
 ) -> Iterator[Document]:
     """The pages of a chunk; a line that is none is counted."""
     for line in data.split(b"\n"):
@@ -104,7 +94,7 @@ def parse_lines(
             yield from _pages_on_line(line, damage, site, config)
 
 
-def _pages_on_line(line: bytes, damage: Counter[str], site: Site, config: ReadConfig) -> Iterator[Document]:
+def _pages_on_line(line: bytes, damage: Counts, site: Site, config: ReadConfig) -> Iterator[Document]:
     """The one page of a line. Of a broken line, those it begins with: line breaks between them may be lost."""
     at, joined = 0, False
     try:
@@ -134,7 +124,7 @@ def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(object_pairs_hook=_without_repetition)
 
 
-def document_of(record: Any, site: Site, config: ReadConfig, damage: Counter[str]) -> Document:
+def document_of(record: Any, site: Site, config: ReadConfig, damage: Counts) -> Document:
     """The page of a JSON object; what is wrong with it beyond title and text is counted, and the page kept."""
     title, text = record["title"], record.get("text", "") if record.get("redirect") else record["text"]
     if not isinstance(title, str) or not isinstance(text, str):
@@ -162,7 +152,7 @@ def document_of(record: Any, site: Site, config: ReadConfig, damage: Counter[str
     )
 
 
-def _read(text: str, markup: str, site: Site, config: ReadConfig, damage: Counter[str]) -> Scan:
+def _read(text: str, markup: str, site: Site, config: ReadConfig, damage: Counts) -> Scan:
     """A text without its markup."""
     if markup == "wikitext":
         return scan(text, site, keep_tables=bool(config.tables))
@@ -174,7 +164,7 @@ def _read(text: str, markup: str, site: Site, config: ReadConfig, damage: Counte
     return Scan(text, [], [], {NOT_READ: brackets} if brackets else {})
 
 
-def _add_spans(given: Any, page: Scan, markup: str, damage: Counter[str]) -> None:
+def _add_spans(given: Any, page: Scan, markup: str, damage: Counts) -> None:
     """Add the links that are given as spans, which are of plain text; count those that are none, by reason."""
     if given is None:
         return
@@ -207,7 +197,7 @@ def _link(entry: Any) -> LinkSpan | None:
     return LinkSpan(start, end, target, fragment) if right else None  # type: ignore[arg-type]
 
 
-def _optional(record: dict[str, Any], key: str, damage: Counter[str]) -> str:
+def _optional(record: dict[str, Any], key: str, damage: Counts) -> str:
     """A text that need not be there; of another type it counts as not there."""
     value = record.get(key)
     if value is None or isinstance(value, str):
@@ -216,7 +206,7 @@ def _optional(record: dict[str, Any], key: str, damage: Counter[str]) -> str:
     return ""
 
 
-def _resolve(href: str) -> Found:
+def _resolve(href: str) -> LinkTarget:
     """What a link of Markdown leads to: the title or address of a page, as it is written."""
     if _SCHEME.match(href):
         return EXTERNAL
@@ -226,7 +216,7 @@ def _resolve(href: str) -> Found:
     return _resolve_name(f"{unquote(name)}#{unquote(fragment)}")
 
 
-def _resolve_name(written: str) -> Found:
+def _resolve_name(written: str) -> LinkTarget:
     """What a name in double brackets leads to."""
     name, _, fragment = written.partition("#")
     return elsewhere(name.strip(), slug(fragment), "")

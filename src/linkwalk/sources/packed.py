@@ -188,27 +188,24 @@ class Unpacker:
 
     def _streams(self, view: mmap.mmap) -> Iterator[bytes]:
         """Unpack stream after stream; what cannot be unpacked is skipped, up to the next stream."""
-        size = len(view)
+        size, damaged = len(view), False
         while self.position < size:
             found = STREAM[self.packing].search(view, self.position)
-            if not self._is_padding(view, found.start() if found else size):
+            stop = found.start() if found else size
+            # Zeros belong behind the last stream, in xz behind any.
+            padded = found is None or self.packing == "xz"
+            rest = _find_other_than_zero(view, self.position, stop) if padded else stop > self.position
+            if rest and not damaged:
                 yield b""
             if found is None:
                 return
             self.position = self.stream = found.start()
+            damaged = False
             try:
                 yield from self._stream(view)
             except (OSError, EOFError, lzma.LZMAError):
                 yield b""
-                self.position = self.stream + 1
-                next_stream = STREAM[self.packing].search(view, self.position)
-                self.position = next_stream.start() if next_stream else size
-
-    def _is_padding(self, view: mmap.mmap, stop: int) -> bool:
-        """Whether what stands here up to ``stop`` belongs there: zeros behind the last stream, in xz behind any."""
-        if stop < len(view) and self.packing != "xz":
-            return stop == self.position
-        return _find_other_than_zero(view, self.position, stop) is None
+                self.position, damaged = self.stream + 1, True
 
     def _stream(self, view: mmap.mmap) -> Iterator[bytes]:
         decoder = _DECODER[self.packing]()

@@ -5,14 +5,13 @@ Whatever the markup, a reader of it says words, ends lines, opens and closes lin
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable
 
-from linkwalk.sources.wikitext.lines import Heading, LinkSpan, Scan
+from linkwalk.sources.documents import Counts, Heading, LinkSpan, Scan
 
-Found = tuple[str, str] | str
+LinkTarget = tuple[str, str] | str
 """An address (or, where there is no such page, what it would be) and a fragment; or why it is no link to a page."""
-Resolve = Callable[[str], Found]
+Resolve = Callable[[str], LinkTarget]
 """What a link as written leads to."""
 
 PICTURE, IN_TABLE, IN_LINK, NOT_SHOWN = "image", "in table", "in a link", "not shown"
@@ -33,7 +32,7 @@ class PageText:
 
     def __init__(self, resolve: Resolve) -> None:
         self.resolve = resolve
-        self.counts: Counter[str] = Counter()
+        self.counts = Counts()
         self.links: list[LinkSpan] = []
         self.headings: list[Heading] = []
         self.hidden = ""
@@ -47,7 +46,7 @@ class PageText:
         self._link: tuple[int, str] | None = None
         self._shown, self._alt = False, ""  # whether the link has words; what its picture is called
         self._heading: tuple[int, int, int, int, str] | None = None
-        self._slugs: Counter[str] = Counter()
+        self._slugs = Counts()
         self._in_sections = False  # whether a section has begun
 
     def scan(self) -> Scan:
@@ -119,14 +118,14 @@ class PageText:
             self.say(self._alt or name_in(href))
         self.enter_link(start, found)
 
-    def link(self, shown: str, found: Found) -> None:
+    def link(self, shown: str, found: LinkTarget) -> None:
         """A link that is known: what it is shown by, and what it leads to."""
         self.close_link()
         start = self._size
         self.say(shown)
         self.enter_link(start, found)
 
-    def enter_link(self, start: int, found: Found) -> None:
+    def enter_link(self, start: int, found: LinkTarget) -> None:
         """What was said since ``start`` is a link to what was found, unless there is a reason why not."""
         if self.hidden or isinstance(found, str):
             self.counts[self.hidden or str(found)] += 1
@@ -140,18 +139,19 @@ class PageText:
 
     def place(self, anchor: str) -> None:
         """What a link's fragment calls the place that is reached."""
-        if anchor := slug(anchor):
+        self._name_place(self._size, slug(anchor))
+
+    def _name_place(self, offset: int, anchor: str) -> None:
+        if anchor:
             title = self.headings[-1].title if self.headings else ""
-            self.headings.append(Heading(self._size, _PLACE, title, anchor))
+            self.headings.append(Heading(offset, _PLACE, title, anchor))
 
     def define(self) -> None:
         """What comes next explains the line before, a term that links may ask for by its words or its first word."""
         self.end_line()
-        title = self.headings[-1].title if self.headings else ""
-        offset = self._size - len(self._before) - 1
-        for name in dict.fromkeys((slug(self._before), slug(self._before.partition(" ")[0]))):
-            if name and self._before and not self.row:
-                self.headings.append(Heading(offset, _PLACE, title, name))
+        if not self.row:
+            for name in dict.fromkeys((slug(self._before), slug(self._before.partition(" ")[0]))):
+                self._name_place(self._size - len(self._before) - 1, name)
 
     def begin_heading(self, level: int, anchor: str = "") -> None:
         """What is said until the heading ends is its title."""
@@ -173,19 +173,15 @@ class PageText:
         if len(self.links) == links:
             del self._parts[parts:]
             self._size = size
-        self._begin_section(size, level, title, anchor)
-        self.end_line()
-
-    def _begin_section(self, offset: int, level: int, title: str, anchor: str) -> None:
-        anchor = slug(anchor) or slug(title)
-        times = self._slugs[anchor]
-        self._slugs[anchor] += 1
-        if times and anchor:
-            anchor = f"{anchor}-{times}"
-        if level == 1 and offset == 0 and not self._in_sections:
+        name = anchor = slug(anchor) or slug(title)
+        if name and self._slugs[name]:
+            anchor = f"{name}-{self._slugs[name]}"
+        self._slugs[name] += 1
+        if level == 1 and size == 0 and not self._in_sections:
             level, title = _PLACE, ""  # the page's own: what follows it is no section but the page
         self._in_sections = self._in_sections or level < _PLACE
-        self.headings.append(Heading(offset, level, title, anchor))
+        self.headings.append(Heading(size, level, title, anchor))
+        self.end_line()
 
 
 def name_in(href: str) -> str:

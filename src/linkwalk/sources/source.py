@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypeVar
 
 from linkwalk.errors import InputError
 from linkwalk.sources import packed
-from linkwalk.sources.documents import Document, Wikitext
-from linkwalk.sources.wikitext.site import Site
+from linkwalk.sources.documents import Counts, Document, Wikitext
+from linkwalk.sources.site import Site
 
 PLAIN = "plain"
 MARKUPS = (PLAIN, "wikitext", "markdown")
@@ -40,7 +40,7 @@ class ReadConfig:
     contents: bool = True
     """A folder without a page of its own gets a document that lists what lies in it."""
 
-    def told(self) -> str:
+    def differences(self) -> str:
         """What differs from the usual, for a source's ``version``."""
         ours = ((entry.name, getattr(self, entry.name), entry.default) for entry in fields(self))
         return "".join(f", {name} {value}" for name, value, usual in ours if value != usual)
@@ -49,9 +49,12 @@ class ReadConfig:
         if self.language and not _CODE.fullmatch(self.language):
             raise InputError(f"{self.language!r} is no code of a language: write `de` or `pt-BR`, say")
 
-    def stated(self, site: Site) -> Site:
+    def in_language(self, site: Site) -> Site:
         """What a source says about itself, in the language that was stated for it."""
         return replace(site, language=self.language) if self.language else site
+
+
+USUAL = ReadConfig()
 
 
 class Source(Protocol):
@@ -81,7 +84,7 @@ class Source(Protocol):
         """What one worker reads at a time, the same whenever it is asked: plain values, each with its size in bytes."""
         ...
 
-    def documents(self, piece: Any, damage: Counter[str]) -> Iterator[Document | Wikitext]:
+    def documents(self, piece: Any, damage: Counts) -> Iterator[Document | Wikitext]:
         """The documents of a piece; what is wrong with it is counted by kind, and its good documents are kept."""
         ...
 

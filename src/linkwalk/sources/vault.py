@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from linkwalk.graph.store import nfc
 from linkwalk.sources.markdown.front_matter import MAX_CHARS, split
-from linkwalk.sources.page_text import PICTURE, Found, slug
+from linkwalk.sources.page_text import PICTURE, LinkTarget, slug
 
 PAGES = (".md", ".markdown", ".mdx")
 _INDEX = ("index", "_index", "readme")
@@ -68,8 +68,9 @@ class Vault:
         """Symbolic links that lead to pages of the folder -> these."""
         root = os.path.realpath(self.root)
         pages = {os.path.join(root, file): page for page, file in self._files.items()}
-        ends = {nfc(link): pages.get(os.path.realpath(self.root / link)) for link in self.aliens}
-        return {link: page for link, page in ends.items() if page and link.lower().endswith(self.endings)}
+        named = [link for link in self.aliens if link.lower().endswith(self.endings)]
+        ends = ((nfc(link), pages.get(os.path.realpath(self.root / link))) for link in named)
+        return {link: page for link, page in ends if page}
 
     @cached_property
     def obsidian(self) -> bool:
@@ -79,14 +80,10 @@ class Vault:
     @cached_property
     def folders(self) -> dict[str, list[str]]:
         """Every folder with pages below it, "" for the root, else with a slash behind: its pages and folders."""
-        folders: dict[str, set[str]] = defaultdict(set)
-        folders[""] = set()
-        for page in self.pages:
-            inner = page
+        folders: dict[str, set[str]] = defaultdict(set, {"": set()})
+        for inner in self.pages:
             while inner:
                 outer = _folder_of(inner.rstrip("/"))
-                if inner in folders[outer]:
-                    break
                 folders[outer].add(inner)
                 inner = outer
         return {folder: sorted(inside) for folder, inside in sorted(folders.items())}
@@ -148,10 +145,9 @@ class Vault:
                 return ""
             folder = _folder_of(folder.rstrip("/"))
 
-    def resolve(self, href: str, page: str) -> Found:
+    def resolve(self, href: str, page: str) -> LinkTarget:
         """What a link of Markdown or HTML leads to."""
-        href = href.strip()
-        path, _, fragment = href.partition("#")
+        path, _, fragment = href.strip().partition("#")
         path = unquote(path.partition("?")[0])
         fragment = slug(unquote(fragment))
         if not path:
@@ -192,7 +188,7 @@ class Vault:
             return self.folder_pages.get(folder) or listing(folder)
         return None
 
-    def resolve_name(self, written: str, page: str) -> Found:
+    def resolve_name(self, written: str, page: str) -> LinkTarget:
         """What a link in double brackets leads to."""
         name, _, fragment = written.partition("#")
         name, fragment = name.strip(), slug(fragment.rpartition("#")[2])
@@ -253,7 +249,7 @@ def kind_of(path: str) -> str:
     return "" if kind in ("", "text/html", "text/markdown") else FILE
 
 
-def elsewhere(address: str, fragment: str, page: str) -> Found:
+def elsewhere(address: str, fragment: str, page: str) -> LinkTarget:
     """A place in another page, or in the page itself."""
     if address != page:
         return address, fragment

@@ -4,6 +4,7 @@ An address is host, path and query, whatever the scheme. Of several captures of 
 ``fastwarc`` (an extra), which is imported where a file is opened.
 """
 
+import gzip
 import re
 import zlib
 from array import array
@@ -20,14 +21,15 @@ import numpy as np
 
 from linkwalk.errors import InputError
 from linkwalk.graph.store import name_key
+from linkwalk.parts import import_library
 from linkwalk.sources import packed
-from linkwalk.sources.documents import Document, date_in
+from linkwalk.sources.documents import Counts, Document, date_in
 from linkwalk.sources.html.document import BROKEN, absolute, check, document, language_of, parse
 from linkwalk.sources.html.text import HtmlPage
-from linkwalk.sources.page_text import PICTURE, Found
-from linkwalk.sources.source import ReadConfig, grouped
+from linkwalk.sources.page_text import PICTURE, LinkTarget
+from linkwalk.sources.site import Site
+from linkwalk.sources.source import USUAL, ReadConfig, grouped
 from linkwalk.sources.vault import elsewhere, kind_of
-from linkwalk.sources.wikitext.site import Site
 
 #: Goes up with every change of what the documents are.
 _VERSION = 2
@@ -42,22 +44,20 @@ _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 class _Capture(NamedTuple):
     """An answer that is a page, or leads to one."""
 
-    offset: int
     address: str
     url: str
     date: str
-    size: int
     record: Any
 
 
 class Warc:
     """One file, packed record by record with gzip or not packed; a piece is a list of records by their offsets."""
 
-    def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, path: Path, config: ReadConfig = USUAL) -> None:
         check(config)
         self.path, self.files, self.config = path, [path], config
         self.packing = packed.packing_of(path)
-        if not self.recognises(path, next(packed.heads(path, self.packing), b"")):
+        if not self.recognises(next(packed.heads(path, self.packing), b"")):
             raise InputError(f"{path} is no web archive: it does not begin with a record of WARC")
         if self.packing not in _NEXT:
             raise InputError(
@@ -65,12 +65,12 @@ class Warc:
             )
         language = config.language or language_of(self.sample())
         self.site = Site(name=path.name.partition(".")[0], language=language, literal=True)
-        self.version = f"warc {_VERSION}{config.told()}"
+        self.version = f"warc {_VERSION}{config.differences()}"
 
     @staticmethod
-    def recognises(path: Path, head: bytes | None) -> bool:
+    def recognises(head: bytes) -> bool:
         """Whether a file begins with a record."""
-        return head is not None and _BEGINNING.match(head) is not None
+        return _BEGINNING.match(head) is not None
 
     def sample(self) -> Iterator[HtmlPage]:
         """The first pages."""
@@ -78,30 +78,31 @@ class Warc:
             if (page := self.page(capture, Counter())) is not None:
                 yield page
 
-    def captures(self, offset: int, damage: Counter[str]) -> Generator[_Capture, None, None]:
+    def captures(self, offset: int, damage: Counts) -> Generator[_Capture, None, None]:
         """Answers from an offset on; what cannot be read is counted, and passed by up to the next record.
 
         A capture can be read as long as this goes on: where it ends, the file is closed.
         """
-        iterate, types = _fastwarc()
+        fastwarc = import_library("fastwarc.warc", "fastwarc", "'linkwalk[warc]'")
+        wanted = fastwarc.WarcRecordType.response
         before = -1
         with self.path.open("rb") as file:
             while True:
                 last = offset
                 file.seek(offset)
                 try:
-                    for record in iterate(
-                        file, record_types=types.response, parse_http=True, auto_decode="all"
+                    for record in fastwarc.ArchiveIterator(
+                        file, record_types=wanted, parse_http=True, auto_decode="all"
                     ):
                         last = record.stream_pos
                         if (capture := _capture(record)) is None:
                             continue
-                        if capture.offset == before:
+                        if last == before:
                             raise InputError(
                                 f"{self.path} is one stream of gzip, not one for every record: "
                                 "unpack it (gunzip) first"
                             )
-                        before = capture.offset
+                        before = last
                         yield capture
                     break
                 except (OSError, ValueError, RuntimeError):
@@ -116,13 +117,13 @@ class Warc:
 
     def pieces(self) -> Iterator[tuple[tuple[list[int], dict[str, int]], int]]:
         """The newest capture of every address, in the file's order; damage goes with the first piece."""
-        damage: Counter[str] = Counter()
+        damage = Counts()
         keys, dates, offsets, sizes = array("Q"), array("q"), array("q"), array("q")
         for capture in self.captures(0, damage):
             keys.append(name_key(capture.address))
             dates.append(int(re.sub(r"\D", "", capture.date)[:14] or 0))
-            offsets.append(capture.offset)
-            sizes.append(capture.size)
+            offsets.append(capture.record.stream_pos)
+            sizes.append(capture.record.content_length)
         order = np.lexsort((np.array(offsets), np.array(dates), np.array(keys)))
         # Of each address the last in order, which is the newest.
         newest = np.sort(order[np.append(np.diff(np.array(keys)[order]) != 0, True)[: len(order)]]).tolist()
@@ -133,7 +134,7 @@ class Warc:
         if +damage:
             yield ([], dict(+damage)), 0
 
-    def documents(self, piece: tuple[list[int], dict[str, int]], damage: Counter[str]) -> Iterator[Document]:
+    def documents(self, piece: tuple[list[int], dict[str, int]], damage: Counts) -> Iterator[Document]:
         """The pages at the offsets of a piece."""
         offsets, found = piece
         damage.update(found)
@@ -142,7 +143,7 @@ class Warc:
                 if (capture := next(answers, None)) is not None:
                     yield from self.document(capture, damage)
 
-    def document(self, capture: _Capture, damage: Counter[str]) -> Iterator[Document]:
+    def document(self, capture: _Capture, damage: Counts) -> Iterator[Document]:
         """What a capture is, if anything can be made of it."""
         resolve = partial(_resolve, url=capture.url, address=capture.address)
         if capture.record.http_headers.status_code in _REDIRECTS:
@@ -155,7 +156,7 @@ class Warc:
             written.timestamp = date_in(capture.date)
             yield written
 
-    def page(self, capture: _Capture, damage: Counter[str]) -> HtmlPage | None:
+    def page(self, capture: _Capture, damage: Counts) -> HtmlPage | None:
         """A capture's page; one that the file ends in is read as far as it goes."""
         if capture.record.http_headers.status_code != 200:
             return None
@@ -163,6 +164,9 @@ class Warc:
             data = capture.record.reader.read(packed.MAX_PAGE_BYTES + 1)
         except (OSError, ValueError, RuntimeError):
             damage[packed.UNREADABLE] += 1
+            return None
+        if len(data) > packed.MAX_PAGE_BYTES:
+            damage[packed.TOO_LARGE] += 1
             return None
         return parse(data, self.config, damage, capture.record.http_charset or "")
 
@@ -177,34 +181,24 @@ def _capture(record: Any) -> _Capture | None:
         http.status_code == 200 and kind in ("text/html", "application/xhtml+xml")
     ):
         return None
-    if http.status_code in _REDIRECTS and _leads_to(http.get("Location") or "", url) == address:
-        return None  # to another scheme, say: the page is what was captured of it
+    if http.status_code in _REDIRECTS:
+        found = absolute(http.get("Location") or "", url)
+        if not isinstance(found, str) and address_of(found[0]) == address:
+            return None  # to another scheme, say: the page is what was captured of it
     date = record.headers.get("WARC-Date") or ""
-    return _Capture(record.stream_pos, address, url, date, record.content_length, record)
-
-
-def _leads_to(location: str, url: str) -> str:
-    """The address that an answer sends its readers to."""
-    found = absolute(location, url)
-    return "" if isinstance(found, str) else address_of(found[0])
+    return _Capture(address, url, date, record)
 
 
 def _ends_member(file: BinaryIO, offset: int) -> bool:
     """Whether a file ends with the end of a stream of gzip, from the beginning of one on."""
-    member = zlib.decompressobj(31)
     file.seek(offset)
     try:
-        while data := file.read(packed.READ_BYTES):
-            while data:
-                if member.eof:
-                    member = zlib.decompressobj(31)
-                member.decompress(data, packed.READ_BYTES)
-                data = member.unconsumed_tail or member.unused_data
-        while not member.eof and member.decompress(b"", packed.READ_BYTES):
-            pass
-    except zlib.error:
+        with gzip.GzipFile(fileobj=file) as reader:
+            while reader.read(packed.READ_BYTES):
+                pass
+    except (EOFError, OSError, zlib.error):
         return False
-    return member.eof
+    return True
 
 
 def _ends_whole(file: BinaryIO, offset: int, packing: str) -> bool:
@@ -236,7 +230,7 @@ def address_of(url: str) -> str:
     return f"{host}{number}{unquote(parts.path) or '/'}{query}"
 
 
-def _resolve(href: str, url: str, address: str, base: str = "") -> Found:
+def _resolve(href: str, url: str, address: str, base: str = "") -> LinkTarget:
     """What a link on a page leads to: an address; other sites are as good, where they are in the archive."""
     found = absolute(href, url, base)
     if isinstance(found, str):
@@ -247,11 +241,3 @@ def _resolve(href: str, url: str, address: str, base: str = "") -> Found:
     # Other endings say nothing: pages may be called Node.js.
     is_picture = kind_of(urlsplit(found[0]).path) == PICTURE
     return PICTURE if is_picture else elsewhere(target, found[1], address)
-
-
-def _fastwarc() -> tuple[Any, Any]:
-    try:
-        from fastwarc.warc import ArchiveIterator, WarcRecordType
-    except ImportError:
-        raise InputError("fastwarc is not installed: pip install 'linkwalk[warc]'") from None
-    return ArchiveIterator, WarcRecordType

@@ -11,15 +11,16 @@ from typing import Any
 from urllib.parse import unquote
 
 from linkwalk.errors import InputError
+from linkwalk.parts import import_library
 from linkwalk.sources import packed
-from linkwalk.sources.documents import Document
+from linkwalk.sources.documents import Counts, Document
 from linkwalk.sources.folder import reopen
 from linkwalk.sources.html.document import NOWHERE, check, document, language_of, parse, spread, within
 from linkwalk.sources.html.text import HtmlPage
-from linkwalk.sources.page_text import Found
-from linkwalk.sources.source import ReadConfig
+from linkwalk.sources.page_text import LinkTarget
+from linkwalk.sources.site import Site
+from linkwalk.sources.source import USUAL, ReadConfig
 from linkwalk.sources.vault import elsewhere, kind_of
-from linkwalk.sources.wikitext.site import Site
 
 #: Goes up with every change of what the documents are.
 _VERSION = 2
@@ -42,25 +43,29 @@ _CODES = dict(
 class Zim:
     """One ZIM file; a piece is a range of its entries."""
 
-    def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, path: Path, config: ReadConfig = USUAL) -> None:
         check(config)
         self.path, self.files, self.config = path, [path], config
-        if not self.recognises(path, next(packed.heads(path, packed.packing_of(path)), b"")):
+        if not self.recognises(next(packed.heads(path, packed.packing_of(path)), b"")):
             raise InputError(f"{path} is no ZIM file: it does not begin like one")
-        self.archive = _open(path)
+        libzim = import_library("libzim.reader", "libzim", "'linkwalk[zim]'")
+        try:
+            self.archive = libzim.Archive(path)
+        except RuntimeError as error:
+            raise InputError(f"{path} cannot be read as a ZIM file ({error}): download it again") from None
         self.entries = self.archive.entry_count
-        language = config.language or language_of(self.sample(), self.stated("Language"))
-        name = self.stated("Title") or path.stem
+        language = config.language or language_of(self.sample(), self.metadata("Language"))
+        name = self.metadata("Title") or path.stem
         self.site = Site(name=name, language=_CODES.get(language, language), literal=True)
-        self.version = f"zim {_VERSION}{config.told()}"
+        self.version = f"zim {_VERSION}{config.differences()}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return reopen, (type(self), self.path, self.config)
 
     @staticmethod
-    def recognises(path: Path, head: bytes | None) -> bool:
+    def recognises(head: bytes) -> bool:
         """Whether a file begins as ZIM files do."""
-        return head is not None and head.startswith(_MAGIC)
+        return head.startswith(_MAGIC)
 
     def sample(self) -> Iterator[HtmlPage]:
         """Some pages from all over the file."""
@@ -69,7 +74,7 @@ class Zim:
                 if page is not None:
                     yield page
 
-    def stated(self, name: str) -> str:
+    def metadata(self, name: str) -> str:
         """What the file says about itself, the first of several; empty where it does not."""
         if name not in self.archive.metadata_keys:
             return ""
@@ -83,7 +88,7 @@ class Zim:
             last = min(first + step, self.entries)
             yield (first, last), int((last - first) * each / _PACKED)
 
-    def documents(self, piece: tuple[int, int], damage: Counter[str]) -> Iterator[Document]:
+    def documents(self, piece: tuple[int, int], damage: Counts) -> Iterator[Document]:
         """The pages and redirects of a range of entries."""
         for number in range(*piece):
             for path, title, page in self.entry(number, damage):
@@ -93,7 +98,7 @@ class Zim:
                     title = title if title != path else page.title or title
                     yield document(page, path, title, partial(self.resolve, path=path, base=page.base))
 
-    def entry(self, number: int, damage: Counter[str]) -> Iterator[tuple[str, str, HtmlPage | None]]:
+    def entry(self, number: int, damage: Counts) -> Iterator[tuple[str, str, HtmlPage | None]]:
         """An entry's path, title and page; of a redirect its path, the path it leads to, and no page."""
         try:
             entry = self.archive._get_entry_by_id(number)
@@ -110,10 +115,9 @@ class Zim:
         except (RuntimeError, KeyError, ValueError, UnicodeError):
             damage[_UNREADABLE] += 1
             return
-        if (page := parse(data, self.config, damage, "utf-8")) is not None:
-            yield path, title, page
+        yield path, title, parse(data, self.config, damage, "utf-8")
 
-    def resolve(self, href: str, path: str, base: str) -> Found:
+    def resolve(self, href: str, path: str, base: str) -> LinkTarget:
         """What a link on the page at a path leads to: a path, less its query."""
         found = within(href, path, NOWHERE, base)
         if isinstance(found, str):
@@ -131,14 +135,3 @@ class Zim:
             return bool(entry.is_redirect or entry.get_item().mimetype.startswith(_HTML))
         except (RuntimeError, KeyError, ValueError, UnicodeError):
             return False
-
-
-def _open(path: Path) -> Any:
-    try:
-        from libzim.reader import Archive
-    except ImportError:
-        raise InputError("libzim is not installed: pip install 'linkwalk[zim]'") from None
-    try:
-        return Archive(path)
-    except RuntimeError as error:
-        raise InputError(f"{path} cannot be read as a ZIM file ({error}): download it again") from None

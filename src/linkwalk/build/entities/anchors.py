@@ -15,13 +15,12 @@ import numpy as np
 
 from linkwalk.arrays import Array, Bools, Bytes, Int32s, Int64s, UInt32s
 from linkwalk.build.entities.mentions import (
-    CLASSES,
     hash_spans,
     hash_strings,
     hash_table,
 )
 from linkwalk.build.names import Names
-from linkwalk.build.tables import Arrays, Keys, Tables, find_keys, starts_run, write_tables
+from linkwalk.build.tables import Keys, Tables, find_keys, starts_run, write_tables
 from linkwalk.compiled import kernel, row_of
 from linkwalk.graph.columns import Columns, map_array
 from linkwalk.graph.hashes import FNV_BASIS, FNV_PRIME, GOLDEN
@@ -37,7 +36,8 @@ _ORIGIN_RANK = np.array([4, 0, 1, 3, 2])
 MAX_CANDIDATES = 16
 _QUALIFIER = re.compile(r"\s*\([^()]*\)$")
 _MERGE_ROWS = 20_000_000
-_PAIR_COLUMNS = ("pair_surface", "pair_article", "pair_links", "pair_origin", "pair_shape")
+PAIRS = np.dtype([("surface", "u8"), ("article", "i4"), ("links", "u4"), ("origin", "u1"), ("shape", "u1")])
+CONTEXTS = np.dtype([("key", "u8"), ("times", "u4")])
 #: Dates of birth and death, or of birth alone, in the brackets that follow a name.
 _LIFE = re.compile(
     r"\((?:[^()]|\([^()]*\)){0,160}?"
@@ -55,6 +55,17 @@ ANCHOR_FILES = {
     "surface_seen": "anchors_seen",
     "candidate_articles": "anchors_articles",
     "candidate_links": "anchors_candidate_links",
+}
+
+_TABLES = {
+    "surfaces": np.uint64,
+    "surface_indptr": np.int64,
+    "surface_links": np.uint32,
+    "surface_shapes": np.uint8,
+    "ambiguous": np.bool_,
+    "candidate_articles": np.int32,
+    "candidate_links": np.uint32,
+    "candidate_origins": np.uint8,
 }
 
 Reader = Callable[[str], Array]
@@ -90,69 +101,60 @@ def gather_pairs(
     articles: Int32s,
     names: Sequence[tuple[str, int]],
     surnames: Sequence[tuple[str, int]],
-) -> Arrays:
+) -> Array:
     """The pairs (surface, article) of one shard with their counts, sorted: from its links and from its titles."""
     forms = [(form, article, origin) for name, article in names for form, origin in title_forms(name)]
     forms += [(name, article, FROM_SURNAME) for name, article in surnames]
-    linked, linked_shapes = hash_spans(text, starts, ends, CLASSES)
-    named, named_shapes = hash_strings([form for form, _, _ in forms])
-    links, origins = (
-        np.zeros(len(linked) + len(named), np.uint32),
-        np.zeros(len(linked) + len(named), np.uint8),
-    )
-    links[: len(linked)] = 1
-    origins[len(linked) :] = [origin for _, _, origin in forms]
-    return _add_up(
-        np.concatenate((linked, named)),
-        np.concatenate((articles, np.array([article for _, article, _ in forms], np.int32))),
-        links,
-        origins,
-        np.concatenate((linked_shapes, named_shapes)),
-    )
+    linked, named = np.zeros(len(articles), PAIRS), np.zeros(len(forms), PAIRS)
+    linked["surface"], linked["shape"] = hash_spans(text, starts, ends)
+    linked["article"], linked["links"] = articles, 1
+    named["surface"], named["shape"] = hash_strings([form for form, _, _ in forms])
+    named["article"] = [article for _, article, _ in forms]
+    named["origin"] = [origin for _, _, origin in forms]
+    return _add_up(np.concatenate((linked, named)))
 
 
-def _add_up(surface: Keys, article: Int32s, links: UInt32s, origin: Bytes, shape: Bytes) -> Arrays:
+def _add_up(pairs: Array) -> Array:
     """Sort pairs and add up the counts of equal ones."""
-    order = np.lexsort((article, surface))
-    order = order[surface[order] != 0]
-    surface, article, links, origin, shape = (c[order] for c in (surface, article, links, origin, shape))
-    first = np.flatnonzero(starts_run(surface, article))
+    pairs = pairs[pairs["surface"] != 0]
+    pairs = pairs[np.lexsort((pairs["article"], pairs["surface"]))]
+    first = np.flatnonzero(starts_run(pairs["surface"], pairs["article"]))
+    added = pairs[first]
+    added["links"] = np.add.reduceat(pairs["links"], first, dtype=np.uint32)
     # A title's plain form outweighs its small one where both spell the same; links alone come last.
     last = FROM_BARE_TITLE + 1
-    best = np.minimum.reduceat(np.where(origin == FROM_LINKS, last, origin), first)
-    added = np.add.reduceat(links, first, dtype=np.uint32)
-    best = np.where(best == last, FROM_LINKS, best).astype(np.uint8)
-    return dict(zip(_PAIR_COLUMNS, (surface[first], article[first], added, best, shape[first]), strict=True))
+    best = np.minimum.reduceat(np.where(pairs["origin"] == FROM_LINKS, last, pairs["origin"]), first)
+    added["origin"] = np.where(best == last, FROM_LINKS, best)
+    return added
 
 
 def merge_pairs(folder: Path, shards: Sequence[Reader]) -> None:
     """Merge the shards' sorted pairs into the table of surfaces and their candidate articles."""
     with Columns(folder) as columns:
-        surfaces = columns.array("surfaces", np.uint64)
-        indptr = columns.array("surface_indptr", np.int64)
-        totals = columns.array("surface_links", np.uint32)
-        shapes = columns.array("surface_shapes", np.uint8)
-        ambiguous = columns.array("ambiguous", np.bool_)
-        articles = columns.array("candidate_articles", np.int32)
-        links = columns.array("candidate_links", np.uint32)
-        origins = columns.array("candidate_origins", np.uint8)
-        indptr.append([0])
-        for pairs in _slices(shards, _PAIR_COLUMNS):
-            key, article, count, origin, shape = _add_up(*pairs).values()
+        tables = {name: columns.array(name, dtype) for name, dtype in _TABLES.items()}
+        tables["surface_indptr"].append([0])
+        size = 0
+        for pairs in _slices(shards, "pairs", "surface"):
+            pairs = _add_up(pairs)
             # Candidates of a surface by falling count; then only the first few of each stay.
-            order = np.lexsort((article, _ORIGIN_RANK[origin], -count.astype(np.int64), key))
-            key, article, count, origin, shape = (c[order] for c in (key, article, count, origin, shape))
-            distinct, first, degree = np.unique(key, return_index=True, return_counts=True)
-            total = np.add.reduceat(count, first, dtype=np.uint32)
-            stay = np.arange(len(key)) - np.repeat(first, degree) < MAX_CANDIDATES
-            surfaces.append(distinct)
-            totals.append(total)
-            shapes.append(shape[first])
-            ambiguous.append((count[first] < 0.98 * total) & (total > 0))
-            indptr.append(articles.rows + np.cumsum(np.minimum(degree, MAX_CANDIDATES)))
-            articles.append(article[stay])
-            links.append(count[stay])
-            origins.append(origin[stay])
+            rank = _ORIGIN_RANK[pairs["origin"]]
+            order = (pairs["article"], rank, -pairs["links"].astype(np.int64), pairs["surface"])
+            pairs = pairs[np.lexsort(order)]
+            surfaces, first, degree = np.unique(pairs["surface"], return_index=True, return_counts=True)
+            total = np.add.reduceat(pairs["links"], first, dtype=np.uint32)
+            candidates = pairs[np.arange(len(pairs)) - np.repeat(first, degree) < MAX_CANDIDATES]
+            for name, values in {
+                "surfaces": surfaces,
+                "surface_indptr": size + np.cumsum(np.minimum(degree, MAX_CANDIDATES)),
+                "surface_links": total,
+                "surface_shapes": pairs["shape"][first],
+                "ambiguous": (pairs["links"][first] < 0.98 * total) & (total > 0),
+                "candidate_articles": candidates["article"],
+                "candidate_links": candidates["links"],
+                "candidate_origins": candidates["origin"],
+            }.items():
+                tables[name].append(values)
+            size += len(candidates)
     write_tables(folder, surface_slots=hash_table(map_array(folder / "surfaces.npy")))
 
 
@@ -209,7 +211,9 @@ ANY_LINK, ANY_MENTION = -2, -3
 ANY_ARTICLE = -1
 
 
-def context_key(surface: Int64s | Int32s | int, article: Int32s | int, word: Keys, side: int) -> Keys:
+def context_key(
+    word: Keys, side: int, surface: Int64s | Int32s | int, article: Int32s | int = ANY_ARTICLE
+) -> Keys:
     """Key of "this surface led to this article next to this word"."""
     key = np.asarray(surface, np.int64).astype(np.uint64) * GOLDEN
     key = key ^ (np.asarray(article, np.int64) + 2).astype(np.uint64) * np.uint64(0xC2B2AE3D27D4EB4F)
@@ -221,42 +225,38 @@ def merge_contexts(folder: Path, shards: Sequence[Reader]) -> None:
     """Merge the shards' sorted counts of contexts; the last count, 0, is for contexts that there are none of."""
     with Columns(folder) as columns:
         keys, counts = columns.array("context_keys", np.uint64), columns.array("context_counts", np.uint32)
-        for contexts, times in _slices(shards, ("context", "times")):
-            merged, place = np.unique(contexts, return_inverse=True)
+        for contexts in _slices(shards, "contexts", "key"):
+            merged, place = np.unique(contexts["key"], return_inverse=True)
             keys.append(merged)
-            counts.append(np.bincount(place, times, minlength=len(merged)))
+            counts.append(np.bincount(place, contexts["times"], minlength=len(merged)))
         counts.append([0])
 
 
-def _slices(shards: Sequence[Reader], names: Sequence[str]) -> Iterator[list[Array]]:
-    """Columns of all shards together, by the first of them, sorted keys, a slice of the key space at a time."""
-    keys = names[0]
-    count = max(1, sum(len(read(keys)) for read in shards) // _MERGE_ROWS)
+def _slices(shards: Sequence[Reader], name: str, key: str) -> Iterator[Array]:
+    """A column of all shards together, whose rows are sorted by key, a slice of the key space at a time."""
+    count = max(1, sum(len(read(name)) for read in shards) // _MERGE_ROWS)
     for low, high in pairwise(2**64 * i // count for i in range(count + 1)):
         here = []
-        for column in (read(keys) for read in shards):
-            start = np.searchsorted(column, np.uint64(low))
-            here.append(slice(start, np.searchsorted(column, np.uint64(high - 1), "right")))
-        yield [
-            np.concatenate([read(name)[rows] for read, rows in zip(shards, here, strict=True)])
-            for name in names
-        ]
+        for rows in (read(name) for read in shards):
+            start = np.searchsorted(rows[key], np.uint64(low))
+            here.append(rows[start : np.searchsorted(rows[key], np.uint64(high - 1), "right")].copy())
+        yield np.concatenate(here)
 
 
-def foreign_pairs(other: Graph, names: Names) -> Arrays:
+def foreign_pairs(other: Graph, names: Names) -> Array:
     """Anchor statistics of another wiki, its articles found here by title; those that are not here fall out."""
     keys = np.array([name_key(title) for title in other.titles.slice(0, other.articles)], np.uint64)
-    surface, indptr, shape, articles, links = (
+    surfaces, indptr, shapes, articles, links = (
         map_array(other.folder / f"anchors_{name}.npy")
-        for name in ("surfaces", "indptr", "shapes", "articles", "candidate_links")
+        for name in "surfaces indptr shapes articles candidate_links".split()
     )
-    article = names.look_up(keys)[0][articles]
-    here = article >= 0
-    owner = np.repeat(np.arange(len(surface)), np.diff(indptr))[here]
-    origin = np.zeros(len(owner), np.uint8)
-    return dict(
-        zip(_PAIR_COLUMNS, (surface[owner], article[here], links[here], origin, shape[owner]), strict=True)
+    pairs = np.zeros(len(articles), PAIRS)
+    pairs["surface"], pairs["shape"] = (
+        np.repeat(surfaces, np.diff(indptr)),
+        np.repeat(shapes, np.diff(indptr)),
     )
+    pairs["article"], pairs["links"] = names.look_up(keys)[0][articles], links
+    return pairs[pairs["article"] >= 0]
 
 
 def foreign_seen(other: Graph, keys: Keys) -> Int64s:

@@ -9,6 +9,7 @@ carried over; anything else must be likely to be a link at all.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +27,6 @@ from linkwalk.build.entities.anchors import (
 )
 from linkwalk.build.entities.mentions import (
     BARRIER,
-    CLASSES,
     NUMBER,
     SENTENCE,
     SEVERAL_WORDS,
@@ -54,8 +54,7 @@ _MIN_LINK_PROBABILITY, _MIN_LONG_LINK_PROBABILITY = 0.003, 0.015
 _MIN_NUMBER_LINK_PROBABILITY = 0.1
 
 
-@dataclass(frozen=True)
-class Mentions:
+class Mentions(NamedTuple):
     """Places in a shard's blocks and the article each means; spans are bytes relative to the block."""
 
     block: Int32s
@@ -91,9 +90,7 @@ class Linker(Anchors):
 
     def link(self, text: Bytes, bounds: Int64s, marks: Bytes, block_article: Int32s) -> Mentions:
         """Link the mentions in a shard's blocks that are free of barriers."""
-        block, start, end, found = find_mentions(
-            text, bounds, marks, CLASSES, self.admitted_keys, self.admitted_slots
-        )
+        block, start, end, found = find_mentions(text, bounds, marks, self.admitted_keys, self.admitted_slots)
         surface = self.admitted[found]
         sides = context_words(text, bounds, block, start, end)
 
@@ -148,8 +145,8 @@ class Linker(Anchors):
         rows = np.flatnonzero(self.ambiguous[surface])
         surface, article, common = surface[rows], article[rows], common[rows]
         for side, words in enumerate(sides):
-            here = self._times(surface, article, words[rows], side)
-            everywhere = self._times(surface, ANY_ARTICLE, words[rows], side)
+            here = self._times(words[rows], side, surface, article)
+            everywhere = self._times(words[rows], side, surface)
             gain[rows] += np.log((here + _CONTEXT_PRIOR * common) / ((everywhere + _CONTEXT_PRIOR) * common))
         return gain
 
@@ -164,15 +161,17 @@ class Linker(Anchors):
             return gain
         own = self.surface_links[surface].astype(np.float64)
         for side, words in enumerate(sides):
-            here = self._times(surface, ANY_ARTICLE, words, side)
-            linked = (self._times(ANY_LINK, ANY_ARTICLE, words, side) + 1) / (links + _WORDS)
-            usual = (self._times(ANY_MENTION, ANY_ARTICLE, words, side) + 1) / (mentions + _WORDS)
+            here = self._times(words, side, surface)
+            linked = (self._times(words, side, ANY_LINK) + 1) / (links + _WORDS)
+            usual = (self._times(words, side, ANY_MENTION) + 1) / (mentions + _WORDS)
             gain += np.log((here + _LINK_CONTEXT_PRIOR * linked) / ((own + _LINK_CONTEXT_PRIOR) * usual))
         return gain
 
-    def _times(self, surface: Int32s | int, article: Int32s | int, words: Keys, side: int) -> Float64s:
+    def _times(
+        self, words: Keys, side: int, surface: Int32s | int, article: Int32s | int = ANY_ARTICLE
+    ) -> Float64s:
         """How often this surface led to this article next to these words."""
-        at = find_keys(self.context_keys, context_key(surface, article, words, side))
+        at = find_keys(self.context_keys, context_key(words, side, surface, article))
         return self.context_counts[at].astype(np.float64)
 
 

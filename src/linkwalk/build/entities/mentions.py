@@ -48,12 +48,14 @@ def _decode(text: Bytes, at: int) -> tuple[np.int64, int]:
 
 
 @kernel
-def words(text: Bytes, start: int, end: int, classes: Bytes, starts: Int32s, ends: Int32s) -> int:
-    """Bounds of the words in ``text[start:end]``; returns how many there are."""
-    count, at, inside = 0, start, False
+def words(text: Bytes) -> tuple[Int32s, Int32s]:
+    """Where the words of a text begin and end."""
+    end = text.shape[0]
+    starts, ends = np.empty(end, np.int32), np.empty(end, np.int32)
+    count, at, inside = 0, 0, False
     while at < end:
         code, size = _decode(text, at)
-        kind = np.uint8(1) if code >= 0xFFFF else classes[code]
+        kind = np.uint8(1) if code >= 0xFFFF else CLASSES[code]
         if kind == 1:
             if not inside:
                 starts[count] = at
@@ -70,7 +72,7 @@ def words(text: Bytes, start: int, end: int, classes: Bytes, starts: Int32s, end
     if inside:
         ends[count] = end
         count += 1
-    return count
+    return starts[:count], ends[:count]
 
 
 #: What a surface form looks like, as bits.
@@ -78,24 +80,19 @@ SINGLE_LETTER, SEVERAL_WORDS, NUMBER = np.uint8(1), np.uint8(2), np.uint8(4)
 
 
 @kernel
-def hash_spans(text: Bytes, starts: Int64s, ends: Int64s, classes: Bytes) -> tuple[Keys, Bytes]:
+def hash_spans(text: Bytes, starts: Int64s, ends: Int64s) -> tuple[Keys, Bytes]:
     """Keys and shapes of stretches of text, each less the separators at its ends; key 0 where nothing is left."""
     keys = np.zeros(starts.shape[0], np.uint64)
     shapes = np.zeros(starts.shape[0], np.uint8)
-    longest = 0
-    for i in range(starts.shape[0]):
-        longest = max(longest, ends[i] - starts[i])
-    longest = min(longest, text.shape[0])
-    first, last = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
     for i in range(starts.shape[0]):
         span = text[starts[i] : ends[i]]
-        count = words(span, 0, span.shape[0], classes, first, last)
-        if count:
+        first, last = words(span)
+        if first.shape[0]:
             key = FNV_BASIS
-            for at in range(first[0], last[count - 1]):
-                key = (key ^ np.uint64(span[at])) * FNV_PRIME
+            for byte in span[first[0] : last[-1]]:
+                key = (key ^ np.uint64(byte)) * FNV_PRIME
             keys[i] = key
-            if count > 1:
+            if first.shape[0] > 1:
                 shapes[i] |= SEVERAL_WORDS
             elif last[0] - first[0] == 1:
                 shapes[i] |= SINGLE_LETTER
@@ -108,7 +105,7 @@ def hash_strings(strings: list[str]) -> tuple[Keys, Bytes]:
     """Keys and shapes of surface forms given as strings."""
     encoded = [string.encode() for string in strings]
     bounds = bounds_of([len(e) for e in encoded])
-    return hash_spans(np.frombuffer(b"".join(encoded) + b"\0", np.uint8), bounds[:-1], bounds[1:], CLASSES)
+    return hash_spans(np.frombuffer(b"".join(encoded) + b"\0", np.uint8), bounds[:-1], bounds[1:])
 
 
 @kernel
@@ -157,28 +154,18 @@ def _cut_by_hyphen(span: Bytes, stop: int) -> bool:
 
 
 @kernel
-def _longest(bounds: Int64s, size: int) -> int:
-    """Bytes of the longest block."""
-    longest = 0
-    for block in range(bounds.shape[0] - 1):
-        first, last = row_of(bounds, block, size)
-        longest = max(longest, last - first)
-    return longest
-
-
-@kernel
 def count_surfaces(
-    text: Bytes, bounds: Int64s, classes: Bytes, keys: Keys, slots: Int32s, seen: Int32s, small: bool = False
+    text: Bytes, bounds: Int64s, keys: Keys, slots: Int32s, seen: Int32s, small: bool = False
 ) -> None:
     """Add to ``seen`` how often each surface stands in the text, overlaps and all.
 
     ``small`` counts the places where it stands with its capital made small instead.
     """
-    longest = _longest(bounds, text.shape[0])
-    first, last = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
     for block in range(bounds.shape[0] - 1):
-        span = text[bounds[block] : bounds[block + 1]]
-        count = words(span, 0, span.shape[0], classes, first, last)
+        base, stop = row_of(bounds, block, text.shape[0])
+        span = text[base:stop]
+        first, last = words(span)
+        count = first.shape[0]
         for word in range(count):
             letter = span[first[word]]
             if _inside_compound(span, first[word]) or (small and not 97 <= letter <= 122):
@@ -202,7 +189,6 @@ def find_mentions(
     text: Bytes,
     bounds: Int64s,
     marks: Bytes,
-    classes: Bytes,
     keys: Keys,
     slots: Int32s,
 ) -> Int32s:
@@ -211,14 +197,12 @@ def find_mentions(
     ``bounds`` are the blocks' byte offsets into ``text``, ``marks`` its bytes' ``BARRIER`` and ``SENTENCE`` bits.
     Positions are relative to the block. The first word of a sentence is tried without its capital, too.
     """
-    longest = _longest(bounds, text.shape[0])
-    first, last = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int32)
     found, mentions = 0, np.empty((4, 1024), np.int32)
     for block in range(bounds.shape[0] - 1):
-        base = bounds[block]
-        span = text[base : bounds[block + 1]]
-        count = words(span, 0, span.shape[0], classes, first, last)
-        word = 0
+        base, stop = row_of(bounds, block, text.shape[0])
+        span = text[base:stop]
+        first, last = words(span)
+        count, word = first.shape[0], 0
         while word < count:
             best, best_word = -1, word
             if not _inside_compound(span, first[word]):

@@ -4,16 +4,14 @@ Links are read as a browser reads them.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import islice
 from urllib.parse import quote, unquote, urldefrag, urljoin
 
-from linkwalk.sources import packed
-from linkwalk.sources.documents import Document
+from linkwalk.sources.documents import Counts, Document
 from linkwalk.sources.html.text import HtmlPage, decode
 from linkwalk.sources.html.trafilatura import trafilatura
-from linkwalk.sources.page_text import Found, Resolve, slug
+from linkwalk.sources.page_text import LinkTarget, Resolve, slug
 from linkwalk.sources.source import RULE, ReadConfig, commonest
 from linkwalk.sources.vault import EXTERNAL, OUTSIDE
 
@@ -32,11 +30,8 @@ def check(config: ReadConfig) -> None:
         trafilatura()
 
 
-def parse(data: bytes, config: ReadConfig, damage: Counter[str], encoding: str = "") -> HtmlPage | None:
-    """A page, unless it is too large."""
-    if len(data) > packed.MAX_PAGE_BYTES:
-        damage[packed.TOO_LARGE] += 1
-        return None
+def parse(data: bytes, config: ReadConfig, damage: Counts, encoding: str = "") -> HtmlPage:
+    """A page of its bytes."""
     return HtmlPage(decode(data, damage, encoding), config, damage)
 
 
@@ -52,12 +47,12 @@ def language_of(pages: Iterable[HtmlPage], otherwise: str = "") -> str:
     return commonest(page.language for page in islice(pages, ASKED)) or otherwise
 
 
-def spread(count: int) -> Iterator[int]:
+def spread(count: int) -> range:
     """Numbers below a count, far apart, more than are asked."""
-    return iter(range(0, count, max(1, count // (2 * ASKED))))
+    return range(0, count, max(1, count // (2 * ASKED)))
 
 
-def absolute(href: str, page: str, base: str = "") -> Found:
+def absolute(href: str, page: str, base: str = "") -> LinkTarget:
     """The whole address that a link on a page means, and its fragment; or why it is no link to a page."""
     href = _BLANKS.sub("", href.strip())
     scheme = _SCHEME.match(href)
@@ -70,7 +65,7 @@ def absolute(href: str, page: str, base: str = "") -> Found:
     return url, slug(unquote(fragment))
 
 
-def within(href: str, address: str, home: str, base: str = "") -> Found:
+def within(href: str, address: str, home: str, base: str = "") -> LinkTarget:
     """What a link means below ``home``, as a quoted path from there with its query, and its fragment.
 
     A path that begins with a slash begins at the root where the home is not known.

@@ -1,8 +1,9 @@
 """Keeps HTML from being nested so deep that a parser, which looks up the tree at every block, takes quadratic time."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator
+
+from linkwalk.sources.documents import Counts
 
 #: As deep as browsers go.
 MAX_NESTING = 512
@@ -46,7 +47,7 @@ class _OpenTags:
 
     def __init__(self) -> None:
         self.depth = [0, 0, 0]
-        self.names: Counter[str] = Counter()
+        self.names = Counts()
 
     def add(self, name: str) -> bool:
         """Open an element, unless that is too deep."""
@@ -64,12 +65,12 @@ class _OpenTags:
             self.depth[(name in _INLINE) + (name in _FORMATTING)] -= 1
 
 
-def flatten(html: str, damage: Counter[str]) -> str:
+def flatten(html: str, damage: Counts) -> str:
     """A page as it is or, where it is nested deeper than ``MAX_NESTING``, with paragraphs for the tags beyond."""
     if html.count("<") <= MAX_NESTING or not _is_deep(html):
         return html
     damage[NESTED] += 1
-    opened, beyond = _OpenTags(), Counter[str]()
+    opened, beyond = _OpenTags(), Counts()
 
     def kept(tag: re.Match[str], name: str) -> str:
         if name in _FORMATTING:

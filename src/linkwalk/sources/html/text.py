@@ -13,16 +13,15 @@ mark such as ``-`` or ``|``, the rest is the site's name and is cut.
 
 import codecs
 import re
-from collections import Counter
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from linkwalk.errors import InputError
+from linkwalk.parts import import_library
+from linkwalk.sources.documents import Counts, Scan
 from linkwalk.sources.html.nesting import flatten
 from linkwalk.sources.page_text import IN_TABLE, PICTURE, PageText, Resolve
 from linkwalk.sources.source import RULE, ReadConfig
-from linkwalk.sources.wikitext.lines import Scan
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -43,8 +42,9 @@ _LEFT_OUT = """nav, header, footer, aside, script, style, noscript, template, if
     [role=complementary], [role=search], [role=menu], [hidden], [aria-hidden=true], [style*="display:none"],
     [style*="display: none"], .mw-editsection, .editsection, sup.reference, #toc, .toc, div.navbox, .catlinks,
     .printfooter, #siteSub, #contentSub, #jump-to-nav, .mw-jump-link"""
+_LINKS = "a[href], area[href]"
 _LAYOUT = "table, h1, h2, h3, h4, h5, h6"
-_HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _LINES = frozenset(
     """address article blockquote body caption center dd details div dl dt fieldset figcaption figure form hr
     legend li main ol optgroup p pre section summary table tbody tfoot thead ul""".split()
@@ -52,12 +52,12 @@ _LINES = frozenset(
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 #: What browsers read under a name: the larger set that is really written.
 _READ_AS = {
-    **dict.fromkeys(("iso-8859-1", "latin1", "latin-1", "us-ascii", "ascii"), "cp1252"),
+    **dict.fromkeys("iso-8859-1 latin1 latin-1 us-ascii ascii".split(), "cp1252"),
     **dict.fromkeys(("gb2312", "gbk", "x-gbk"), "gb18030"),
-    **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis"), "cp932"),
+    **dict.fromkeys("shift_jis shift-jis sjis x-sjis".split(), "cp932"),
     **dict.fromkeys(("euc-kr", "ks_c_5601-1987"), "cp949"),
     # What gets so far has no byte order mark, and is no UTF-16.
-    **dict.fromkeys(("utf-16", "utf-16le", "utf-16be", "utf-16-le", "utf-16-be"), "utf-8"),
+    **dict.fromkeys("utf-16 utf-16le utf-16be utf-16-le utf-16-be".split(), "utf-8"),
 }
 #: Of the characters of a page, the share below which broken ones are damage and not another encoding.
 _BROKEN_SHARE = 0.01
@@ -69,7 +69,7 @@ _MAX_REFRESH_SECONDS = 10
 _MARKS = "-–—|·•:»«/"
 
 
-def decode(data: bytes, damage: Counter[str], stated: str = "") -> str:
+def decode(data: bytes, damage: Counts, stated: str = "") -> str:
     """A page's characters: by its byte order mark, by what is stated for it or in it, else UTF-8, else Windows-1252."""
     for mark, encoding in _BOMS:
         if data.startswith(mark):
@@ -96,22 +96,13 @@ def _is_nearly_whole(text: str) -> bool:
     return broken < _BROKEN_SHARE * len(text) and 2 * broken < sum(not sign.isascii() for sign in text)
 
 
-@cache
-def _parser() -> "type[LexborHTMLParser]":
-    """What parses HTML, which a wiki of another format does without."""
-    try:
-        from selectolax.lexbor import LexborHTMLParser
-    except ImportError:
-        raise InputError("selectolax is not installed: pip install selectolax") from None
-    return LexborHTMLParser
-
-
 class HtmlPage:
     """A page that is parsed, and read when its links can be resolved."""
 
-    def __init__(self, html: str, config: ReadConfig, damage: Counter[str]) -> None:
+    def __init__(self, html: str, config: ReadConfig, damage: Counts) -> None:
         self.html, self.config = flatten(html, damage), config
-        self.tree = _parser()(self.html)
+        lexbor = import_library("selectolax.lexbor", "selectolax", "selectolax")
+        self.tree: LexborHTMLParser = lexbor.LexborHTMLParser(self.html)
 
     def _of(self, selector: str, attribute: str) -> str:
         """An attribute of the first such element, empty where there is none."""
@@ -176,11 +167,9 @@ class HtmlPage:
             from linkwalk.sources.html.trafilatura import extract
 
             met = extract(self.html, self.config, text)
-        scan = text.scan()
-        outside = len(body.css("a[href], area[href]")) - met
-        if outside > 0:
-            scan.counts[OUTSIDE_TEXT] = scan.counts.get(OUTSIDE_TEXT, 0) + outside
-        return scan
+        if (outside := len(body.css(_LINKS)) - met) > 0:
+            text.counts[OUTSIDE_TEXT] += outside
+        return text.scan()
 
 
 class _HtmlText(PageText):
@@ -271,27 +260,33 @@ class _TreeReader:
             text.end_line()
         if anchor:
             text.place(anchor)
-        if tag == "a":
-            return self.link(node)
-        if tag == "table":
-            if not self.tables:
+        match tag:
+            case "a":
+                return self.link(node)
+            case "table" if not self.tables:
                 return self.pass_by(node, IN_TABLE)
-            self.rows.append(all(part.css_first(_LAYOUT) is None for part in node.iter()))
-        elif tag in ("tr", "td", "th"):
-            if self.rows and self.rows[-1]:
-                text.begin_row() if tag == "tr" else text.begin_cell()
-            else:
-                text.end_line()
-        elif tag == "br":
-            text.end_line() if self.broken else text.say(" ")
-            self.broken = True
-        elif tag == "img":
-            text.picture(node.attributes.get("alt") or "")
-        elif tag == "pre":
-            return self.preformatted(node)
-        elif tag == "area":
-            self.links += "href" in node.attributes
-            text.counts[PICTURE] += "href" in node.attributes
+            case "table":
+                self.rows.append(all(part.css_first(_LAYOUT) is None for part in node.iter()))
+            case "tr" | "td" | "th":
+                if not (self.rows and self.rows[-1]):
+                    text.end_line()
+                elif tag == "tr":
+                    text.begin_row()
+                else:
+                    text.begin_cell()
+            case "br":
+                text.end_line() if self.broken else text.say(" ")
+                self.broken = True
+            case "img":
+                text.picture(node.attributes.get("alt") or "")
+            case "pre":
+                self.pass_by(node, IN_CODE)
+                if self.code:
+                    text.say_lines(node.text())
+                return False
+            case "area" if "href" in node.attributes:
+                self.links += 1
+                text.counts[PICTURE] += 1
         return True
 
     def leave(self, tag: str) -> None:
@@ -325,17 +320,9 @@ class _TreeReader:
         self.text.open_link(href)
         return True
 
-    def preformatted(self, node: "LexborNode") -> bool:
-        """A block of code: left out, or line by line."""
-        self.pass_by(node, IN_CODE)
-        if self.code:
-            self.text.say_lines(node.text())
-        return False
-
     def pass_by(self, node: "LexborNode", reason: str) -> bool:
         """Leave an element out, and count its links."""
-        inside = len(node.css("a[href], area[href]"))
-        if inside:
+        if inside := len(node.css(_LINKS)):
             self.links += inside
             self.text.counts[reason] += inside
         return False

@@ -11,33 +11,25 @@ from functools import lru_cache
 from typing import Any
 from xml.etree import ElementTree
 
-from linkwalk.errors import InputError
+from linkwalk.parts import import_library
 from linkwalk.sources.markdown.html import HtmlInText
 from linkwalk.sources.page_text import PageText
 from linkwalk.sources.source import ReadConfig
 
 #: Its elements as the tags of HTML that mean the same.
-_TAGS = {
-    "row": "tr",
-    "cell": "td",
-    "ref": "a",
-    "item": "li",
-    "quote": "blockquote",
-    "list": "ul",
-    "lb": "hr",
-    **{name: name for name in ("p", "table", "figure", "div", "main")},
-}
+_TAGS = dict(
+    pair.split(":")
+    for pair in """row:tr cell:td ref:a item:li quote:blockquote list:ul lb:hr p:p table:table figure:figure div:div
+    main:main""".split()
+)
 _HEADING = re.compile(r"h[1-6]")
 
 
 def trafilatura() -> Any:
     """The package, or a line that says how to get it."""
-    try:
-        import trafilatura
-    except ImportError:
-        raise InputError("trafilatura is not installed: pip install 'linkwalk[trafilatura]'") from None
+    found = import_library("trafilatura", "trafilatura", "'linkwalk[trafilatura]'")
     logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # what it finds nothing in, the ledger has
-    return trafilatura
+    return found
 
 
 @lru_cache(maxsize=1)

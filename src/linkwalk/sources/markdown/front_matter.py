@@ -2,11 +2,11 @@
 
 import re
 import tomllib
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from linkwalk.errors import InputError
+from linkwalk.parts import import_library
+from linkwalk.sources.documents import Counts
 
 _FENCED = re.compile(
     r"(---|\+\+\+)[ \t]*\n(.*?)(?:^|\n)(?:\1|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
@@ -31,11 +31,9 @@ class FrontMatter:
     """How many links in double brackets stand in it, as Obsidian's properties have them."""
 
 
-def split(text: str, damage: Counter[str]) -> tuple[FrontMatter, str]:
+def split(text: str, damage: Counts) -> tuple[FrontMatter, str]:
     """A page's front matter and its text."""
-    if not text.startswith(("---", "+++")):
-        return FrontMatter(), text
-    found = _FENCED.match(text[:MAX_CHARS])
+    found = _FENCED.match(text, 0, MAX_CHARS)
     if found is None:
         return FrontMatter(), text
     fields = _yaml(found[2]) if found[1] == "---" else _toml(found[2])
@@ -59,10 +57,7 @@ def split(text: str, damage: Counter[str]) -> tuple[FrontMatter, str]:
 
 def _yaml(written: str) -> Any:
     """What is written, all values as text (``1.10`` is a title, not a number); None where it is broken."""
-    try:
-        import yaml
-    except ImportError:
-        raise InputError("PyYAML is not installed: pip install pyyaml") from None
+    yaml = import_library("yaml", "PyYAML", "pyyaml")
     try:
         return yaml.load(written, Loader=yaml.BaseLoader) or {}
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError):

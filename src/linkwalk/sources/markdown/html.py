@@ -13,8 +13,8 @@ _ATTRIBUTE = re.compile(
     r"""(?<![\w:.-])([a-zA-Z_:][\w:.-]*+)\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s"'=<>`]++))"""
 )
 #: What browsers do not show, up to its end tag.
-_UNSEEN = ("script", "style", "template", "noscript", "svg", "math", "iframe", "object")
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+_UNSEEN = frozenset("script style template noscript svg math iframe object".split())
+_HEADINGS = frozenset("h1 h2 h3 h4 h5 h6".split())
 _LINES = frozenset(
     """address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure
     footer form header hr li main nav ol p section summary table tbody tfoot thead ul""".split()
@@ -31,7 +31,7 @@ class HtmlInText:
     """Reads tags as they come, a block or a tag at a time, into a page's text."""
 
     def __init__(self, page: PageText, *, tables: bool, code: bool) -> None:
-        self.page, self.tables, self.unseen = page, tables, _UNSEEN if code else (*_UNSEEN, "pre")
+        self.page, self.tables, self.unseen = page, tables, _UNSEEN if code else _UNSEEN | {"pre"}
         self.tables_open = 0  # of those that are left out
         self.until = ""  # the tag that ends what is not shown
 
@@ -45,8 +45,8 @@ class HtmlInText:
                 continue
             name = tag[2].lower()
             if self.until:
-                self.until = "" if tag[1] and name == self.until else self.until
-                self.hide()
+                if tag[1] and name == self.until:
+                    self.end_block()
             elif tag[1]:
                 self.close(name)
             elif name in self.unseen and not tag[3].endswith("/"):
@@ -85,19 +85,20 @@ class HtmlInText:
             page.end_line()
         if anchor:
             page.place(anchor)
-        if name == "a" and "href" in given:
-            page.open_link(given["href"])
-        elif name == "img":
-            page.picture(given.get("alt", ""))
-        elif name == "br":
-            page.say(" ")
-        elif name == "table" and not self.tables:
-            self.tables_open += 1
-            self.hide()
-        elif name == "tr":
-            page.begin_row()
-        elif name in ("td", "th"):
-            page.begin_cell()
+        match name:
+            case "a" if "href" in given:
+                page.open_link(given["href"])
+            case "img":
+                page.picture(given.get("alt", ""))
+            case "br":
+                page.say(" ")
+            case "table" if not self.tables:
+                self.tables_open += 1
+                self.hide()
+            case "tr":
+                page.begin_row()
+            case "td" | "th":
+                page.begin_cell()
 
     def close(self, name: str) -> None:
         """A tag that closes something."""

@@ -5,16 +5,15 @@ block of HTML are links, too: people write them there, and many sites show them 
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from linkwalk.errors import InputError
+from linkwalk.parts import import_library
+from linkwalk.sources.documents import Counts, Scan
 from linkwalk.sources.markdown.html import HtmlInText
 from linkwalk.sources.page_text import PICTURE, PageText, Resolve
 from linkwalk.sources.source import ReadConfig
-from linkwalk.sources.wikitext.lines import Scan
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 #: long as one of words.
 MAX_NESTING = 40
 TOO_DEEP = "nested too deep (left out)"
-WIKILINK = "wikilink"
 _DOUBLE_BRACKETS = re.compile(r"(!?)\[\[([^\[\]|\n]*+)(?:\|([^\[\]\n]*+))?\]\](?!\()")
 _MARKDOWN_LINK = re.compile(r"\]\(|\[\[")
 _UNSEEN_BLOCK = re.compile(r"\s*<(?:pre|script|style|!--)", re.IGNORECASE)
@@ -35,10 +33,6 @@ _DEFINITION = re.compile(r":\s")
 _FOOTNOTE = re.compile(r"\[\^[^\[\]\s]++\]:?")
 _BLOCK_NAME = re.compile(r"(?:^|\s)\^([A-Za-z0-9-]+)$")
 
-#: Blocks that mean what their tags mean in HTML.
-_OPENS = frozenset("heading_open table_open tr_open td_open th_open".split())
-_CLOSES = frozenset("heading_close table_close paragraph_close".split())
-
 
 def wikilink(state: "StateInline", silent: bool) -> bool:
     """``[[Note|shown]]`` and ``![[Note]]``, a rule for the parser."""
@@ -46,7 +40,7 @@ def wikilink(state: "StateInline", silent: bool) -> bool:
     if not match or not match[2].strip():
         return False
     if not silent:
-        token = state.push(WIKILINK, "", 0)
+        token = state.push("wikilink", "", 0)
         token.content, token.markup, token.info = match[2].strip(), match[1], (match[3] or "").strip()
     state.pos = match.end()
     return True
@@ -55,12 +49,9 @@ def wikilink(state: "StateInline", silent: bool) -> bool:
 @cache
 def parser() -> "MarkdownIt":
     """The parser, made once for every process."""
-    try:
-        from markdown_it import MarkdownIt
-    except ImportError:
-        raise InputError("markdown-it-py is not installed: pip install markdown-it-py") from None
-    markdown = MarkdownIt("commonmark", {"maxNesting": MAX_NESTING}).enable("table")
-    markdown.inline.ruler.before("link", WIKILINK, wikilink)
+    library = import_library("markdown_it", "markdown-it-py", "markdown-it-py")
+    markdown: MarkdownIt = library.MarkdownIt("commonmark", {"maxNesting": MAX_NESTING}).enable("table")
+    markdown.inline.ruler.before("link", "wikilink", wikilink)
     # Links are taken as they are written: what they mean is for ``resolve`` to say.
     markdown.validateLink = lambda url: True  # type: ignore[method-assign]
     markdown.normalizeLink = lambda url: url  # type: ignore[method-assign]
@@ -68,7 +59,7 @@ def parser() -> "MarkdownIt":
 
 
 def read_markdown(
-    text: str, resolve: Resolve, resolve_wikilink: Resolve, config: ReadConfig, damage: Counter[str]
+    text: str, resolve: Resolve, resolve_wikilink: Resolve, config: ReadConfig, damage: Counts
 ) -> Scan:
     """A page of Markdown as plain text; that some of it was nested too deep to be read is damage."""
     reader = _TokenReader(resolve, resolve_wikilink, config)
@@ -98,19 +89,22 @@ class _TokenReader:
         deepest = 0
         for token in tokens:
             deepest = max(deepest, token.level)
-            if token.type == "inline":
-                self.take_block_name(token)
-                self.inline(token)
-            elif token.type == "html_block":
-                self.html_block(token)
-            elif token.type in ("fence", "code_block") and self.code:
-                self.page.say_lines(token.content)
-            elif token.type in _OPENS:
-                if token.type == "heading_open":
+            match token.type:
+                case "inline":
+                    self.take_block_name(token)
+                    self.inline(token)
+                case "html_block":
+                    self.html_block(token)
+                case "fence" | "code_block" if self.code:
+                    self.page.say_lines(token.content)
+                # What follows means what its tag means in HTML.
+                case "heading_open":
                     self.html.reset()
-                self.html.open(token.tag, {})
-            elif token.type in _CLOSES:
-                self.html.close(token.tag)
+                    self.html.open(token.tag, {})
+                case "table_open" | "tr_open" | "td_open" | "th_open":
+                    self.html.open(token.tag, {})
+                case "heading_close" | "table_close" | "paragraph_close":
+                    self.html.close(token.tag)
         return deepest >= MAX_NESTING - 1
 
     def take_block_name(self, token: "Token") -> None:
@@ -127,28 +121,29 @@ class _TokenReader:
         for number, token in enumerate(line.children or []):
             begins = kind in ("", "softbreak")
             kind = token.type
-            if kind == "text":
-                words = token.content
-                if begins and _DEFINITION.match(words):
-                    page.define()
-                    words = words[1:]
-                elif not number:
-                    words = _OPENING.sub("", words)
-                page.say(_FOOTNOTE.sub("", words))
-            elif kind in ("softbreak", "hardbreak"):
-                page.say(" ")
-            elif kind == "code_inline":
-                page.say(token.content)
-            elif kind == "link_open":
-                page.open_link(str(token.attrs["href"]))
-            elif kind == "link_close":
-                page.close_link()
-            elif kind == "image":
-                page.picture(token.content)
-            elif kind == "html_inline":
-                self.html.feed(token.content)
-            elif kind == WIKILINK:
-                self.wikilink(token)
+            match kind:
+                case "text":
+                    words = token.content
+                    if begins and _DEFINITION.match(words):
+                        page.define()
+                        words = words[1:]
+                    elif not number:
+                        words = _OPENING.sub("", words)
+                    page.say(_FOOTNOTE.sub("", words))
+                case "softbreak" | "hardbreak":
+                    page.say(" ")
+                case "code_inline":
+                    page.say(token.content)
+                case "link_open":
+                    page.open_link(str(token.attrs["href"]))
+                case "link_close":
+                    page.close_link()
+                case "image":
+                    page.picture(token.content)
+                case "html_inline":
+                    self.html.feed(token.content)
+                case "wikilink":
+                    self.wikilink(token)
         self.html.end_block()
 
     def wikilink(self, token: "Token") -> None:

@@ -7,12 +7,11 @@ are kept.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from xml.parsers import expat
 
 from linkwalk.sources import packed
-from linkwalk.sources.documents import FORBIDDEN, MENDED, MENDED_UTF8, Wikitext, date_in
+from linkwalk.sources.documents import FORBIDDEN, MENDED, MENDED_UTF8, Counts, Wikitext, date_in
 
 BEGIN, END = b"<page>", b"</page>"
 TAG = re.compile(rb"</?page>")
@@ -34,7 +33,7 @@ _UP_TO_LAST_REVISION = re.compile(rb".*</revision>", re.DOTALL)
 _OUTSIDE, _WITHOUT_TAGS = "text outside of pages", "page without its tags"
 _WITHOUT_TITLE, _WITHOUT_TEXT = "page without a title", "page without text"
 _BROKEN_XML = "broken XML"
-_TEXTS, _OTHERS = ("title", "ns", "text", "timestamp", "model"), ("redirect", "revision")
+_TEXTS, _OTHERS = "title ns text timestamp model".split(), ("redirect", "revision")
 #: What a page has but once, however many revisions it has.
 _ONCE = frozenset(("title", "ns"))
 #: A page's elements as the dump has them; those that it lacks are not there.
@@ -68,7 +67,7 @@ def may_stand_between(item: bytes) -> bool:
     return _BETWEEN.fullmatch(item) is not None
 
 
-def parse_pages(data: bytes, damage: Counter[str]) -> Iterator[Wikitext]:
+def parse_pages(data: bytes, damage: Counts) -> Iterator[Wikitext]:
     """The pages of a chunk. What is not well-formed is mended, or counted as damage."""
     for item in items(data):
         if len(item) > packed.MAX_PAGE_BYTES:
@@ -83,7 +82,7 @@ def parse_pages(data: bytes, damage: Counter[str]) -> Iterator[Wikitext]:
             damage[_OUTSIDE] += 1
 
 
-def _pages_without_tags(item: bytes, damage: Counter[str]) -> Iterator[Wikitext]:
+def _pages_without_tags(item: bytes, damage: Counts) -> Iterator[Wikitext]:
     """The pages of an item that is not well-formed: a title begins each, the end of a revision ends it."""
     head, *others = re.split(b"(?=<title>)", item.removeprefix(BEGIN).removesuffix(END))
     bodies = [head + b"".join(others[:1]), *others[1:]]
@@ -98,7 +97,7 @@ def _pages_without_tags(item: bytes, damage: Counter[str]) -> Iterator[Wikitext]
         yield _page(fields, damage)
 
 
-def _page(fields: Fields, damage: Counter[str]) -> Wikitext:
+def _page(fields: Fields, damage: Counts) -> Wikitext:
     """A page of its elements; one that lacks its title or its text has lost it."""
     if not fields.get("title", "").strip():
         damage[_WITHOUT_TITLE] += 1
@@ -115,7 +114,7 @@ def _page(fields: Fields, damage: Counter[str]) -> Wikitext:
     )
 
 
-def _parse_or_mend(raw: bytes, damage: Counter[str]) -> Fields | None:
+def _parse_or_mend(raw: bytes, damage: Counts) -> Fields | None:
     """A page's elements, if need be with the bytes replaced that XML forbids; None if that does not help."""
     fields = _parse(raw)
     if fields is not None:

@@ -1,4 +1,4 @@
-"""What a scan puts out, pieces of plain text, and how these become lines, its last step; the types it yields.
+"""What a scan puts out, pieces of plain text, and how these become lines, its last step.
 
 A scan puts out a list of *pieces*, strings that joined are the page without its inline markup. A link's
 anchor is a piece of its own, so a span is a piece's number until the end. A construct is dropped by cutting the list.
@@ -10,48 +10,20 @@ depends on lines: paragraphs, list items, headings, and captions and tables, whi
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple
 
+from linkwalk.sources.documents import Heading, LinkSpan, Scan, TidyText
 
-class LinkSpan(NamedTuple):
-    """A visible link to an article; ``text[start:end]`` is its anchor as shown."""
-
-    start: int
-    end: int
-    target: str
-    """As written, without leading colon and fragment; empty for a link into the same page."""
-    fragment: str = ""
-    """The section asked for."""
-
-
-class Heading(NamedTuple):
-    """A section: where its text begins in the plain text, how deep it lies, and what it is called."""
-
-    offset: int
-    level: int
-    title: str
-    anchor: str = ""
-    """What a fragment calls it where that is not its title."""
-
-
-@dataclass(slots=True)
-class Scan:
-    """A page as plain text, one line per paragraph, list item, caption or table row."""
-
-    text: str
-    links: list[LinkSpan]
-    headings: list[Heading]
-    counts: dict[str, int] = field(default_factory=dict)
-    """Every well-formed link that is not in ``links``, by the reason why."""
+Line = tuple[str, list[LinkSpan]]
+"""Some words, with the links among them."""
 
 
 class Aside(NamedTuple):
     """Lines that stand beside the text at a piece: a caption, or a table's rows."""
 
     piece: int
-    lines: list[tuple[str, list[LinkSpan]]]
+    lines: list[Line]
 
 
 Anchor = tuple[int, str, str]
@@ -66,7 +38,7 @@ LINE_MARKUP = frozenset("*#:;=-")
 _cells = re.compile(f"[{ROW}{CELL}{CAPTION}][^{ROW}{CELL}{CAPTION}]*").findall
 
 
-def flatten(pieces: list[str], anchors: Sequence[Anchor], first: int) -> tuple[str, list[LinkSpan]]:
+def flatten(pieces: list[str], anchors: Sequence[Anchor], first: int) -> Line:
     """Join the pieces from one number on, with the spans of the anchors among them."""
     pieces = pieces[first:]
     starts = list(accumulate(map(len, pieces), initial=0))
@@ -78,38 +50,17 @@ def shift(links: Sequence[LinkSpan], by: int) -> list[LinkSpan]:
     return [LinkSpan(start + by, end + by, target, fragment) for start, end, target, fragment in links]
 
 
-def squeeze(raw: str, links: Sequence[LinkSpan]) -> tuple[str, list[LinkSpan]]:
-    """Collapse the white space of one line, moving the spans along; anchors hold single blanks only."""
-    parts: list[str] = []
-    moved: list[LinkSpan] = []
-    size = done = 0
-    gap = False
-    for start, end, target, fragment in (*links, (len(raw), len(raw), "", "")):
-        between = raw[done:start]
-        if words := between.split():
-            chunk = " ".join(words)
-            if size and (gap or between[0].isspace()):
-                chunk = " " + chunk
-            parts.append(chunk)
-            size += len(chunk)
-            gap = between[-1].isspace()
-        elif between:
-            gap = True
-        if end > start:
-            if gap and size:
-                parts.append(" ")
-                size += 1
-            parts.append(raw[start:end])
-            moved.append(LinkSpan(size, size + end - start, target, fragment))
-            size += end - start
-            gap = False
-        done = end
-    return "".join(parts), moved
+def squeeze(raw: str, links: Sequence[LinkSpan]) -> Line:
+    """Collapse the white space of one line, moving the spans along."""
+    tidied = TidyText(raw.replace("\n", " "), in_lines=False)
+    return tidied.text, [
+        link._replace(start=tidied.start(link.start), end=tidied.end(link.end)) for link in links
+    ]
 
 
-def table_lines(raw: str, links: Sequence[LinkSpan]) -> list[tuple[str, list[LinkSpan]]]:
+def table_lines(raw: str, links: Sequence[LinkSpan]) -> list[Line]:
     """A line for each caption and row of a table, from text with a mark before each caption, row and cell."""
-    lines: list[tuple[str, list[LinkSpan]]] = []
+    lines: list[Line] = []
     cells: list[str] = []
     here: list[LinkSpan] = []
     stop, size, n = -1, 0, 0
@@ -168,7 +119,7 @@ class Output:
             if frame.kind == kind:
                 return frame
 
-    def take(self, frame: Frame, skip: int = 0) -> tuple[str, list[LinkSpan]]:
+    def take(self, frame: Frame, skip: int = 0) -> Line:
         """Take back the text put out since a bracket was opened, less some pieces, with its links."""
         pieces, anchors = self.pieces, self.anchors
         taken = flatten(pieces, anchors[frame.anchors :], frame.pieces + skip)

@@ -8,7 +8,6 @@ on with the next one.
 
 import mmap
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -17,9 +16,10 @@ from xml.parsers import expat
 
 from linkwalk.errors import InputError
 from linkwalk.sources import packed
-from linkwalk.sources.documents import Wikitext
+from linkwalk.sources.documents import Counts, Wikitext
 from linkwalk.sources.packed import Blocks, Chunk, Cutter, Unpacker
-from linkwalk.sources.source import ReadConfig
+from linkwalk.sources.site import Site
+from linkwalk.sources.source import USUAL, ReadConfig
 from linkwalk.sources.wikitext.export import (
     BEFORE_FILE,
     BEGIN,
@@ -31,7 +31,6 @@ from linkwalk.sources.wikitext.export import (
     last_border,
     parse_pages,
 )
-from linkwalk.sources.wikitext.site import Site
 
 RANGE_BYTES = 512 << 10
 _HEADER_END = re.compile(rb"</siteinfo>|</?page>")
@@ -49,16 +48,16 @@ class StreamRange(NamedTuple):
 class MediaWiki:
     """One export, packed or not."""
 
-    def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, path: Path, config: ReadConfig = USUAL) -> None:
         self.path, self.files = path, [path]
         self.packing = packed.packing_of(path)
-        self.site = config.stated(_read_site(path, _read_header(path, self.packing)))
+        self.site = config.in_language(_read_site(path, _read_header(path, self.packing)))
         self.version = config.language and f"language {config.language}"
 
     @staticmethod
-    def recognises(path: Path, head: bytes | None) -> bool | None:
+    def recognises(head: bytes) -> bool | None:
         """Whether a file that begins so is an export: it has a ``<mediawiki>`` before its first page."""
-        if head is None or head[:1] != b"<":
+        if head[:1] != b"<":
             return False
         return True if b"<mediawiki" in _header(head) else False if _HEADER_END.search(head) else None
 
@@ -70,7 +69,7 @@ class MediaWiki:
         if not ranges:
             yield from packed.chunks(self.path, self.packing, _PAGES)
 
-    def documents(self, piece: StreamRange | Chunk, damage: Counter[str]) -> Iterator[Wikitext]:
+    def documents(self, piece: StreamRange | Chunk, damage: Counts) -> Iterator[Wikitext]:
         """The pages of a piece, in any namespace."""
         for chunk in self._chunks(piece):
             damage.update(chunk.damage)

@@ -7,23 +7,25 @@ however broken, takes more than linear time.
 
 import html
 import re
+from collections.abc import Callable
 
+from linkwalk.sources.documents import LinkSpan, Scan
+from linkwalk.sources.site import ARTICLE, CATEGORY, FILE, INTERLANGUAGE, INTERWIKI, Site
 from linkwalk.sources.wikitext import lines
-from linkwalk.sources.wikitext.inline import (
+from linkwalk.sources.wikitext.lines import Aside, Output
+from linkwalk.sources.wikitext.markup import (
+    CLOSERS,
+    DROPPED,
+    TRACES,
     count_links,
     decode,
     decode_entities,
+    match_tag,
     pipe_trick,
     stray_quote,
     surplus,
     tidy,
 )
-from linkwalk.sources.wikitext.lines import Aside, Heading, LinkSpan, Output, Scan
-from linkwalk.sources.wikitext.site import ARTICLE, CATEGORY, FILE, INTERLANGUAGE, INTERWIKI, Site
-from linkwalk.sources.wikitext.tags import CLOSERS, DROPPED, TRACES, match_tag
-
-__all__ = ["Heading", "LinkSpan", "Scan", "scan"]
-
 
 # Letters after "]]" that belong to the anchor: not A-Z, and only of scripts that put blanks between words.
 _TRAIL = r"[^\W\d_A-Z\u0900-\U0010ffff]*+"
@@ -108,9 +110,7 @@ class _Scanner(Output):
         add_anchor = self.anchors.append
         find_tokens = _find_tokens_in_tables if self.keep_tables else _find_tokens
         pos = 0
-        going = True
-        while going:
-            going = False
+        while True:
             for m in find_tokens(text, pos):
                 start, end = m.span()
                 if start > pos:
@@ -133,8 +133,9 @@ class _Scanner(Output):
                 elif token == _ENTITY:
                     self.literal(m[0])
                 elif (pos := self.bracket(token, m)) != end:
-                    going = True
                     break
+            else:
+                break
         add(text[pos:])
         while self.keep_tables and self.open["{|"]:
             self.close_table("")
@@ -181,10 +182,7 @@ class _Scanner(Output):
         kind, name = self.site.classify(target)
         if kind == FILE:
             # A bar may be an entity, so the label is taken apart before it is decoded.
-            parts = reversed(label.split("|")) if label else ()
-            part = next((part for part in parts if not _is_option(part.strip() or "none")), "")
-            self.count("file")
-            self.set_aside(decode(part), [])
+            self.caption(label or "", [], decode)
             self.pieces.append(trail)
         else:
             self.decoded_link(kind, name, label and decode(label), trail)
@@ -267,7 +265,7 @@ class _Scanner(Output):
             self.decoded_link(kind, name, label or " ", trail)
         return start + 2 + len(trail)
 
-    def caption(self, label: str, links: list[LinkSpan]) -> None:
+    def caption(self, label: str, links: list[LinkSpan], clean: Callable[[str], str] = str) -> None:
         """Set a picture's caption aside: the last part of its label that is no option."""
         self.count("file")
         begin, end = 0, len(label)
@@ -278,14 +276,12 @@ class _Scanner(Output):
             end = begin - 1
         inside = [link for link in links if begin <= link.start and link.end <= end]
         self.count("in caption", len(links) - len(inside))
-        self.set_aside(label[begin : max(end, begin)], lines.shift(inside, -begin))
-
-    def set_aside(self, caption: str, links: list[LinkSpan]) -> None:
-        """Put a caption beside the text."""
+        caption = clean(label[begin : max(end, begin)])
         if self.captions and caption:
-            self.asides.append(Aside(len(self.pieces), [lines.squeeze(caption, links)]))
+            line = lines.squeeze(caption, lines.shift(inside, -begin))
+            self.asides.append(Aside(len(self.pieces), [line]))
         else:
-            self.count("in caption", len(links))
+            self.count("in caption", len(inside))
 
     def external_link(self, start: int) -> int:
         """Skip the address of an external link; its label is scanned as text, up to the bracket noted."""

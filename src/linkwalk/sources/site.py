@@ -15,13 +15,11 @@ from linkwalk.graph.store import nfc
 ARTICLE, FILE, CATEGORY, OTHER_NAMESPACE, INTERWIKI, INTERLANGUAGE = range(6)
 
 #: Namespaces every MediaWiki site understands, whatever its language.
-CANONICAL = {
-    "media": -2, "special": -1, "talk": 1, "user": 2, "user talk": 3, "project": 4, "project talk": 5,
-    "wikipedia": 4, "wikipedia talk": 5, "wp": 4, "wt": 5, "file": 6, "image": 6, "file talk": 7, "image talk": 7,
-    "mediawiki": 8, "mediawiki talk": 9, "template": 10, "template talk": 11, "help": 12, "help talk": 13,
-    "category": 14, "category talk": 15, "portal": 100, "portal talk": 101, "book": 108, "draft": 118,
-    "timedtext": 710, "module": 828, "module talk": 829,
-}  # fmt: skip
+_CANONICAL = """-2 media, -1 special, 1 talk, 2 user, 3 user talk, 4 project, 5 project talk, 4 wikipedia,
+    5 wikipedia talk, 4 wp, 5 wt, 6 file, 6 image, 7 file talk, 7 image talk, 8 mediawiki, 9 mediawiki talk,
+    10 template, 11 template talk, 12 help, 13 help talk, 14 category, 15 category talk, 100 portal, 101 portal talk,
+    108 book, 118 draft, 710 timedtext, 828 module, 829 module talk"""
+CANONICAL = {name: int(key) for key, name in (entry.split(maxsplit=1) for entry in _CANONICAL.split(","))}
 
 #: Prefixes of sister projects and other sites in MediaWiki's default interwiki map.
 INTERWIKI_PREFIXES = frozenset(

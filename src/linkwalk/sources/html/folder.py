@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from urllib.parse import unquote
 
-from linkwalk.sources.documents import Document
+from linkwalk.sources.documents import Counts, Document
 from linkwalk.sources.folder import Folder
 from linkwalk.sources.html.document import (
     ASKED,
@@ -27,10 +27,10 @@ from linkwalk.sources.html.document import (
     within,
 )
 from linkwalk.sources.html.text import HtmlPage
-from linkwalk.sources.page_text import Found
-from linkwalk.sources.source import ReadConfig
+from linkwalk.sources.page_text import LinkTarget
+from linkwalk.sources.site import Site
+from linkwalk.sources.source import USUAL, ReadConfig
 from linkwalk.sources.vault import elsewhere, kind_of, name_of
-from linkwalk.sources.wikitext.site import Site
 
 #: Goes up with every change of what the documents are.
 _VERSION = 2
@@ -44,20 +44,18 @@ class Html(Folder):
 
     kind, endings = "HTML", (".html", ".htm", ".xhtml")
 
-    def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, path: Path, config: ReadConfig = USUAL) -> None:
         check(config)
         super().__init__(path, config)
         sample = dict(islice(self.sample(), ASKED))
         self.home = _home(sample)
         language = config.language or language_of(sample.values())
         self.site = Site(name=self.name, language=language, literal=True)
-        self.version = f"html {_VERSION}{config.told()}"
+        self.version = f"html {_VERSION}{config.differences()}"
 
     @staticmethod
-    def recognises(path: Path, head: bytes | None) -> bool:
+    def recognises(path: Path) -> bool:
         """Whether a folder holds pages of HTML."""
-        if head is not None:
-            return False
         return any(name.lower().endswith(Html.endings) for _, _, files in os.walk(path) for name in files)
 
     def sample(self) -> Iterator[tuple[str, HtmlPage]]:
@@ -67,12 +65,12 @@ class Html(Folder):
             if (page := self.parse(address, Counter())) is not None:
                 yield address, page
 
-    def parse(self, address: str, damage: Counter[str]) -> HtmlPage | None:
+    def parse(self, address: str, damage: Counts) -> HtmlPage | None:
         """A page, unless it is too large."""
         data = self.bytes_of(address, damage)
         return None if data is None else parse(data, self.config, damage)
 
-    def page(self, address: str, damage: Counter[str]) -> Iterator[Document]:
+    def page(self, address: str, damage: Counts) -> Iterator[Document]:
         """A page; one that says it really is another page of the folder is only a name for that."""
         page = self.parse(address, damage)
         if page is None:
@@ -84,7 +82,7 @@ class Html(Folder):
         parent = self.vault.above(address, self.config.contents)
         yield document(page, address, page.title or name_of(address), resolve, parent)
 
-    def resolve(self, href: str, page: str, base: str) -> Found:
+    def resolve(self, href: str, page: str, base: str) -> LinkTarget:
         """What a link on a page leads to."""
         found = within(href, page, self.home, base)
         if isinstance(found, str):
@@ -102,13 +100,12 @@ class Html(Folder):
             head = file.read(_HEAD_BYTES)
         if len(head) == _HEAD_BYTES:
             head = head[: head.rfind(b"<")]  # not within a character: no encoding has this byte in one
-        page = parse(head, self.config, Counter())
-        return (page.title if page else "") or name_of(address)
+        return parse(head, self.config, Counter()).title or name_of(address)
 
 
 def _home(sample: dict[str, HtmlPage]) -> str:
     """The site's own address, as more than half of the canonical links have it: those that end in their page's path."""
-    homes: Counter[str] = Counter()
+    homes = Counts()
     stated = sum(bool(page.canonical) for page in sample.values())
     for address, page in sample.items():
         endings = (address, address.removesuffix(".html"), address.removesuffix("index.html"))

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from linkwalk.sources.documents import MENDED_UTF8, Document
+from linkwalk.sources.documents import MENDED_UTF8, Counts, Document
 from linkwalk.sources.folder import Folder
 from linkwalk.sources.markdown.front_matter import IN_FRONT_MATTER, FrontMatter, split
 from linkwalk.sources.markdown.text import plain, read_markdown
-from linkwalk.sources.source import ReadConfig
+from linkwalk.sources.site import Site
+from linkwalk.sources.source import USUAL, ReadConfig
 from linkwalk.sources.vault import PAGES, is_page, name_of, site_path
-from linkwalk.sources.wikitext.site import Site
 
 #: Goes up with every change of what the documents are.
 _VERSION = 2
@@ -35,16 +35,14 @@ class Markdown(Folder):
 
     kind, endings = "Markdown", PAGES
 
-    def __init__(self, path: Path, config: ReadConfig = ReadConfig()) -> None:  # noqa: B008 (frozen)
+    def __init__(self, path: Path, config: ReadConfig = USUAL) -> None:
         super().__init__(path, config)
-        self.site = config.stated(Site(name=self.name, literal=True))
-        self.version = f"markdown {_VERSION}{config.told()}"
+        self.site = config.in_language(Site(name=self.name, literal=True))
+        self.version = f"markdown {_VERSION}{config.differences()}"
 
     @staticmethod
-    def recognises(path: Path, head: bytes | None) -> bool:
+    def recognises(path: Path) -> bool:
         """Whether a folder holds pages of Markdown, and not mainly a site's pages of HTML."""
-        if head is not None:
-            return False
         ours = theirs = 0
         for _, folders, files in os.walk(path):
             folders[:] = [name for name in folders if not name.startswith(".") and name != "node_modules"]
@@ -52,7 +50,7 @@ class Markdown(Folder):
             theirs += sum(name.lower().endswith((".html", ".htm")) for name in files)
         return ours > 0 and ours >= theirs
 
-    def page(self, address: str, damage: Counter[str]) -> Iterator[Document]:
+    def page(self, address: str, damage: Counts) -> Iterator[Document]:
         """A page and its other names."""
         text = self.read(address, damage)
         if text is None:
@@ -76,7 +74,7 @@ class Markdown(Folder):
         parent = self.vault.above(address, self.config.contents)
         yield Document.of(scan, title=title, address=address, parent=parent)
 
-    def read(self, address: str, damage: Counter[str]) -> str | None:
+    def read(self, address: str, damage: Counts) -> str | None:
         """A page's text, mended where it is not UTF-8; None for one that is too large."""
         data = self.bytes_of(address, damage)
         if data is None:

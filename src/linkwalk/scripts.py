@@ -2,27 +2,17 @@
 
 import re
 
-RANGES = (
-    (0x0E00, 0x0EFF),
-    (0x1000, 0x109F),
-    (0x1780, 0x17FF),
-    (0x2E80, 0x2FDF),
-    (0x3005, 0x3007),
-    (0x3021, 0x3029),
-    (0x3038, 0x303B),
-    (0x3041, 0x3096),
-    (0x309D, 0x30FF),
-    (0x31F0, 0x31FF),
-    (0x3400, 0x9FFF),
-    (0xAA60, 0xAA7F),
-    (0xF900, 0xFAFF),
-    (0xFF66, 0xFF9F),
-    (0x1AFF0, 0x1B16F),
-    (0x20000, 0x323FF),
+UNSPACED = (
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f\uaa60-\uaa7f"  # Burmese
+    "\u1780-\u17ff"  # Khmer
+    "\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3038-\u303b\u3041-\u3096"  # Chinese and Japanese
+    "\u309d-\u30ff\u31f0-\u31ff\u3400-\u9fff"
+    "\uf900-\ufaff\uff66-\uff9f\U0001aff0-\U0001b16f\U00020000-\U000323ff"
 )
-"""Thai, Lao, Burmese, Khmer, Chinese and Japanese: the first and the last of each run of characters."""
-UNSPACED = "".join(f"{chr(first)}-{chr(last)}" for first, last in RANGES)
-"""The same, as regular expressions write it between brackets."""
+"""The characters of such scripts, as regular expressions write them between brackets."""
+RANGES = [(ord(first), ord(last)) for first, last in re.findall("(.)-(.)", UNSPACED)]
+"""The first and the last of each run of them."""
 SIGN, SIGNS_OF_A_WORD = re.compile(f"[{UNSPACED}]"), 2
 """One such character, and how many of them make a word, about."""
 

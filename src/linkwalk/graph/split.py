@@ -86,7 +86,7 @@ def split(
         raise InputError(f"{graph.snapshot} has fewer than two {by}s: there is nothing to split")
     _check_room(graph, out_dir)
     with progress.stage("rank", graph.edges, "edges") as stage:
-        units = _rank(graph, by, stage)
+        units = _Units(graph, by, stage)
         stage.update(graph.edges)
     finished = []
     with locked(out_dir / HALVES[0] / "graph"), locked(out_dir / HALVES[1] / "graph"):
@@ -110,7 +110,7 @@ def nodes_of_half(graph: Graph, half: Graph) -> Int64s:
     source, config = half.manifest["inputs"], half.manifest["config"]
     if "half" not in config or source[0]["fingerprint"] != graph.fingerprint:
         raise InputError(f"{half.snapshot} is no half of {graph.snapshot} as it is now: split it anew")
-    units = _rank(graph, config["by"], Stage("rank", graph.edges, "edges"))
+    units = _Units(graph, config["by"], Stage("rank", graph.edges, "edges"))
     return units.half(HALVES.index(config["half"]), config["nodes"])[0]
 
 
@@ -143,32 +143,6 @@ def _is_half(folder: Path) -> bool:
         return False
 
 
-def _rank(graph: Graph, by: By, stage: Stage) -> "_Units":
-    return _Units(graph, by, _rank_articles(graph, stage) if by == "article" else _rank_nodes(graph))
-
-
-def _rank_nodes(graph: Graph) -> Int32s:
-    """Each node's rank by in-degree, from 0."""
-    return _ranks(np.diff(graph.in_indptr))
-
-
-def _rank_articles(graph: Graph, stage: Stage) -> Int32s:
-    """Each article's rank by links from other articles, from 0."""
-    incoming = np.zeros(graph.articles, np.int64)
-    for start in range(0, graph.nodes, _CHUNK):
-        stop = min(start + _CHUNK, graph.nodes)
-        _count_incoming(graph.forward, graph.node_article, start, stop, incoming)
-        stage.update(int(graph.out_indptr[stop]))
-    return _ranks(incoming)
-
-
-def _ranks(scores: Int64s) -> Int32s:
-    """Ranks from 0 for the highest score, ties by number."""
-    ranks = np.empty(len(scores), np.int32)
-    ranks[np.argsort(-scores, kind="stable")] = np.arange(len(scores), dtype=np.int32)
-    return ranks
-
-
 @kernel
 def _count_incoming(graph: Csr, article: Int32s, start: int, stop: int, incoming: Int64s) -> None:
     """Add to each article the links that some nodes of other articles have to it."""
@@ -185,15 +159,25 @@ def _count_incoming(graph: Csr, article: Int32s, start: int, stop: int, incoming
 class _Units:
     """What moves as a whole: an article with its blocks, or a node. Its rank's parity is its half."""
 
-    def __init__(self, graph: Graph, by: By, rank: Int32s) -> None:
-        self.graph, self.rank = graph, rank
+    def __init__(self, graph: Graph, by: By, stage: Stage) -> None:
         # Unit u holds the nodes first[u] to first[u + 1]; node_unit is the other direction.
         if by == "article":
             self.first: Int64s = np.append(graph.article_node.astype(np.int64), graph.nodes)
             self.node_unit: Int32s = graph.node_article
+            scores = np.zeros(graph.articles, np.int64)  # links from other articles
+            for start in range(0, graph.nodes, _CHUNK):
+                stop = min(start + _CHUNK, graph.nodes)
+                _count_incoming(graph.forward, graph.node_article, start, stop, scores)
+                stage.update(int(graph.out_indptr[stop]))
         else:
             self.first = np.arange(graph.nodes + 1, dtype=np.int64)
             self.node_unit = np.arange(graph.nodes, dtype=np.int32)
+            scores = np.diff(graph.in_indptr)
+        self.graph, self.rank = (
+            graph,
+            np.empty(len(scores), np.int32),
+        )  # from 0 for the highest, ties by number
+        self.rank[np.argsort(-scores, kind="stable")] = np.arange(len(scores), dtype=np.int32)
 
     def half(self, parity: int, nodes: int | None) -> tuple[Int64s, bool]:
         """The nodes of one half, ascending, and whether the half ran out of links before it had enough."""

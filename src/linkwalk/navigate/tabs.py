@@ -46,7 +46,7 @@ class TabsConfig:
     """Whether links are followed; if not, this is the search engine's list in another order."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """What is added to a cosine is a number."""
         for name in ("trust", "linked"):
             if not np.isfinite(getattr(self, name)):
                 raise InputError(f"{name}={getattr(self, name)}: choose a number")

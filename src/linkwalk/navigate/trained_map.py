@@ -78,7 +78,7 @@ class TrainedMap(NamedTuple):
         return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
     def to_json(self) -> dict[str, Any]:
-        """As its file has it."""
+        """What its file holds: weights by name, in five digits."""
         return {
             "format": FORMAT,
             "sights": list(SIGHTS),
@@ -108,12 +108,9 @@ def read_map(path: Path) -> TrainedMap:
             raise ValueError("a map of another version")
         weights = _array([found["worth"][name] for name in OF_LINKS], len(OF_LINKS))
         units = len(found["clicks"]["bias"])
-        forecast = Forecast(
-            _array(found["clicks"]["into"], len(SIGHTS), units),
-            _array(found["clicks"]["bias"], units),
-            _array(found["clicks"]["out"], units, len(CLICKS) + 1),
-            _array(found["clicks"]["last"], len(CLICKS) + 1),
-        )
+        ranges = len(CLICKS) + 1
+        shapes = {"into": (len(SIGHTS), units), "bias": (units,), "out": (units, ranges), "last": (ranges,)}
+        forecast = Forecast(**{name: _array(found["clicks"][name], *shapes[name]) for name in shapes})
         longest = math.inf if found.get("longest") is None else float(found["longest"])
     return TrainedMap(weights, forecast, found["trained"], longest)
 

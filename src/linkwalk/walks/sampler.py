@@ -37,7 +37,7 @@ class Sampler(Protocol):
 
 
 def check_steps(steps: int) -> None:
-    """Refuse walks of no steps."""
+    """A walk takes one step or more."""
     if steps < 1:
         raise InputError(f"a walk of {steps} steps leads nowhere: choose 1 or more")
 

@@ -9,13 +9,13 @@ from linkwalk.downstream.benchmark import as_pages
 from linkwalk.downstream.dataset import AlignedQuestion
 from linkwalk.downstream.measure import RecallScores, compare, judge
 from linkwalk.graph.store import Graph
-from linkwalk.retrieve import Found
+from linkwalk.retrieve import EvidenceList
 from tests.conftest import Maker, P, prose
 
 
-def found(*ranked: int, read: tuple[int, ...] | None = None) -> Found:
+def found(*ranked: int, read: tuple[int, ...] | None = None) -> EvidenceList:
     read = ranked if read is None else read
-    return Found(sentences=(), scores=(), trails=(), start="bm25", read=read, ranked=ranked)
+    return EvidenceList(sentences=(), scores=(), trails=(), start="bm25", read=read, ranked=ranked)
 
 
 @pytest.fixture

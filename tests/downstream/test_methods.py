@@ -14,7 +14,7 @@ from linkwalk.downstream.methods import METHODS, Method, PairScoreCache, SideByS
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import open_baseline
-from linkwalk.retrieve import Bm25, Cascade, Finder, Found, index, tfidf
+from linkwalk.retrieve import Bm25, Cascade, EvidenceList, Finder, index, tfidf
 from linkwalk.retrieve.judge import Judge
 from tests.conftest import world, write_dump
 from tests.retrieve.stand_in import by_hand, reader_of
@@ -156,7 +156,7 @@ def test_questions_that_follow_do_not_get_the_answers_of_those_before(wiki: Wiki
     whole = ways.find_many(wiki.queries, 3, wiki.meanings)
     meaning = dict(zip(wiki.queries, wiki.meanings, strict=True))
 
-    def find(queries: Sequence[str], count: int) -> dict[str, list[Found]]:
+    def find(queries: Sequence[str], count: int) -> dict[str, list[EvidenceList]]:
         return ways.find_many(queries, count, np.stack([meaning[query] for query in queries]))
 
     outcome = ask(find, wiki.queries, sentences=3, piece=2)

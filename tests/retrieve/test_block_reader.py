@@ -20,7 +20,7 @@ from linkwalk.retrieve.block_reader import (
 )
 from linkwalk.retrieve.cross import BlockConfig
 from linkwalk.retrieve.cross_torch import BlockModel, SectionBatch, TorchSections
-from linkwalk.retrieve.rerank import Many
+from linkwalk.retrieve.rerank import BatchReranker
 from tests.embed.conftest import TEXTS, tiny_bert
 from tests.retrieve.stand_in import reader_of, weights_of
 
@@ -155,7 +155,7 @@ def test_only_what_is_chosen_is_read_to_the_end(reader: BlockReader) -> None:
 
 
 def test_sentences_one_by_one_are_the_same_blocks(reader: BlockReader) -> None:
-    assert isinstance(reader, Many)
+    assert isinstance(reader, BatchReranker)
     plain = [[p._replace(via="") for p in own] for own in PASSAGES]
     titles = [[p.title for p in own for _ in p.sentences] for own in plain]
     sentences = [[s for p in own for s in p.sentences] for own in plain]

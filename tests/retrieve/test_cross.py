@@ -19,7 +19,7 @@ from linkwalk.embed.transformer import TransformerEncoder, open_transformer, pai
 from linkwalk.errors import ArtifactError, DamagedError, InputError
 from linkwalk.retrieve.cross import MANIFEST, WEIGHTS, CrossConfig, CrossEncoder, load_cross, passage
 from linkwalk.retrieve.cross_torch import Classifier, CrossModel, save_cross
-from linkwalk.retrieve.rerank import Many
+from linkwalk.retrieve.rerank import BatchReranker
 from tests.embed.conftest import TEXTS, tiny_bert
 from tests.older import unseal
 
@@ -141,7 +141,7 @@ def test_neither_batches_nor_queries_beside_it_matter(
     plain: TransformerEncoder, config: CrossConfig, shaken: dict[str, Tensor]
 ) -> None:
     cross = CrossEncoder(plain, shaken, config)
-    assert isinstance(cross, Many)
+    assert isinstance(cross, BatchReranker)
     many = cross.many(QUERIES, TITLES, SENTENCES)
     for found, *each in zip(many, QUERIES, TITLES, SENTENCES, strict=True):
         assert np.allclose(found, cross(*each), atol=1e-5)
@@ -346,7 +346,7 @@ def test_any_sequence_classifier(labels: int, tmp_path: Path) -> None:
     folder = tiny_bert(tmp_path / "hub", "BertForSequenceClassification", **options)
     found = load_cross(folder, device="cpu")
     assert isinstance(found, Classifier)
-    assert not isinstance(found, Many)
+    assert not isinstance(found, BatchReranker)
     scores = found(QUERIES[0], TITLES[0], SENTENCES[0])
     assert np.ptp(scores) > 0.1
     for pair, score in zip(zip(TITLES[0], SENTENCES[0], strict=True), scores, strict=True):

@@ -16,7 +16,7 @@ from linkwalk.errors import ArtifactError, InputError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import open_baseline, unit_rows
 from linkwalk.navigate.tabs import TabsConfig
-from linkwalk.retrieve import Bm25, Cascade, FindConfig, Finder, Found, Reranker, finder, tfidf
+from linkwalk.retrieve import Bm25, Cascade, EvidenceList, FindConfig, Finder, Reranker, finder, tfidf
 from linkwalk.retrieve.config import NAVIGATION
 from linkwalk.retrieve.starts import fuse
 from tests.retrieve.searching import nearest
@@ -74,7 +74,7 @@ def by_length(query: str, titles: Sequence[str], sentences: Sequence[str]) -> Fl
     return np.array([len(s) % 17 for s in sentences], np.float32)
 
 
-def check(graph: Graph, found: Found) -> None:
+def check(graph: Graph, found: EvidenceList) -> None:
     """What holds whatever the navigation: real sentences, real paths, blocks once."""
     assert len(set(found.read)) == len(found.read)
     assert sorted(found.ranked) == sorted(found.read)
@@ -87,7 +87,7 @@ def check(graph: Graph, found: Found) -> None:
     assert all(type(part) is int for trail in found.trails for part in (*trail.pages, *trail.links))
 
 
-def ends(found: Found) -> list[int]:
+def ends(found: EvidenceList) -> list[int]:
     """The blocks that the sentences stand in."""
     return [trail.pages[-1] for trail in found.trails]
 

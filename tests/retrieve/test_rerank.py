@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from linkwalk.arrays import Float32s
 from linkwalk.errors import InputError
 from linkwalk.retrieve import Cascade, tfidf
-from linkwalk.retrieve.rerank import TOP, Blocks, Many, Reranker, name_of, score_many
+from linkwalk.retrieve.rerank import TOP, BatchReranker, Blocks, Reranker, name_of, score_many
 
 
 def test_tfidf_prefers_what_shares_words() -> None:
@@ -131,7 +131,7 @@ def test_many_queries_as_one_by_one(slow: Length) -> None:
     for found, *each in zip(many, queries, titles, sentences, strict=True):
         assert found.tolist() == cascade(*each).tolist()
     assert {query for query, _, read in slow.read if read} == set(queries) - {"query 1"}
-    assert isinstance(slow, Many) == isinstance(slow, Lengths)
+    assert isinstance(slow, BatchReranker) == isinstance(slow, Lengths)
     if isinstance(slow, Lengths):
         assert slow.calls == 1 + 5, "one call for all of them, and one each"
     assert cascade.many([], [], []) == []
@@ -142,7 +142,7 @@ def test_as_it_comes() -> None:
     cascade = Cascade(slow)
     sentences = [f"copper {'and tin ' * i}" for i in range(30)]
     scores = cascade("copper", ["Bronze"] * 30, sentences)
-    assert isinstance(cascade, Many)
+    assert isinstance(cascade, BatchReranker)
     assert len(slow.read[0][2]) == TOP
     assert set(order(scores)[:TOP]) == set(order(tfidf("copper", ["Bronze"] * 30, sentences))[:TOP])
     assert order(scores)[TOP:] == order(tfidf("copper", ["Bronze"] * 30, sentences))[TOP:]

@@ -11,7 +11,7 @@ from linkwalk.arrays import Float32s
 from linkwalk.downstream.unanswerable import lacking
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import open_baseline, unit_rows
-from linkwalk.retrieve import Bm25, FindConfig, Finder, Found, tfidf
+from linkwalk.retrieve import Bm25, EvidenceList, FindConfig, Finder, tfidf
 from linkwalk.retrieve.config import NAVIGATION
 from linkwalk.retrieve.finder import QueryVectors
 from linkwalk.retrieve.judge import Judge, JudgeWeights
@@ -76,7 +76,7 @@ def test_the_last_wave_is_what_is_found(way: str, start: str, world: World) -> N
             assert list(whole.read) == nearest(world.vectors, world.sought[i], 14).tolist()
 
 
-def checked(world: World, found: Found) -> None:
+def checked(world: World, found: EvidenceList) -> None:
     """What holds whatever is read: real sentences, real paths, chances."""
     check(world.graph, found)
     assert found.sure is not None

@@ -25,9 +25,9 @@ from linkwalk.downstream.fever_submission import (
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 from linkwalk.records import write_records
-from linkwalk.retrieve import Found
+from linkwalk.retrieve import EvidenceList
 
-Find = Callable[[Sequence[str], int], dict[str, list[Found]]]
+Find = Callable[[Sequence[str], int], dict[str, list[EvidenceList]]]
 """Queries and a number of sentences in; for each method, by its name, what it found for each query."""
 PIECE = 64
 """Questions at a time: enough to share work among, few enough to show that it goes on."""
@@ -38,7 +38,7 @@ _PIECE = 1 << 22
 class MethodAnswers(NamedTuple):
     """What one method found, question by question; without the click paths, of which there are many."""
 
-    found: list[Found]
+    found: list[EvidenceList]
     sentences: list[SentenceHits]
 
 
@@ -115,7 +115,7 @@ class RecallScores(NamedTuple):
 def judge(
     graph: Graph,
     questions: Sequence[AlignedQuestion],
-    found: Sequence[Found],
+    found: Sequence[EvidenceList],
     *,
     counts_as: Callable[[Graph, Sequence[int]], list[int]] | None = None,
 ) -> RecallScores:

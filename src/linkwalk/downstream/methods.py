@@ -21,10 +21,10 @@ from linkwalk.graph.store import Graph
 from linkwalk.navigate import Agent
 from linkwalk.navigate.cosine import Units
 from linkwalk.policy.compass import Compass
-from linkwalk.retrieve import FindConfig, Finder, Found, Reranker, tfidf
-from linkwalk.retrieve.found import Reading
+from linkwalk.retrieve import EvidenceList, FindConfig, Finder, Reranker, tfidf
+from linkwalk.retrieve.evidence import Reading
 from linkwalk.retrieve.judge import Judge
-from linkwalk.retrieve.rerank import Blocks, Many, Texts, score_many
+from linkwalk.retrieve.rerank import BatchReranker, Blocks, Texts, score_many
 from linkwalk.retrieve.starts import Near, Search, Starts, nearest_many
 
 MOST_PAIRS = 1 << 18
@@ -165,7 +165,7 @@ class SideBySide:
         count: int,
         meanings: Float32s | None,
         sought: Float32s | None = None,
-    ) -> dict[str, list[Found]]:
+    ) -> dict[str, list[EvidenceList]]:
         """What each method finds for the same queries: up to 1,024, a finder's own piece."""
         self._readings.clear()
         for cache in self._caches:
@@ -241,7 +241,7 @@ class _NearCache(_Cache):
         return [nodes[:count] for nodes in found]
 
 
-class _TfidfCache(_Cache, Many):
+class _TfidfCache(_Cache, BatchReranker):
     """TF-IDF, whose scores depend on all sentences at hand: remembered for whole lists."""
 
     def many(
@@ -252,7 +252,7 @@ class _TfidfCache(_Cache, Many):
         return self.get(list(lists), lambda new: tfidf.many(*zip(*new, strict=True)))
 
 
-class PairScoreCache(_Cache, Many):
+class PairScoreCache(_Cache, BatchReranker):
     """A reranker whose scores do not depend on what else it is shown: remembered for pairs, so many at most."""
 
     def __init__(self, slow: Reranker, most: int = MOST_PAIRS) -> None:

@@ -40,7 +40,7 @@ WIDTH = 384
 TEXT = "{title}. {text}"
 """What is read of a block (``text.py``); in the fingerprint, so that another way of joining is another encoder."""
 
-Rows = Callable[[int, int, Advance], Float32s]
+VectorSource = Callable[[int, int, Advance], Float32s]
 """Vectors of the blocks from, to; the last argument hears of progress."""
 
 
@@ -248,7 +248,7 @@ def _source(
     batch_tokens: int | None,
     shards: Shards,
     progress: Progress,
-) -> Rows:
+) -> VectorSource:
     if config.encoder == RANDOM:
 
         def draw(start: int, stop: int, advance: Advance) -> Float32s:

@@ -56,7 +56,7 @@ class BlockTokens(NamedTuple):
         return cls(np.concatenate(tokens), bounds_of(np.concatenate(lengths)), spans)
 
     def batch(self, nodes: Integers) -> "TokenBatch":
-        """Some blocks."""
+        """The tokens of some blocks, in that order."""
         bounds, tokens = gather_rows(self.bounds, self.tokens, nodes)
         return TokenBatch(tokens.astype(np.int64), bounds)
 
@@ -70,7 +70,7 @@ class TokenBatch(NamedTuple):
     """Where each text begins, and the last one ends [B + 1]."""
 
     def take(self, rows: Integers) -> "TokenBatch":
-        """Some of them."""
+        """Some of the texts, in that order."""
         bounds, tokens = gather_rows(self.bounds, self.tokens, rows)
         return TokenBatch(tokens, bounds)
 

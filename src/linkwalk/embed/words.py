@@ -42,7 +42,7 @@ _FILES = ("words_terms.npy", "words_idf.npy", "words_projection.npy")
 _PIECE = 4096
 _RUN = 16  # blocks in a row of those that are fitted to
 
-Texts = Callable[[int, int], list[str]]
+ReadTexts = Callable[[int, int], list[str]]
 """Texts of the blocks from, to."""
 Item = TypeVar("Item")
 Made = TypeVar("Made")
@@ -118,7 +118,7 @@ class WordsEncoder:
         return unit(times(rows._replace(columns=columns.astype(np.int32)), projection, pool))
 
 
-def fit(texts: Texts, blocks: int, *, width: int, seed: int, progress: Progress) -> WordProjection:
+def fit(texts: ReadTexts, blocks: int, *, width: int, seed: int, progress: Progress) -> WordProjection:
     """Learn from the texts of a wiki's blocks what its words say of each other."""
     with ThreadPoolExecutor(cores()) as pool:
         terms, idf = _vocabulary(texts, blocks, pool, progress)
@@ -141,7 +141,7 @@ def fit(texts: Texts, blocks: int, *, width: int, seed: int, progress: Progress)
     return WordProjection(terms, idf, projection.astype(np.float16))
 
 
-def _vocabulary(texts: Texts, blocks: int, pool: Executor, progress: Progress) -> tuple[Int32s, Float32s]:
+def _vocabulary(texts: ReadTexts, blocks: int, pool: Executor, progress: Progress) -> tuple[Int32s, Float32s]:
     """The terms that count and how rare each is."""
     having = np.zeros(1 << BITS, np.uint32)
     with progress.stage("count", blocks, "blocks") as stage:

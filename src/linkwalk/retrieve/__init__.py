@@ -2,8 +2,8 @@
 
 from linkwalk.retrieve.bm25 import Bm25, index
 from linkwalk.retrieve.config import FindConfig
+from linkwalk.retrieve.evidence import EvidenceList, Trail
 from linkwalk.retrieve.finder import Finder
-from linkwalk.retrieve.found import Found, Trail
 from linkwalk.retrieve.rerank import Cascade, Reranker, tfidf
 
-__all__ = ["Bm25", "Cascade", "FindConfig", "Finder", "Found", "Reranker", "Trail", "index", "tfidf"]
+__all__ = ["Bm25", "Cascade", "EvidenceList", "FindConfig", "Finder", "Reranker", "Trail", "index", "tfidf"]

@@ -17,6 +17,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -144,8 +145,8 @@ def _make(
     if added or len(gone) or not was:
         words = analyser(recipe["bm25"]["stem"])
         write_texts(new / "bm25", graph, words, of_node, came, gone, threads, progress)
-    texts = np.count_nonzero(_changes(keys, NO_KEYS)[0])
-    if was and searcher(new)[1].num_docs != texts:  # its keys were not those of its texts
+    # Where its keys were not those of its texts.
+    if was and searcher(new)[1].num_docs != np.count_nonzero(_changes(keys, NO_KEYS)[0]):
         return _make(report, graph, recipe, None, threads, progress)
     _keep_dense(final, new, graph, progress)
     manifest = {
@@ -188,26 +189,21 @@ def _is_of(graph: Graph, manifest: Json | None) -> bool:
 
 def _updatable(folder: Path, recipe: Json) -> Json | None:
     """The manifest of an index that can be brought up to date, None if there is no such index."""
-    try:
+    with suppress(ArtifactError):
         manifest = read_manifest(folder, KIND, "", FIELDS)
-        if manifest.get("layout") != LAYOUT or any(manifest[name] != recipe[name] for name in recipe):
-            return None
-        look(folder, manifest)
-        searcher(folder)
-    except ArtifactError:
-        return None
-    return manifest
+        if manifest.get("layout") == LAYOUT and manifest | recipe == manifest:
+            look(folder, manifest)
+            searcher(folder)
+            return manifest
+    return None
 
 
 def _is_sound(folder: Path) -> bool:
     """Whether an index may be taken over into another, whose checksums would bless any damage: every byte is read."""
-    if next(faults(folder, KIND, structure=partial(check, folder)), None):
-        return False
-    try:
+    with suppress(ArtifactError):
         check_segments(folder / "bm25", "")  # all that is known of an index of the version before
-    except ArtifactError:
-        return False
-    return True
+        return not any(faults(folder, KIND, structure=partial(check, folder)))
+    return False
 
 
 def _keep_dense(final: Path, new: Path, graph: Graph, progress: Progress) -> None:

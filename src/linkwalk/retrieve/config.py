@@ -51,7 +51,7 @@ class FindConfig:
     tabs: TabsConfig = field(default_factory=TabsConfig)
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse names that there are not, and numbers with which nothing would be read."""
         if self.starts < 1 or self.steps < 0 or self.candidates < 0:
             raise InputError(
                 f"starts={self.starts}, steps={self.steps}, candidates={self.candidates}: "
@@ -70,7 +70,7 @@ class FindConfig:
 
     @classmethod
     def of(cls, **options: Any) -> "FindConfig":
-        """The same by names that may be wrong."""
+        """From options by name; one that there is not is an error that lists those there are."""
         names = [field.name for field in fields(cls)]
         if unknown := set(options) - set(names):
             raise InputError(f"no option named {min(unknown)!r}: there are {', '.join(names)}")

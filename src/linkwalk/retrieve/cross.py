@@ -32,7 +32,7 @@ from linkwalk.errors import ArtifactError, InputError
 from linkwalk.navigate import unit_rows
 from linkwalk.policy.checkpoint import command_for, look_at_some
 from linkwalk.retrieve.block_reader import HEADS, BlockReader
-from linkwalk.retrieve.rerank import Blocks, Many, Texts
+from linkwalk.retrieve.rerank import BatchReranker, Blocks, Texts
 
 if TYPE_CHECKING:
     from linkwalk.retrieve.cross_torch import Classifier
@@ -71,7 +71,7 @@ def passage(title: str, sentence: str) -> str:
     return f"{title}. {sentence}" if title else sentence
 
 
-class CrossEncoder(Many):
+class CrossEncoder(BatchReranker):
     """Ours, for use: the adapter is on top of the encoder; a reranker, for one query or many at once."""
 
     def __init__(self, plain: Reader, weights: Weights, config: CrossConfig) -> None:

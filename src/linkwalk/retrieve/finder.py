@@ -23,11 +23,11 @@ from linkwalk.navigate.tabs import Hits, read_tabs
 from linkwalk.policy.compass import Compass
 from linkwalk.retrieve.config import FindConfig
 from linkwalk.retrieve.desk import Desk, Library, Meanings
-from linkwalk.retrieve.found import (
+from linkwalk.retrieve.evidence import (
     FINAL,
     READING,
     Clock,
-    Found,
+    EvidenceList,
     Reading,
     Trail,
     at_desk,
@@ -108,7 +108,7 @@ class Finder:
             raise InputError("tabs need embeddings: run `linkwalk embed WIKI`, or do without navigation")
         self.sentences = lru_cache(_CACHED)(lambda node: goal_sentences(graph, node))
 
-    def find(self, query: str, count: int = 5, *, meaning: Float32s | None = None) -> Found:
+    def find(self, query: str, count: int = 5, *, meaning: Float32s | None = None) -> EvidenceList:
         """The best sentences for a query; ``meaning`` [D], of unit length, is what is walked towards."""
         return self.find_many([query], count, meanings=None if meaning is None else meaning[None])[0]
 
@@ -121,13 +121,13 @@ class Finder:
         sought: Float32s | None = None,
         hits: Sequence[SearchHits] | None = None,
         clock: Clock | None = None,
-    ) -> list[Found]:
+    ) -> list[EvidenceList]:
         """The same for many queries; ``meanings`` [Q, D]; ``sought`` [Q, D] where search has other ones.
 
         ``hits`` are search results where they are known already.
         """
         clock = clock or Clock()
-        found: list[Found] = []
+        found: list[EvidenceList] = []
         for part, meant in self._parts(queries, QueryVectors(meanings, sought)):
             with clock("search"):
                 own = self._hits(queries[part], meant) if hits is None else hits[part]
@@ -138,7 +138,7 @@ class Finder:
 
     def find_waves(
         self, query: str, count: int = 5, meaning: Callable[[], QueryVectors] = QueryVectors
-    ) -> Iterator[Found]:
+    ) -> Iterator[EvidenceList]:
         """What is found for a query, as soon as anything is: first BM25's list, then after every wave of reading.
 
         The first is empty where BM25 is not asked, or knows none of the words. The last is what ``find_many`` gives.
@@ -217,7 +217,7 @@ class Finder:
         clock: Clock,
         *,
         waves: bool = False,
-    ) -> Iterator[list[Found]]:
+    ) -> Iterator[list[EvidenceList]]:
         """What is found in the end; with ``waves``, where a judge reads, also after every wave."""
         if self.judge is None:
             starts = self._starts(hits)
@@ -234,7 +234,7 @@ class Finder:
 
     def _ranked(
         self, queries: Sequence[str], count: int, starts: list[Starts], readings: list[Reading]
-    ) -> list[Found]:
+    ) -> list[EvidenceList]:
         """What was read, ranked by the reranker."""
         nodes = [[n for n in r.nodes for _ in self.sentences(n)] for r in readings]
         sentences = [[s for n in r.nodes for s in self.sentences(n)] for r in readings]
@@ -293,7 +293,7 @@ class Finder:
                 return
             yield
 
-    def _judged(self, desks: Desks, count: int, clock: Clock, stage: str = FINAL) -> list[Found]:
+    def _judged(self, desks: Desks, count: int, clock: Clock, stage: str = FINAL) -> list[EvidenceList]:
         assert self.judge is not None
         with clock("ranking"):
             each = zip(desks.desks, desks.read(), desks.starts, strict=True)

@@ -41,7 +41,7 @@ class PageRankConfig:
     """Of all weight, what is worth pushing on, for each link."""
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse shares that are none, and with which weight would never come to rest."""
         if not 0 <= self.damping < 1:
             raise InputError(f"damping={self.damping}: choose a share from 0 to below 1")
         if not 0 < self.least <= 1:

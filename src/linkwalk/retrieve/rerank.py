@@ -35,7 +35,7 @@ class Reranker(Protocol):
 
 
 @runtime_checkable
-class Many(Reranker, Protocol):
+class BatchReranker(Reranker, Protocol):
     """A reranker that can do more: take many queries at once, or look at the blocks that sentences stand in."""
 
     def __call__(self, query: str, titles: Sequence[str], sentences: Sequence[str]) -> Float32s:
@@ -53,7 +53,7 @@ def score_many(
     rerank: Reranker, queries: Sequence[str], titles: Texts, sentences: Texts, blocks: Blocks = None
 ) -> list[Float32s]:
     """The scores of each query's sentences, all at once where the reranker can."""
-    if isinstance(rerank, Many):
+    if isinstance(rerank, BatchReranker):
         found = list(rerank.many(queries, titles, sentences, blocks))
     else:
         found = [rerank(*each) for each in zip(queries, titles, sentences, strict=True)]
@@ -71,7 +71,7 @@ def name_of(rerank: Reranker) -> str:
     return name if isinstance(name, str) else type(rerank).__name__
 
 
-class TfIdf(Many):
+class TfIdf(BatchReranker):
     """The cosine of a query and a sentence behind its title, in words and pairs of words, for many queries at once.
 
     Weights are 1 + ln(tf) and ln((1 + n) / (1 + df)) + 1. How rare a term is, is counted among the n sentences at hand
@@ -96,7 +96,7 @@ class TfIdf(Many):
 tfidf = TfIdf()
 
 
-class Cascade(Many):
+class Cascade(BatchReranker):
     """A quick reranker chooses what a slow one reads; what that one has read comes first.
 
     Where it is known which block each sentence stands in, two things are better (``docs/results.md``). Of each block

@@ -12,10 +12,10 @@ from linkwalk.navigate.moves import MoveConfig
 from linkwalk.parts import is_part
 from linkwalk.policy.checkpoint import is_compass, open_policy, read_policy
 from linkwalk.policy.compass import Compass
-from linkwalk.retrieve import Cascade, FindConfig, Finder, Found, Reranker, tfidf
+from linkwalk.retrieve import Cascade, EvidenceList, FindConfig, Finder, Reranker, tfidf
 from linkwalk.retrieve.config import NAVIGATED
+from linkwalk.retrieve.evidence import Clock
 from linkwalk.retrieve.finder import QueryVectors
-from linkwalk.retrieve.found import Clock
 from linkwalk.retrieve.judge import Judge
 from linkwalk.wiki.agents import check_agents, own_part, policy_folder, usual_agent
 from linkwalk.wiki.rerankers import (
@@ -57,14 +57,14 @@ class Retriever:
         self.finder, self.reader, self.asked = finder, reader, asked
         self.reranker = reranker_name(asked.rerank)
 
-    def find(self, queries: Sequence[str], count: int) -> list[Found]:
+    def find(self, queries: Sequence[str], count: int) -> list[EvidenceList]:
         """What is found for each query."""
         clock = Clock()
         with clock("meaning"):
             meanings, sought = self.reader.meant(queries)
         return self.finder.find_many(queries, count, meanings=meanings, sought=sought, clock=clock)
 
-    def find_waves(self, query: str, count: int) -> Iterator[Found]:
+    def find_waves(self, query: str, count: int) -> Iterator[EvidenceList]:
         """What is found for a query, as soon as anything is."""
         return self.finder.find_waves(query, count, lambda: self.reader.meant([query]))
 
@@ -80,7 +80,7 @@ class RowRetriever:
     def __init__(self, ways: "SideBySide", reader: QueryReader, reranker: str) -> None:
         self.ways, self.reader, self.reranker = ways, reader, reranker
 
-    def find(self, queries: Sequence[str], count: int) -> dict[str, list[Found]]:
+    def find(self, queries: Sequence[str], count: int) -> dict[str, list[EvidenceList]]:
         """What each way finds for each query."""
         return self.ways.find_many(queries, count, *self.reader.meant(queries))
 

@@ -15,7 +15,7 @@ from linkwalk.graph.paths import ShortestPaths, no_way_out, why_no_path
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Agent, Episodes, Explains, MoveConfig, unit_rows
 from linkwalk.navigate.journeys import trapped_at
-from linkwalk.retrieve import FindConfig, Found, Reranker
+from linkwalk.retrieve import EvidenceList, FindConfig, Reranker
 from linkwalk.wiki.agents import check_agents
 from linkwalk.wiki.answers import Answer, Closest, Evidence, Place, Walk
 from linkwalk.wiki.clicks import clicks_along, shortest_clicks, weighed
@@ -298,7 +298,7 @@ class Wiki(Workspace):
         """
         retriever = self._retriever([query], count, options)
         waves = retriever.find_waves(query, count)
-        found: Found | None = next(waves)  # no network has read anything yet, so nobody is waited for
+        found: EvidenceList | None = next(waves)  # no network has read anything yet, so nobody is waited for
         while found is not None:
             yield self._answer(query, found, retriever)
             with self._reading if retriever.alone else nullcontext():
@@ -317,7 +317,7 @@ class Wiki(Workspace):
                 raise InputError("the query has no words: give a claim or a question")
         return self.finder(asked)
 
-    def _answer(self, query: str, found: Found, retriever: Retriever) -> Answer:
+    def _answer(self, query: str, found: EvidenceList, retriever: Retriever) -> Answer:
         asked = retriever.asked
         return Answer(
             query=query,

@@ -29,7 +29,7 @@ class Trail(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Found:
+class EvidenceList:
     """What came of a query."""
 
     sentences: tuple[str, ...]
@@ -95,7 +95,9 @@ def at_desk(desk: Desk) -> Reading:
     )
 
 
-def judged(judge: Judge, desk: Desk, reading: Reading, start: str, count: int, stage: str = FINAL) -> Found:
+def judged(
+    judge: Judge, desk: Desk, reading: Reading, start: str, count: int, stage: str = FINAL
+) -> EvidenceList:
     """What a judge thinks of what was read at a desk.
 
     A sentence's chance is its block's times e^-d, with d how far its score is behind the best sentence's of the block.
@@ -112,7 +114,7 @@ def judged(judge: Judge, desk: Desk, reading: Reading, start: str, count: int, s
         chances.append(verdict.chances[place] * np.exp(scores - scores.max(initial=-np.inf)))
     all_chances = np.concatenate(chances)
     best = np.argsort(-all_chances, kind="stable")[:count].tolist()
-    return Found(
+    return EvidenceList(
         sentences=tuple(texts[i] for i in best),
         scores=tuple(all_chances[best].tolist()),
         trails=tuple(reading.trail(places[i]) for i in best),
@@ -127,7 +129,7 @@ def judged(judge: Judge, desk: Desk, reading: Reading, start: str, count: int, s
 
 def searched(
     query: str, hits: SearchHits, start: str, count: int, sentences: Callable[[int], Sequence[str]]
-) -> Found:
+) -> EvidenceList:
     """Of BM25's first blocks the sentence that has most of the query's words, with the block's share of the best."""
     asked = set(_WORD.findall(query.lower()))
 
@@ -136,7 +138,7 @@ def searched(
 
     nodes = hits.words[:count].tolist()
     best = float(hits.scores.max(initial=0)) or 1.0
-    return Found(
+    return EvidenceList(
         sentences=tuple(max(sentences(node), key=common) for node in nodes),
         scores=tuple(float(score) / best for score in hits.scores[:count]),
         trails=tuple(Trail((node,), ()) for node in nodes),
@@ -154,12 +156,12 @@ def ranked(
     sentences: list[str],
     scores: Float32s,
     count: int,
-) -> Found:
+) -> EvidenceList:
     """What was read, its sentences by a reranker's scores."""
     order = np.argsort(-scores, kind="stable").tolist()
     places = {node: place for place, node in enumerate(reading.nodes)}
     best = order[:count]
-    return Found(
+    return EvidenceList(
         sentences=tuple(sentences[i] for i in best),
         scores=tuple(scores[best].tolist()),
         trails=tuple(reading.trail(places[nodes[i]]) for i in best),

@@ -27,7 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 from encoders import CORES, MODEL, World, goals_of
 
-from linkwalk.embed.change import read_change
+from linkwalk.embed.encoder_change import read_change
 from linkwalk.evaluate import TaskConfig, draw_episodes, draw_sentences, failure_ratio_interval
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.navigate import open_baseline, unit_rows

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from linkwalk.artifact import MANIFEST, read_json, seal, write_json
-from linkwalk.embed import change as changed
-from linkwalk.embed.change import EncoderChange, leading, read_change, save_change
+from linkwalk.embed import encoder_change as changed
+from linkwalk.embed.encoder_change import EncoderChange, leading, read_change, save_change
 from linkwalk.embed.job import EmbedConfig, transformer_fingerprint
 from linkwalk.embed.model import MINILM, MINILM_WALKS, find_model
 from linkwalk.navigate.trained_map import MAP, read_map

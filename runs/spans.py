@@ -21,7 +21,7 @@ import torch
 from linkwalk.arrays import Float32s
 from linkwalk.device import choose_device
 from linkwalk.embed import Embeddings
-from linkwalk.embed.spans import BlockTokens
+from linkwalk.embed.block_tokens import BlockTokens
 from linkwalk.embed.transformer import open_transformer
 from linkwalk.evaluate import TaskConfig, draw_episodes, score
 from linkwalk.graph.paths import ShortestPaths

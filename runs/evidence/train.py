@@ -116,7 +116,7 @@ def train(world: World, asked: argparse.Namespace) -> None:
     from safetensors.numpy import load_file
     from safetensors.torch import save_file
 
-    from linkwalk.embed.change import balanced, unpacked
+    from linkwalk.embed.encoder_change import balanced, unpacked
     from linkwalk.embed.model import find_model
     from linkwalk.embed.tokens import Tokens
     from linkwalk.embed.transformer import open_transformer

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from linkwalk.build.build import BuildConfig, build
 from linkwalk.embed import EmbedConfig, Embeddings, embed
-from linkwalk.embed.spans import BlockTokens
+from linkwalk.embed.block_tokens import BlockTokens
 from linkwalk.embed.text import node_texts
 from linkwalk.embed.transformer import TransformerEncoder, open_transformer
 from linkwalk.graph.store import Graph

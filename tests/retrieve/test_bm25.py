@@ -17,7 +17,7 @@ from linkwalk.progress import Progress, Stage
 from linkwalk.retrieve import Bm25, index
 from linkwalk.retrieve.bm25 import K1, MOST_TIED, TITLE_WEIGHT, B
 from linkwalk.retrieve.keys import Keys, block_keys
-from linkwalk.retrieve.words import stem_for, stem_of
+from linkwalk.retrieve.stems import stem_for, stem_of
 from tests.graph.conftest import Page, write_graph
 
 WORDS = (

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from linkwalk.artifact import seal
-from linkwalk.embed.change import packed, unpacked
+from linkwalk.embed.encoder_change import packed, unpacked
 from linkwalk.embed.model import find_model
 from linkwalk.embed.transformer import TransformerEncoder, open_transformer, pair_tokens
 from linkwalk.errors import ArtifactError, DamagedError, InputError

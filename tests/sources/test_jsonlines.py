@@ -11,7 +11,7 @@ from linkwalk.build.build import BuildConfig, build
 from linkwalk.build.read import ExtractConfig
 from linkwalk.embed.text import choose_encoder
 from linkwalk.graph.store import Graph
-from linkwalk.retrieve.words import stem_for
+from linkwalk.retrieve.stems import stem_for
 from linkwalk.sources.documents import Document
 from linkwalk.sources.formats import open_source
 from linkwalk.sources.jsonlines import JsonLines

@@ -16,16 +16,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from copy import copy
 from functools import cache
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from linkwalk.arrays import Float32s, Int64s
+from linkwalk.arrays import Float32s
 from linkwalk.artifact import Json
 from linkwalk.compiled import guarded
+from linkwalk.embed.tokens import joined
 
 Weights = Mapping[str, Float32s]
 Tokens = Sequence[int]
@@ -214,11 +215,6 @@ def _room(tokens: int, width: int, wide: int, shares: int) -> Iterator[_Room]:
     finally:
         if len(numbers) <= _LARGEST_KEPT:
             _KEPT.append(numbers)
-
-
-def joined(rows: Sequence[Tokens]) -> Int64s:
-    """All rows, one after another."""
-    return np.fromiter(chain.from_iterable(rows), np.int64)
 
 
 def gelu(x: Float32s) -> None:

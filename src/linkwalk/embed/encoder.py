@@ -15,10 +15,10 @@ import numpy as np
 from linkwalk.arrays import Float32s
 from linkwalk.artifact import Json, digest
 from linkwalk.device import choose_device, on_cpu
-from linkwalk.embed.bert import Bert, Weights, joined, means, several_threads
-from linkwalk.embed.change import read_change
+from linkwalk.embed.bert import Bert, Weights, means, several_threads
+from linkwalk.embed.encoder_change import read_change
 from linkwalk.embed.model import ModelFolder, find_model, refuse_code
-from linkwalk.embed.tokens import Rows, Tokens, by_length
+from linkwalk.embed.tokens import Rows, Tokens, by_length, joined
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.parts import is_part, make_part
 from linkwalk.progress import Advance, unheard

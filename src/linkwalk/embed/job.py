@@ -38,7 +38,7 @@ from linkwalk.progress import Advance, Progress
 WIDTH = 384
 """Of vectors that no transformer makes: MiniLM's, so that a policy has as many weights over either."""
 TEXT = "{title}. {text}"
-"""What is read of a block (``text.py``); in the fingerprint, so that another way of joining is another encoder."""
+"""What is read of a block (``node_texts``); in the fingerprint, so that another way of joining is another encoder."""
 
 VectorSource = Callable[[int, int, Advance], Float32s]
 """Vectors of the blocks from, to; the last argument hears of progress."""

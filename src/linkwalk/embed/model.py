@@ -1,20 +1,20 @@
 """Where an encoder's files are, and what they are: MiniLM inside its package, any model folder, any name on the hub.
 
-An encoder may be another one with a change of low rank (``change``), such as the one that ships, ``minilm-walks``.
+An encoder may be another one with a change of low rank (``encoder_change``), such as the one that ships,
+``minilm-walks``.
 """
 
-import hashlib
 import importlib.util
 import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from linkwalk.artifact import MANIFEST, digest, parsing, read_json
+from linkwalk.artifact import MANIFEST, checksum, digest, parsing, read_json
 from linkwalk.device import INSTALL as INSTALL_TRAIN
 from linkwalk.embed.bert import Weights
-from linkwalk.embed.change import WEIGHTS as CHANGE
-from linkwalk.embed.change import is_change, read_base, read_change
+from linkwalk.embed.encoder_change import WEIGHTS as CHANGE
+from linkwalk.embed.encoder_change import is_change, read_base, read_change
 from linkwalk.errors import DamagedError, InputError
 
 INSTALL = "run `pip install 'linkwalk[find]'`"
@@ -170,5 +170,4 @@ def _sha256(path: Path) -> str:
 @lru_cache(maxsize=64)
 def _sha256_of(path: Path, size: int, modified: int) -> str:
     """Hash a file once per process; its size and time are there to notice another one in its place."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return checksum(path)

@@ -3,13 +3,14 @@
 import json
 from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from linkwalk.arrays import Int64s
+from linkwalk.arrays import Bools, Int64s
 
 Rows = list[list[int]]
 
@@ -97,10 +98,18 @@ def shared_out(lengths: Sequence[int], budget: int, among: int) -> list[Int64s]:
 
 def pad(rows: Sequence[Sequence[int]], value: int) -> tuple[Int64s, Int64s]:
     """Token ids as one array filled up with ``value``, and the mask that is 1 on tokens."""
-    width = max(map(len, rows), default=0)
-    ids = np.full((len(rows), width), value, np.int64)
-    mask = np.zeros((len(rows), width), np.int64)
-    for i, row in enumerate(rows):
-        ids[i, : len(row)] = row
-        mask[i, : len(row)] = 1
+    ids, mask = fill(joined(rows), np.array([len(row) for row in rows], np.int64), value)
+    return ids, mask.astype(np.int64)
+
+
+def fill(tokens: Int64s, lengths: Int64s, value: int) -> tuple[Int64s, Bools]:
+    """Rows of tokens, which lie end to end, each filled up to the longest; and which of these are tokens."""
+    mask: Bools = np.arange(lengths.max(initial=0)) < lengths[:, None]
+    ids = np.full(mask.shape, value, np.int64)
+    ids[mask] = tokens
     return ids, mask
+
+
+def joined(rows: Sequence[Sequence[int]]) -> Int64s:
+    """All rows, one after another."""
+    return np.fromiter(chain.from_iterable(rows), np.int64)

@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from linkwalk.arrays import Int32s, Int64s, Integers
 from linkwalk.artifact import parsing, read_json, write_json
 from linkwalk.compiled import OUTSIDE, guarded, row_of
+from linkwalk.embed.block_tokens import BlockTokens, TokenBatch
 from linkwalk.embed.packed import Packed, PackedBert, is_packable
-from linkwalk.embed.spans import BlockTokens, TokenBatch
 from linkwalk.embed.tokens import by_length
 from linkwalk.embed.transformer import merge, open_transformer, silence
 from linkwalk.graph.csr import Csr, owners

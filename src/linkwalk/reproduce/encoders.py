@@ -15,8 +15,8 @@ from torch import nn
 
 from linkwalk.artifact import clear, digest, locked, publish
 from linkwalk.embed import EmbedConfig, Embeddings, embed
+from linkwalk.embed.block_tokens import BlockTokens
 from linkwalk.embed.encoder import TellingEncoder, open_encoder
-from linkwalk.embed.spans import BlockTokens
 from linkwalk.errors import InputError
 from linkwalk.graph.store import Graph
 from linkwalk.learn.encoders.folder import job_of, read_encoder, train_encoder

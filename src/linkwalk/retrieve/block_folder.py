@@ -15,8 +15,8 @@ import numpy as np
 from linkwalk.artifact import parsing, read_json, read_manifest, seal, steady, write_json
 from linkwalk.embed import Embeddings
 from linkwalk.embed.bert import Weights
-from linkwalk.embed.change import packed, unpacked
 from linkwalk.embed.encoder import BertEncoder, Reader
+from linkwalk.embed.encoder_change import packed, unpacked
 from linkwalk.embed.sections import NumpySections, SectionReader
 from linkwalk.embed.tokens import Tokens
 from linkwalk.errors import InputError

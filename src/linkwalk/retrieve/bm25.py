@@ -55,7 +55,7 @@ from linkwalk.retrieve.bm25_files import (
     write_texts,
 )
 from linkwalk.retrieve.keys import NO_KEYS, Keys, block_keys
-from linkwalk.retrieve.words import analyser, check_stem, engine, stem_for
+from linkwalk.retrieve.stems import analyser, check_stem, engine, stem_for
 
 K1, B = 1.2, 0.75
 TITLE_WEIGHT = 2.0
@@ -101,7 +101,7 @@ def index(
 ) -> IndexReport:
     """Index what is not indexed yet, and only that; memory is 8 bytes a block and the writer's 128 MB.
 
-    ``stem`` is a language, ``cjk`` or ``none`` (see ``words``); None: the index's own, and for a new one that of the
+    ``stem`` is a language, ``cjk`` or ``none`` (see ``stems``); None: the index's own, and for a new one that of the
     wiki's language. ``force`` makes the index from nothing, as does one that is damaged. Killed at any
     time, the index stays what it was.
     """

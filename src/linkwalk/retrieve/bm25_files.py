@@ -17,7 +17,7 @@ from linkwalk.artifact import Json, look_at, parsing, read_manifest, sync, writi
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Progress
 from linkwalk.retrieve.keys import Keys
-from linkwalk.retrieve.words import engine
+from linkwalk.retrieve.stems import engine
 
 KIND = "index"
 LAYOUT = 2

@@ -25,8 +25,8 @@ from linkwalk.arrays import Float32s
 from linkwalk.artifact import Json, parsing, read_manifest, steady
 from linkwalk.device import choose_device
 from linkwalk.embed.bert import Weights
-from linkwalk.embed.change import load_packed
 from linkwalk.embed.encoder import Encoder, Reader, open_encoder
+from linkwalk.embed.encoder_change import load_packed
 from linkwalk.embed.model import find_model
 from linkwalk.errors import ArtifactError, InputError
 from linkwalk.navigate import unit_rows

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from linkwalk.arrays import Bools, Float32s
 from linkwalk.artifact import Json, seal
 from linkwalk.device import choose_device
-from linkwalk.embed.change import packed
+from linkwalk.embed.encoder_change import packed
 from linkwalk.embed.sections import Choose, Means, Sections, layout
 from linkwalk.embed.tokens import by_length, pad
 from linkwalk.embed.transformer import CPU_BATCH_TOKENS, both_means, load, longest, padded, pair_tokens

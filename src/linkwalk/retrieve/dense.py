@@ -1,7 +1,7 @@
 """The nearest blocks by embedding without looking at all of them: a graph of neighbours on disk, by usearch.
 
-Worth it from ``WORTH_IT`` blocks on; below, looking at all (``starts.nearest``) is quick and exact. Vectors are stored
-as bytes, a query's candidates are ranked by the embeddings themselves. Approximate: a few of the nearest may be
+Worth it from ``WORTH_IT`` blocks on; below, looking at all (``starts.nearest_many``) is quick and exact. Vectors are
+stored as bytes, a query's candidates are ranked by the embeddings themselves. Approximate: a few of the nearest may be
 missing, and two indexes made by several threads may miss others; one and the same index always answers alike.
 """
 

@@ -103,21 +103,18 @@ def judged(
     A sentence's chance is its block's times e^-d, with d how far its score is behind the best sentence's of the block.
     """
     verdict = judge.verdict(desk)
-    texts: list[str] = []
-    places: list[int] = []
     chances: list[Float32s] = [np.zeros(0, np.float32)]
+    read = [(place, judge.sentences(reading.nodes[place]).texts) for place in verdict.order]
     for place in verdict.order:
         scores = desk.read[place].scores
-        own = judge.sentences(reading.nodes[place]).texts
-        texts += own
-        places += [place] * len(own)
         chances.append(verdict.chances[place] * np.exp(scores - scores.max(initial=-np.inf)))
+    seen = [(place, text) for place, texts in read for text in texts]
     all_chances = np.concatenate(chances)
     best = np.argsort(-all_chances, kind="stable")[:count].tolist()
     return EvidenceList(
-        sentences=tuple(texts[i] for i in best),
+        sentences=tuple(seen[i][1] for i in best),
         scores=tuple(all_chances[best].tolist()),
-        trails=tuple(reading.trail(places[i]) for i in best),
+        trails=tuple(reading.trail(seen[i][0]) for i in best),
         start=start,
         read=tuple(reading.nodes),
         ranked=tuple(reading.nodes[place] for place in verdict.order),

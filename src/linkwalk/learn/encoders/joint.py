@@ -68,7 +68,7 @@ class JointConfig(LoopConfig):
     All the way is best on wikis like those that were trained on, and worse on others.
     """
     kept_rank: Count = 32
-    """Of each layer's change so many directions are kept (``embed.change``)."""
+    """Of each layer's change so many directions are kept (``embed.encoder_change``)."""
     rank: CountOrNone = 0
     """Of adapters that are trained in place of the transformer's own matrices; 0: these themselves."""
     ahead: CountOrNone = 64

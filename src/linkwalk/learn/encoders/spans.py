@@ -18,7 +18,7 @@ from numpy.random import Generator
 from torch import Tensor
 
 from linkwalk.arrays import Array, Int64s
-from linkwalk.embed.spans import BlockTokens, TokenBatch
+from linkwalk.embed.block_tokens import BlockTokens, TokenBatch
 from linkwalk.embed.transformer import TransformerEncoder
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import bounds_of

@@ -1,8 +1,8 @@
 """An encoder and its compass, trained on the wikis of some workspaces, as a policy that brings its encoder along.
 
 Everything that the training of ``joint`` needs is read from the graphs; what comes of it is one folder: the compass
-(``policy.checkpoint``), what was added to the encoder (``embed.change``) and what turns sentences (``policy.target``).
-Any wiki can be embedded with the folder, and its policy walks there.
+(``policy.checkpoint``), what was added to the encoder (``embed.encoder_change``) and what turns sentences
+(``policy.target``). Any wiki can be embedded with the folder, and its policy walks there.
 """
 
 import copy
@@ -16,7 +16,7 @@ import torch
 from numpy.random import Generator
 
 from linkwalk.arrays import Int32s
-from linkwalk.embed.change import EncoderChange, leading, save_change
+from linkwalk.embed.encoder_change import EncoderChange, leading, save_change
 from linkwalk.embed.job import EmbedConfig, transformer_fingerprint
 from linkwalk.embed.model import MINILM, find_model
 from linkwalk.embed.packed import TokenRows

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file, save_file
 
 from linkwalk.artifact import seal
 from linkwalk.embed import EmbedConfig, Embeddings, embed, open_encoder
-from linkwalk.embed.change import (
+from linkwalk.embed.encoder_change import (
     MANIFEST,
     WEIGHTS,
     EncoderChange,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from linkwalk.arrays import Bools, Int64s, Integers, bounds_of
 from linkwalk.compiled import OUTSIDE
 from linkwalk.embed.text import node_texts
+from linkwalk.embed.tokens import fill
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import gather_rows
 from linkwalk.graph.store import Graph
@@ -78,19 +79,13 @@ class TokenBatch(NamedTuple):
         """The same with other texts in the place of some [B]."""
         order = np.arange(len(which))
         order[which] = len(which) + np.arange(int(which.sum()))
-        both = TokenBatch(
-            np.concatenate((self.tokens, others.tokens)),
-            np.concatenate((self.bounds, self.bounds[-1] + others.bounds[1:])),
-        )
-        return both.take(order)
+        tokens = np.concatenate((self.tokens, others.tokens))
+        lengths = np.concatenate((np.diff(self.bounds), np.diff(others.bounds)))
+        return TokenBatch(tokens, bounds_of(lengths)).take(order)
 
     def padded(self, filler: int) -> tuple[Int64s, Bools]:
         """Token ids filled up to the longest, and which of them are tokens [B, L]."""
-        lengths = np.diff(self.bounds)
-        mask: Bools = np.arange(int(lengths.max(initial=1))) < lengths[:, None]
-        ids = np.full(mask.shape, filler, np.int64)
-        ids[mask] = self.tokens
-        return ids, mask
+        return fill(self.tokens, np.diff(self.bounds), filler)
 
 
 def _place(

@@ -15,7 +15,7 @@ from torch import Tensor
 from linkwalk.artifact import seal
 from linkwalk.embed.encoder_change import packed, unpacked
 from linkwalk.embed.model import find_model
-from linkwalk.embed.transformer import TransformerEncoder, open_transformer, pair_tokens
+from linkwalk.embed.transformer import TransformerEncoder, open_transformer
 from linkwalk.errors import ArtifactError, DamagedError, InputError
 from linkwalk.retrieve.cross import MANIFEST, WEIGHTS, CrossConfig, CrossEncoder, load_cross, passage
 from linkwalk.retrieve.cross_torch import Classifier, CrossModel, save_cross
@@ -161,9 +161,7 @@ def test_long_texts_are_cut(
 ) -> None:
     cross = CrossEncoder(plain, shaken, config)
     long = "Copper conducts heat and silver does so better. " * 200
-    ids, types = pair_tokens(
-        plain.tokenizer, ["copper", long, long], [long, "copper", long], config.max_tokens
-    )
+    ids, types = plain.tokens.of_pairs(["copper", long, long], [long, "copper", long], config.max_tokens)
     assert [len(row) for row in ids] == [len(row) for row in types] == [160] * 3
     assert 1 in types[1], "the shorter part is kept"
     assert np.isfinite(cross(long, ["T", "T"], [long, ""])).all()

@@ -54,10 +54,12 @@ class Reader:
 
     width: int
 
-    def __init__(self, folder: Path, limit: int, max_tokens: int, tanh: bool, batch_tokens: int) -> None:
-        """``limit``: the tokens that the model has learned to read."""
-        self.folder, self.limit, self.max_tokens = folder, limit, max_tokens
-        self.tanh, self.batch_tokens = tanh, batch_tokens
+    def __init__(
+        self, folder: Path, tokens: Tokens, longest: int, max_tokens: int, tanh: bool, batch_tokens: int
+    ) -> None:
+        """``longest``: the tokens that the model has learned to read."""
+        self.folder, self.tokens, self.limit = folder, tokens, min(tokens.longest, longest)
+        self.max_tokens, self.tanh, self.batch_tokens = max_tokens, tanh, batch_tokens
         self._check()
 
     def _check(self) -> None:
@@ -66,12 +68,16 @@ class Reader:
 
     def encode(self, texts: list[str], advance: Advance = unheard) -> Float32s:
         """One row per text, in order; ``advance`` hears how many texts' worth of tokens are done."""
-        found: Float32s = self._means(self.tokenize(texts) if texts else [], None, advance)[0]
+        found: Float32s = self._means(self.tokenize(texts), None, advance)[0]
         return found
+
+    def tokenize(self, texts: list[str]) -> Rows:
+        """Token ids with the model's special tokens, cut to ``max_tokens`` in all."""
+        return self.tokens.of_texts(texts, self.max_tokens) if texts else []
 
     def pairs(self, queries: list[str], passages: list[str]) -> tuple[Float32s, Float32s]:
         """The mean over each query's tokens and over its passage's, both read at once."""
-        of_query, of_passage = self._means(*self.tokenize_pairs(queries, passages))
+        of_query, of_passage = self._means(*self.tokens.of_pairs(queries, passages, self.max_tokens))
         return of_query, of_passage
 
     def adapted(self, adapter: Weights, *, max_tokens: int | None = None) -> Self:
@@ -101,14 +107,6 @@ class Reader:
         return found
 
     @abstractmethod
-    def tokenize(self, texts: list[str]) -> Rows:
-        """Token ids with the model's special tokens, cut to ``max_tokens`` in all."""
-
-    @abstractmethod
-    def tokenize_pairs(self, queries: Sequence[str], passages: Sequence[str]) -> tuple[Rows, Rows]:
-        """Token ids and types of each pair; what is too long loses the end of its longer part."""
-
-    @abstractmethod
     def adapt(self, adapter: Weights) -> None:
         """Change the linear layers of this one, a copy."""
 
@@ -130,16 +128,8 @@ class BertEncoder(Reader):
         tanh: bool = False,
         batch_tokens: int = BATCH_TOKENS,
     ) -> None:
-        super().__init__(model.path, min(tokens.longest, bert.longest), max_tokens, tanh, batch_tokens)
-        self.bert, self.tokens, self.width = bert, tokens, bert.width
-
-    def tokenize(self, texts: list[str]) -> Rows:
-        """Token ids with the model's special tokens, cut to ``max_tokens`` in all."""
-        return self.tokens.of_texts(texts, self.max_tokens)
-
-    def tokenize_pairs(self, queries: Sequence[str], passages: Sequence[str]) -> tuple[Rows, Rows]:
-        """Token ids and types of each pair; what is too long loses the end of its longer part."""
-        return self.tokens.of_pairs(queries, passages, self.max_tokens)
+        super().__init__(model.path, tokens, bert.longest, max_tokens, tanh, batch_tokens)
+        self.bert, self.width = bert, bert.width
 
     def adapt(self, adapter: Weights) -> None:
         """Add changes of low rank; the rest of the weights is shared."""

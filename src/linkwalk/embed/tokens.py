@@ -69,6 +69,29 @@ class Tokens:
         return found
 
 
+class HubTokens(Tokens):
+    """A tokenizer that Hugging Face's library has opened, of any kind."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        super().__init__(tokenizer, int(tokenizer.model_max_length))
+
+    def of_texts(self, texts: Sequence[str], max_tokens: int) -> Rows:
+        """Token ids with the model's special tokens, cut to ``max_tokens`` in all."""
+        ids: Rows = self.tokenizer(list(texts), truncation=True, max_length=max_tokens)["input_ids"]
+        return ids
+
+    def of_pairs(self, queries: Sequence[str], passages: Sequence[str], max_tokens: int) -> tuple[Rows, Rows]:
+        """Token ids and types of each pair; what is too long loses the end of its longer part."""
+        found = self.tokenizer(
+            list(queries),
+            list(passages),
+            truncation="longest_first",
+            max_length=max_tokens,
+            return_token_type_ids=True,
+        )
+        return found["input_ids"], found["token_type_ids"]
+
+
 def by_length(lengths: Sequence[int], budget: int) -> Iterator[Int64s]:
     """Indices in batches, longest first, each with at most ``budget`` tokens once padded (or a single text)."""
     order = np.argsort(-np.asarray(lengths, np.int64), kind="stable")

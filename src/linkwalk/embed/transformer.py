@@ -17,7 +17,7 @@ from linkwalk.device import INSTALL, choose_device, compute_dtype
 from linkwalk.embed.bert import Weights, low_rank
 from linkwalk.embed.encoder import MAX_TOKENS, Reader
 from linkwalk.embed.model import find_model, refuse_code
-from linkwalk.embed.tokens import Rows, pad
+from linkwalk.embed.tokens import HubTokens, Rows, pad
 from linkwalk.errors import InputError
 
 #: Tokens of a batch: on a CPU what stays in its caches, on a GPU what keeps it busy.
@@ -55,17 +55,8 @@ class TransformerEncoder(Reader):
         if changes is not None:
             merge(self.model, changes)
         budget = batch_tokens or (CPU_BATCH_TOKENS if device.type == "cpu" else GPU_BATCH_TOKENS)
-        super().__init__(folder, longest(self.tokenizer, self.model), max_tokens, tanh, budget)
+        super().__init__(folder, HubTokens(self.tokenizer), longest(self.model), max_tokens, tanh, budget)
         self.width = self.model.config.hidden_size
-
-    def tokenize(self, texts: list[str]) -> Rows:
-        """Token ids with the model's special tokens, cut to ``max_tokens`` in all."""
-        ids: Rows = self.tokenizer(texts, truncation=True, max_length=self.max_tokens)["input_ids"]
-        return ids
-
-    def tokenize_pairs(self, queries: Sequence[str], passages: Sequence[str]) -> tuple[Rows, Rows]:
-        """Token ids and types of each pair; what is too long loses the end of its longer part."""
-        return pair_tokens(self.tokenizer, queries, passages, self.max_tokens)
 
     def adapt(self, adapter: Weights) -> None:
         """Add changes of low rank to a copy of all weights."""
@@ -89,20 +80,6 @@ class TransformerEncoder(Reader):
                     f"{self.device} has too little memory for batches of {self.batch_tokens:,} tokens: free some, or "
                     f"embed in smaller ones (`linkwalk embed WIKI --batch-tokens {self.batch_tokens // 4}`)"
                 ) from None
-
-
-def pair_tokens(
-    tokenizer: Any, queries: Sequence[str], passages: Sequence[str], max_tokens: int
-) -> tuple[Rows, Rows]:
-    """Token ids and types of each pair, by a tokenizer of Hugging Face's; the end of the longer part is cut."""
-    found = tokenizer(
-        list(queries),
-        list(passages),
-        truncation="longest_first",
-        max_length=max_tokens,
-        return_token_type_ids=True,
-    )
-    return found["input_ids"], found["token_type_ids"]
 
 
 def padded(tokenizer: Any, ids: Rows, types: Rows | None, device: torch.device) -> list[Tensor]:
@@ -199,9 +176,9 @@ def load(
     return tokenizer, model.to(device).eval(), sorted(found["missing_keys"])
 
 
-def longest(tokenizer: Any, model: Any) -> int:
-    """The tokens that a model has learned to read."""
-    return int(min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 1 << 30)))
+def longest(model: Any) -> int:
+    """The tokens that a model has places for."""
+    return int(getattr(model.config, "max_position_embeddings", 1 << 30))
 
 
 @contextmanager

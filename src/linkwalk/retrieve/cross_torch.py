@@ -20,8 +20,8 @@ from linkwalk.artifact import Json, seal
 from linkwalk.device import choose_device
 from linkwalk.embed.encoder_change import packed
 from linkwalk.embed.sections import Choose, Means, Sections, layout
-from linkwalk.embed.tokens import by_length, pad
-from linkwalk.embed.transformer import CPU_BATCH_TOKENS, both_means, load, longest, padded, pair_tokens
+from linkwalk.embed.tokens import HubTokens, by_length, pad
+from linkwalk.embed.transformer import CPU_BATCH_TOKENS, both_means, load, longest, padded
 from linkwalk.errors import InputError
 from linkwalk.policy.low_rank import adapt, adapter_of
 from linkwalk.retrieve.block_reader import HEADS, fresh_heads
@@ -177,7 +177,8 @@ class Classifier:
             raise InputError(
                 f"the reranker in {folder} lacks weights ({missing[0]}, ...): take a sequence classifier"
             )
-        self.max_tokens = min(max_tokens, longest(self.tokenizer, self.model))
+        self.tokens = HubTokens(self.tokenizer)
+        self.max_tokens = min(max_tokens, self.tokens.longest, longest(self.model))
         self.inputs = ["input_ids", "attention_mask"]
         if getattr(self.model.config, "type_vocab_size", 0) > 1:
             self.inputs.append("token_type_ids")
@@ -188,7 +189,7 @@ class Classifier:
         scores = np.zeros(len(texts), np.float32)
         if not texts:
             return scores
-        ids, types = pair_tokens(self.tokenizer, [query] * len(texts), texts, self.max_tokens)
+        ids, types = self.tokens.of_pairs([query] * len(texts), texts, self.max_tokens)
         with torch.inference_mode():
             for batch in by_length([len(row) for row in ids], self.batch_tokens):
                 tensors = padded(

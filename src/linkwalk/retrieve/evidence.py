@@ -103,12 +103,12 @@ def judged(
     A sentence's chance is its block's times e^-d, with d how far its score is behind the best sentence's of the block.
     """
     verdict = judge.verdict(desk)
+    seen: list[tuple[int, str]] = []
     chances: list[Float32s] = [np.zeros(0, np.float32)]
-    read = [(place, judge.sentences(reading.nodes[place]).texts) for place in verdict.order]
     for place in verdict.order:
         scores = desk.read[place].scores
+        seen += [(place, text) for text in judge.sentences(reading.nodes[place]).texts]
         chances.append(verdict.chances[place] * np.exp(scores - scores.max(initial=-np.inf)))
-    seen = [(place, text) for place, texts in read for text in texts]
     all_chances = np.concatenate(chances)
     best = np.argsort(-all_chances, kind="stable")[:count].tolist()
     return EvidenceList(

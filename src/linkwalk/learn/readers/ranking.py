@@ -29,7 +29,7 @@ from linkwalk.device import half_products
 from linkwalk.embed.bert import Weights
 from linkwalk.embed.sections import Sections
 from linkwalk.embed.tokens import Tokens, by_length
-from linkwalk.embed.transformer import open_transformer, padded, pair_tokens
+from linkwalk.embed.transformer import open_transformer, padded
 from linkwalk.errors import InputError
 from linkwalk.learn.loop import HeldOutScore, RunOptions, Training, ValidationConfig, seeded, train
 from linkwalk.policy.heads import highest
@@ -228,7 +228,7 @@ class SentenceRanking(Ranking[RankingConfig, SentenceList]):
             bad = [one.negatives[i] for i in rng.choice(len(one.negatives), negatives, replace=False)]
             texts += [passage(*sentence) for sentence in (good, *bad)]
             queries += [one.query] * (1 + negatives)
-        ids, types = pair_tokens(self.plain.tokenizer, queries, texts, self.config.max_tokens)
+        ids, types = self.plain.tokens.of_pairs(queries, texts, self.config.max_tokens)
         each, device = list(dict.fromkeys(queries)), self.plain.device
         owner = np.array([each.index(query) for query in queries])
         cosine_P = torch.from_numpy(cosines(self.plain, each, texts, owner)).to(device)

@@ -21,8 +21,8 @@ from linkwalk.graph.paths import ShortestPaths, distances_from
 from linkwalk.graph.store import KINDS, Graph
 from linkwalk.navigate import Agent
 from linkwalk.navigate.journeys import BACK
+from linkwalk.retrieve.evidence import Reading
 from linkwalk.retrieve.finder import Finder
-from linkwalk.retrieve.found import Reading
 from linkwalk.retrieve.starts import Starts
 
 LONGEST = 12

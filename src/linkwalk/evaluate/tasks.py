@@ -55,22 +55,19 @@ def draw_episodes(
     )
     key = (config.seed, TASKS.index(config.task), SAMPLINGS.index(config.sampling), config.steps)
     rng = np.random.default_rng(key)
-    starts, goals = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    found = fruitless = 0
-    while found < config.episodes:
+    found, fruitless = [np.zeros((0, 2), np.int32)], 0
+    while sum(map(len, found)) < config.episodes:
         walks = sampler.sample(_CHUNK, rng)
-        start, goal = walks.nodes[:, 0], walks.nodes[np.arange(_CHUNK), walks.lengths]
-        apart = start != goal
+        starts, goals = walks.starts, walks.goals
+        apart = starts != goals
         if goals_among is not None:
-            apart &= goals_among[goal]
-        starts.append(start[apart])
-        goals.append(goal[apart])
-        found += int(apart.sum())
+            apart &= goals_among[goals]
+        found.append(np.stack((starts, goals), axis=1)[apart])
         fruitless = 0 if apart.any() else fruitless + 1
         if fruitless == _FRUITLESS:
             where = "elsewhere than it began" if goals_among is None else "at such a goal"
             raise InputError(f"no walk of {config.steps} steps ends {where}: the graph has too few links")
-    return Episodes.of(np.concatenate(starts)[: config.episodes], np.concatenate(goals)[: config.episodes])
+    return Episodes.of(*np.concatenate(found)[: config.episodes].T)
 
 
 def draw_sentences(graph: Graph, episodes: Episodes, config: TaskConfig) -> list[str]:

@@ -60,16 +60,15 @@ def end_at_the_link(board: Board, episodes: Episodes, journeys: Journeys) -> Non
     keys = np.repeat(np.arange(board.nodes), board.forward.degrees()) * board.nodes + board.forward.indices
     wanted = journeys.nodes[:, :-1].astype(np.int64) * board.nodes + episodes.goals[:, None]
     at = np.searchsorted(keys, wanted)  # sorted, as the rows and the links within a row are
-    first = board.forward.indptr
     linked = (keys[np.minimum(at, len(keys) - 1)] == wanted) & (journeys.nodes[:, :-1] >= 0)
     for episode in np.flatnonzero(linked.any(1)).tolist():
+        nodes, choices, goal = journeys.nodes[episode], journeys.choices[episode], episodes.goals[episode]
         last = int(linked[episode].argmax())
-        if last >= journeys.steps[episode] or journeys.nodes[episode, last + 1] == episodes.goals[episode]:
+        if last >= journeys.steps[episode] or nodes[last + 1] == goal:
             continue
-        journeys.nodes[episode, last + 1] = episodes.goals[episode]
-        journeys.nodes[episode, last + 2 :] = -1
-        journeys.choices[episode, last] = at[episode, last] - first[journeys.nodes[episode, last]]
-        journeys.choices[episode, last + 1 :] = ENDED
+        nodes[last + 1], nodes[last + 2 :] = goal, -1
+        choices[last] = at[episode, last] - board.forward.indptr[nodes[last]]
+        choices[last + 1 :] = ENDED
         journeys.steps[episode], journeys.success[episode] = last + 1, True
-        links = journeys.choices[episode, : last + 1] != BACK
+        links = choices[: last + 1] != BACK
         journeys.looped[episode] &= len(np.unique(journeys.path(episode)[1:][links])) < links.sum()

@@ -42,7 +42,7 @@ def beside(graph: Graph, monkeypatch: pytest.MonkeyPatch, **rows: list[tuple[str
 
     for name, values in {"out_indptr": indptr, **columns}.items():
         dtype = getattr(graph, name).dtype
-        monkeypatch.setitem(graph._arrays, name, np.array(values, dtype))
+        monkeypatch.setitem(graph.arrays, name, np.array(values, dtype))
     return [read_page(graph, graph.find(title)) for title in rows]
 
 

@@ -70,7 +70,7 @@ class TrainedEncoder:
 
     @cached_property
     def name(self) -> str:
-        """Of the encoder and its embeddings."""
+        """What the encoder's folder and its embeddings are called."""
         return f"trained-{digest(self.job)[:8]}"
 
     @cached_property
@@ -100,6 +100,7 @@ class TrainedEncoder:
         embed(workspace, config, name=self.name, device=self.device, progress=self.progress)
         return Embeddings.open(workspace, self.name)
 
+    @cached_property
     def reader(self) -> TellingEncoder:
         """phi_target, or phi where there is none: it reads sentences for the policy it was trained with."""
         own = self.folder / TARGET

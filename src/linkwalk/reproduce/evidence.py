@@ -20,7 +20,7 @@ DASH = "–"
 Line = tuple[str, ...]
 
 
-class Beside(NamedTuple):
+class PaperRow(NamedTuple):
     """A row of a table of the paper's, and those of ours that stand beside it."""
 
     paper: str | None
@@ -36,11 +36,11 @@ class EvidenceTable:
     """As ``linkwalk score`` names it."""
     figures: dict[str, paper.Figures]
     columns: tuple[str, ...]
-    rows: tuple[Beside, ...]
+    rows: tuple[PaperRow, ...]
 
     def choose(self, names: Sequence[str], *, cross: bool = True) -> list[Method]:
         """The rows of ours to run: those named, or all; those with a cross-encoder only where there is one."""
-        known = [name for beside in self.rows for name in beside.ours]
+        known = [name for row in self.rows for name in row.ours]
         for name in names:
             if name not in known:
                 raise InputError(f"no row {name!r}: choose from {', '.join(known)}")
@@ -58,13 +58,13 @@ TABLES = {
         figures=paper.TABLE5,
         columns=paper.TABLE5_COLUMNS,
         rows=(
-            Beside("BM25 + TF-IDF", ("BM25 + TF-IDF",)),
-            Beside("BM25 + RFBC + TF-IDF", ("BM25 + walks + TF-IDF", "BM25 + navigation + TF-IDF")),
-            Beside(None, ("BM25 + cross-encoder",)),
-            Beside(
+            PaperRow("BM25 + TF-IDF", ("BM25 + TF-IDF",)),
+            PaperRow("BM25 + RFBC + TF-IDF", ("BM25 + walks + TF-IDF", "BM25 + navigation + TF-IDF")),
+            PaperRow(None, ("BM25 + cross-encoder",)),
+            PaperRow(
                 "BM25 + RFBC + BigBird", ("BM25 + walks + cross-encoder", "BM25 + navigation + cross-encoder")
             ),
-            Beside("Stammbach (2021)", ("BM25 + one-hop + cross-encoder",)),
+            PaperRow("Stammbach (2021)", ("BM25 + one-hop + cross-encoder",)),
         ),
     ),
     "table6": EvidenceTable(
@@ -73,10 +73,10 @@ TABLES = {
         figures=paper.TABLE6,
         columns=paper.TABLE6_COLUMNS,
         rows=(
-            Beside("RocketQA", ()),
-            Beside("BM25", ("BM25",)),
-            Beside("BM25 + BigBird", ("BM25 + cross-encoder",)),
-            Beside(
+            PaperRow("RocketQA", ()),
+            PaperRow("BM25", ("BM25",)),
+            PaperRow("BM25 + BigBird", ("BM25 + cross-encoder",)),
+            PaperRow(
                 "BM25 + RFBC + BigBird", ("BM25 + walks + cross-encoder", "BM25 + navigation + cross-encoder")
             ),
         ),
@@ -87,14 +87,14 @@ TABLES = {
 def table_json(table: EvidenceTable, scored: dict[str, MethodScores]) -> list[dict[str, Any]]:
     """Each row of the paper with the rows of ours beside it, and what navigation gains."""
     rows = []
-    for beside in table.rows:
+    for row in table.rows:
         ours = [
             {"row": name, "metrics": scored[name].metrics(), "gained": gains(name, scored)}
-            for name in beside.ours
+            for name in row.ours
             if name in scored
         ]
-        figures = table.figures[beside.paper] if beside.paper else None
-        rows.append({"row": beside.paper, "paper": figures and list(figures), "ours": ours})
+        figures = table.figures[row.paper] if row.paper else None
+        rows.append({"row": row.paper, "paper": figures and list(figures), "ours": ours})
     return rows
 
 
@@ -125,13 +125,11 @@ def table_lines(table: EvidenceTable, scored: dict[str, MethodScores], level: st
         more = (f"{level} recall@5", "all found@5", "seen")
     lines: list[Line] = [("the paper's / ours" + ", in percent" * percent, *table.columns, *more)]
     improvement: list[Line] = []
-    for beside in table.rows:
-        if beside.paper:
-            figures = (x for x in table.figures[beside.paper] if x is not None)
-            lines.append(
-                (beside.paper, *(f"{x:.{1 if percent else 2}f}" for x in figures), *("" for _ in more))
-            )
-        for name in beside.ours:
+    for row in table.rows:
+        if row.paper:
+            figures = (x for x in table.figures[row.paper] if x is not None)
+            lines.append((row.paper, *(f"{x:.{1 if percent else 2}f}" for x in figures), *("" for _ in more)))
+        for name in row.ours:
             if name not in scored:
                 continue
             own = scored[name]

@@ -13,11 +13,7 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._found: dict[str, dict[str, Any]] = {}
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            lines = []
-        for line in lines:
+        for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
             try:
                 entry = json.loads(line)
                 self._found[entry["key"]] = entry["value"]
@@ -32,17 +28,11 @@ class Journal:
         """Note a result, and what it is of."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         key = digest(of)
-        # A newline before as well as after: a line that was cut off must not swallow this one.
-        line = json.dumps({"key": key, "of": of, "value": value}, ensure_ascii=False)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(f"\n{line}\n" if _unfinished(self.path) else f"{line}\n")
+        line = json.dumps({"key": key, "of": of, "value": value}, ensure_ascii=False) + "\n"
+        with self.path.open("a+b") as file:
+            if file.seek(0, 2):
+                file.seek(-1, 2)
+                if file.read(1) != b"\n":  # a line that was cut off must not swallow this one
+                    line = "\n" + line
+            file.write(line.encode())
         self._found[key] = value
-
-
-def _unfinished(path: Path) -> bool:
-    with path.open("rb") as file:
-        end = file.seek(0, 2)
-        if end == 0:
-            return False
-        file.seek(end - 1)
-        return file.read(1) != b"\n"

@@ -298,17 +298,13 @@ class Runner:
     def reader(self, contender: Contender) -> TellingEncoder:
         """What a contender sees sentences through."""
         if contender.spans:
-            return self._span_reader
+            return self.trained.reader
         if self.readers is not None and contender.baseline is None:
             tables = (self.table(half, contender.features) for half in (self.halves.train, self.halves.eval))
             return self.readers.reader(self.policy(contender), self.head(contender), *tables)
         if contender.features == TRAINED:
             return self._trained_reader
         return (self.target if contender.baseline is None else None) or self.encoder
-
-    @cached_property
-    def _span_reader(self) -> TellingEncoder:
-        return self.trained.reader()
 
     @cached_property
     def _trained_reader(self) -> TellingEncoder:

@@ -74,7 +74,7 @@ class Size:
     """Settings of which the best is taken for each figure of theirs."""
 
     def settings(self) -> tuple[str, ...]:
-        """Of a policy's recipe."""
+        """What of it is a setting of a policy's recipe."""
         chosen = {"updates": self.updates, "batch": self.batch, "seed": self.seed}
         return tuple(f"{key}={value}" for key, value in chosen.items() if value is not None)
 
@@ -114,7 +114,7 @@ def _columns(labels: tuple[str, ...], *tasks: list[TaskConfig]) -> dict[str, Tas
     return dict(zip(labels, chain(*tasks), strict=True))
 
 
-_HONEST = TableRow(label=REFERENCE, who=Contender(baseline=REFERENCE), sentence=True)
+_REFERENCE_ROW = TableRow(label=REFERENCE, who=Contender(baseline=REFERENCE), sentence=True)
 _BASELINES = tuple(
     TableRow(label=label, who=Contender(baseline=label.lower().replace(" ", "-")), paper=label)
     for label in ("Random", "Greedy", "Random DFS", "Greedy DFS")
@@ -128,7 +128,7 @@ TABLE1 = PaperTable(
         *_learned("Forward", "forward"),
         *_learned("Reverse", "reverse"),
         *_learned("Shortest path", "shortest"),
-        _HONEST,
+        _REFERENCE_ROW,
     ),
     columns=_columns(paper.TABLE1_COLUMNS, _tasks(5, 10, 20), _tasks(5, 10, 20, sampling="reverse")),
     figures=paper.TABLE1,
@@ -144,7 +144,7 @@ TABLE2 = PaperTable(
         *_learned("RFBC + RF", "forward", features=RANDOM),
         *_learned("RL + RF", reward=True, features=RANDOM),
         *_BASELINES,
-        _HONEST,
+        _REFERENCE_ROW,
     ),
     columns=_columns(
         paper.TABLE2_COLUMNS,
@@ -169,7 +169,7 @@ TABLE4 = PaperTable(
             label="Embed train + its own policy", who=Contender(features=TRAINED, spans=True), sentence=True
         ),
         TableRow(label="WebNav", who=None, paper="WebNav"),
-        _HONEST,
+        _REFERENCE_ROW,
     ),
     columns=_columns(paper.TABLE4_COLUMNS, _tasks(*_FAR), _tasks(*_FAR, task="sentence")),
     figures=paper.TABLE4,
@@ -184,7 +184,7 @@ TABLE7 = PaperTable(
         *_learned("Shortest path BC", "shortest"),
         *_learned("RL", reward=True),
         *_BASELINES,
-        _HONEST,
+        _REFERENCE_ROW,
     ),
     columns={"5": TaskConfig(steps=5)},
     figures={name: (success,) for name, (_, _, success) in paper.TABLE7.items()},

@@ -43,7 +43,7 @@ class Gallery:
     title: str
     about: tuple[str, ...]
     facts: dict[str, Any]
-    """The same for JSON."""
+    """What ``about`` says, for JSON."""
     found: "tuple[GoalTrace | EvidenceTrace, ...]"
     missed: "tuple[GoalTrace | EvidenceTrace, ...]"
 

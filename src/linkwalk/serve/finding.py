@@ -19,7 +19,7 @@ _OF = schema.FindRequest.model_fields
 
 
 def add_finding(router: APIRouter, api: Api) -> None:
-    """Questions."""
+    """Where claims and questions are sent to."""
 
     @router.post("/find", summary="Evidence", response_model=Answer, responses=openapi.POST, tags=["find"])
     async def find(asked: schema.FindRequest) -> Response:

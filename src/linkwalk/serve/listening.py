@@ -23,15 +23,13 @@ def listen(host: str, port: int, option: str = "--port") -> socket.socket:
         listening.listen(BACKLOG)
     except OSError as error:
         listening.close()
-        if error.errno == errno.EADDRINUSE:
-            what = f"port {port} is taken: choose another with {option} (0: any that is free)"
-        elif error.errno == errno.EACCES:
-            what = f"port {port} is not for everybody: choose one above 1023 with {option}"
-        elif error.errno == errno.EADDRNOTAVAIL:
-            what = f"{host} is no address of this machine: give one with --host"
-        else:
-            what = f"cannot listen at {host}, port {port}: {error.strerror}"
-        raise InputError(what) from None
+        known = {
+            errno.EADDRINUSE: f"port {port} is taken: choose another with {option} (0: any that is free)",
+            errno.EACCES: f"port {port} is not for everybody: choose one above 1023 with {option}",
+            errno.EADDRNOTAVAIL: f"{host} is no address of this machine: give one with --host",
+        }
+        unknown = f"cannot listen at {host}, port {port}: {error.strerror}"
+        raise InputError(known.get(error.errno or 0, unknown)) from None
     listening.set_inheritable(True)
     return listening
 

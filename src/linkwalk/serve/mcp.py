@@ -77,10 +77,8 @@ def _explained(tool: Callable[..., CallToolResult], damage: Inspector) -> Callab
 
 def _line(error: Exception) -> str | None:
     """What to tell of an error; None where it is our own mistake, which is for the log."""
-    cause = error.__cause__
-    if isinstance(error, LinkwalkError):
-        line = str(error)
-    elif isinstance(cause, LinkwalkError):
+    cause = error if isinstance(error, LinkwalkError) else error.__cause__
+    if isinstance(cause, LinkwalkError):
         line = str(cause)
     elif isinstance(cause, ValidationError):
         line = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in cause.errors())

@@ -24,7 +24,7 @@ _Known = Annotated[str | None, Header(alias="If-None-Match", include_in_schema=F
 
 
 def add_metrics(router: APIRouter, api: Api) -> None:
-    """What happened, in numbers."""
+    """Where Prometheus looks."""
 
     @router.get(
         "/metrics",
@@ -42,7 +42,7 @@ def add_metrics(router: APIRouter, api: Api) -> None:
 
 
 def add_reading(router: APIRouter, api: Api) -> None:
-    """What is read."""
+    """Where one looks at what the wiki has."""
     wiki, reads = api.wiki, api.lanes.reads
     get = partial(router.get, responses=READ, tags=["read"])
 

@@ -129,7 +129,7 @@ class LimitedProtocol(H11Protocol):
         super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing to wait for."""
+        """The client has gone, and its headers are not waited for."""
         self._stop()
         super().connection_lost(exc)
 

@@ -15,7 +15,7 @@ from linkwalk.wiki import Walk
 
 
 def add_walking(router: APIRouter, api: Api) -> None:
-    """Agents and people who walk."""
+    """Where agents are sent off, and people's games are sent to."""
     walks = api.lanes.walks
     post = partial(router.post, responses=openapi.POST, tags=["walk"])
 

@@ -148,7 +148,7 @@ class Supervisor(Multiprocess):
             raise LinkwalkError(self._failure)
 
     def init_processes(self) -> None:
-        """Start all."""
+        """Start as many workers as were asked for."""
         self._fill()
 
     def keep_subprocess_alive(self) -> None:
@@ -168,7 +168,7 @@ class Supervisor(Multiprocess):
         self._start(replace(self.settings, graph=_NO_GRAPH))
 
     def handle_ttin(self) -> None:
-        """One more."""
+        """On SIGTTIN: one worker more is missing from now on."""
         self.processes_num += 1
 
     def join_all(self) -> None:

@@ -48,7 +48,7 @@ class ArtefactReport:
 
     @property
     def state(self) -> str:
-        """In a word or two."""
+        """Whether it can be relied on, in a word or two."""
         if self.faults:
             return "damaged"
         return "of another graph" if self.stale else "whole" if self.sealed else "no checksums"

@@ -199,10 +199,8 @@ class Workspace:
 
         Without embeddings it is the policy that ships, which says what is missing.
         """
-        try:
-            return usual_agent(self.folder, self.table())
-        except LinkwalkError:
-            return POLICY
+        table = self._any_table()
+        return POLICY if table is None else usual_agent(self.folder, table)
 
     @property
     def without_shipped(self) -> str | None:
@@ -215,9 +213,8 @@ class Workspace:
     @property
     def agents(self) -> list[str]:
         """Who can walk here, the usual one first: policies that fit the embeddings, and baselines."""
-        try:
-            table = self.table()
-        except LinkwalkError:
+        table = self._any_table()
+        if table is None:
             return [name for name, kind in BASELINES.items() if kind.blind]
         policies = fitting_policies(self.folder, table)
         return list(dict.fromkeys((usual_agent(self.folder, table), *policies, *BASELINES)))
@@ -239,10 +236,14 @@ class Workspace:
         """Who ranks sentences where nobody is named."""
         if self.rerank is not None:
             return reranker_name(self.rerank)
+        return usual_reranker(self._any_table())
+
+    def _any_table(self) -> Embeddings | None:
+        """The embeddings that are looked at where nobody says, if they can be opened."""
         try:
-            return usual_reranker(self.table())
+            return self.table()
         except LinkwalkError:
-            return usual_reranker(None)
+            return None
 
     def missing(self) -> dict[str, str]:
         """What cannot be done here yet, each with the line that says what helps.

@@ -1,4 +1,4 @@
-"""Training a map's weights, and its forecast, on lessons of many graphs and tables at once (``map_walks``).
+"""Training a map's weights, and its forecast, on lessons of many graphs and tables at once (``maps.walks``).
 
 The labels are soft, as in ``own_walks``: of all the unseen links remembered, those that led to the goal in the fewest
 clicks share 1, each click further is e^-3 as right. Every table has a temperature of its own, so that the weights

@@ -18,8 +18,6 @@ from linkwalk.gpu.walks import DeviceGraph, draw, key_of, runs_kernels, shifted
 from linkwalk.graph.store import TYPES
 from linkwalk.policy.heads import CompassHead, FeedForward, highest, log_softmax
 
-_TILE, _WARPS = 8, 4
-
 
 def power_of_two(least: int) -> int:
     """The smallest power of two that is not below a number."""
@@ -126,9 +124,7 @@ def _imitate(
                 right,
                 gradients,
                 STEPS=steps,
-                PATH=power_of_two(steps + 1),
-                num_warps=_WARPS,
-                **sizes_of(vectors.shape[1]),
+                **sizes_of(vectors, steps + 1),
             )
         return [losses, right], [gradients]
 
@@ -168,14 +164,17 @@ def _check_kinds(graph: DeviceGraph) -> None:
         raise InputError("the policy sees the kinds of links: give them to DeviceGraph.of")
 
 
-def sizes_of(width: int) -> dict[str, int]:
-    """What kernels have to know of embeddings of that width when they are compiled."""
+def sizes_of(vectors: Tensor, pages: int) -> dict[str, int]:
+    """What kernels have to know of embeddings, and of paths of so many pages, when they are compiled."""
+    width = vectors.shape[1]
     return {
+        "PATH": power_of_two(pages),
         "D": width,
         "WIDTH": power_of_two(width),
         "KINDS": len(TYPES),
         "SLOTS": power_of_two(len(TYPES) + 1),
-        "TILE": _TILE,
+        "TILE": 8,
+        "num_warps": 4,
     }
 
 
@@ -291,11 +290,9 @@ def click(
             *journey,
             step,
             BUDGET=journey.choices.shape[1],
-            PATH=power_of_two(journey.nodes.shape[1]),
             COSINE=cosine,
             REVISIT=revisit,
-            num_warps=_WARPS,
-            **sizes_of(vectors.shape[1]),
+            **sizes_of(vectors, journey.nodes.shape[1]),
         )
 
 

@@ -12,6 +12,7 @@ from linkwalk.errors import InputError
 if TYPE_CHECKING:
     from linkwalk.learn.clone import CloneConfig
     from linkwalk.learn.loop import LoopConfig
+    from linkwalk.learn.rewards.impala import ImpalaConfig
 
 OPTIMISERS = ("adamw", "rmsprop")
 SCHEDULES = ("constant", "cosine")
@@ -43,6 +44,20 @@ class RmsProp(torch.optim.Optimizer):
         }
         super().__init__(parameters, settings)
 
+    @classmethod
+    def of(
+        cls, config: "CloneConfig | ImpalaConfig", parameters: Iterable[nn.Parameter], *, inside: bool = True
+    ) -> "RmsProp":
+        """The configuration's."""
+        return cls(
+            parameters,
+            lr=config.learning_rate,
+            decay=config.decay,
+            epsilon=config.epsilon,
+            inside=inside,
+            weight_decay=config.weight_decay,
+        )
+
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
         """Move every weight against its gradient, divided by the root of the gradient's mean square."""
@@ -65,14 +80,7 @@ def build_optimiser(config: "CloneConfig", head: nn.Module) -> torch.optim.Optim
     if config.optimiser == "adamw":
         return torch.optim.AdamW(head.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
     if config.optimiser == "rmsprop":
-        return RmsProp(
-            head.parameters(),
-            lr=config.learning_rate,
-            decay=config.decay,
-            epsilon=config.epsilon,
-            inside=config.epsilon_inside,
-            weight_decay=config.weight_decay,
-        )
+        return RmsProp.of(config, head.parameters(), inside=config.epsilon_inside)
     raise InputError(f"no optimiser named {config.optimiser!r}: choose one of {', '.join(OPTIMISERS)}")
 
 

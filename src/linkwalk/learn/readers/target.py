@@ -352,16 +352,12 @@ def train_target(
     with seeded(config.seed, device):
         target = TargetModel(encoder.model.to(device), config.adapter, tanh=encoder.tanh).to(device)
         target.train(config.dropout)
-        policy = _policy(head, vectors.shape[1]).to(device)
+        if head is None:  # a compass that points at q, and learns its scales
+            policy: nn.Module = CompassHead(HeadConfig(head="compass", width=vectors.shape[1]))
+            policy.turn.requires_grad_(False)
+        else:
+            policy = head.requires_grad_(False).eval()
+        policy.to(device)
         table = NodeTable.of(vectors, device)
         train(SentenceTraining(config, target, policy, graph, table, vectors, sentences, ways), **run)
     return scaled(target.adapter(), config.trust)
-
-
-def _policy(head: nn.Module | None, width: int) -> nn.Module:
-    """The policy that is shown q: a trained one as it is, or a compass that points at q and learns its scales."""
-    if head is not None:
-        return head.requires_grad_(False).eval()
-    compass = CompassHead(HeadConfig(head="compass", width=width))
-    compass.turn.requires_grad_(False)
-    return compass

@@ -20,7 +20,6 @@ from linkwalk.gpu.decisions import (
     has_states,
     last_seen,
     out_links,
-    power_of_two,
     shares_of_states,
     sizes_of,
     states_of,
@@ -31,8 +30,6 @@ from linkwalk.policy.heads import CompassHead, highest, log_softmax
 
 if TYPE_CHECKING:
     from linkwalk.envs.on_torch import NavigationOnDevice
-
-_WARPS = 4
 
 
 class Unroll(NamedTuple):
@@ -65,12 +62,8 @@ class Unroll(NamedTuple):
 
     def places(self, part: slice) -> "Places":
         """Some of the pages that were stood on, one after another."""
-        return Places(
-            self.current.flatten()[part],
-            self.goal.flatten()[part],
-            self.path.flatten(0, 1)[part],
-            self.steps.flatten()[part],
-        )
+        columns = self.current, self.goal, self.path, self.steps
+        return Places(*(column.flatten(0, 1)[part] for column in columns))
 
 
 class Places(NamedTuple):
@@ -132,10 +125,8 @@ def look_back(
                 *figures,
                 *gradients,
                 PAGES=pages,
-                PATH=power_of_two(pages),
                 COSINE=isinstance(head, CompassHead),
-                num_warps=_WARPS,
-                **sizes_of(vectors.shape[1]),
+                **sizes_of(vectors, pages),
             )
             return figures, gradients
 
@@ -194,10 +185,8 @@ class Actors(NamedTuple):
             len(unroll.current),
             BUDGET=core.rules.budget,
             STORE=core.store,
-            PATH=power_of_two(core.rules.budget + 1),
             COSINE=isinstance(head, CompassHead),
-            num_warps=_WARPS,
-            **sizes_of(self.vectors.shape[1]),
+            **sizes_of(self.vectors, core.rules.budget + 1),
         )
         return unroll
 

@@ -223,14 +223,7 @@ class Impala(Training[ImpalaConfig]):
 
     def optimiser(self) -> torch.optim.Optimizer:
         """The paper's RMSProp."""
-        config = self.config
-        return RmsProp(
-            self.parameters(),
-            lr=config.learning_rate,
-            decay=config.decay,
-            epsilon=config.epsilon,
-            weight_decay=config.weight_decay,
-        )
+        return RmsProp.of(self.config, self.parameters())
 
     def memory(self) -> dict[str, Any]:
         """Where every episode stands, and what has not been told yet."""

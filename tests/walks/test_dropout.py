@@ -6,7 +6,7 @@ import pytest
 from linkwalk.compiled import OUTSIDE
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr
-from linkwalk.walks import Dropout, ForwardWalks, Walks, drop_edges
+from linkwalk.walks import ForwardWalks, HiddenLinks, Walks, drop_edges
 from tests.graph.conftest import csr
 from tests.walks.conftest import as_lists, unsorted_graph
 
@@ -21,7 +21,7 @@ def walks(graph: Csr) -> Walks:
     return ForwardWalks(graph, steps=7, multistep=True).sample(2000, np.random.default_rng(1))
 
 
-def taken_links(graph: Csr, walks: Walks, dropped: Dropout) -> np.ndarray:
+def taken_links(graph: Csr, walks: Walks, dropped: HiddenLinks) -> np.ndarray:
     """Which of the mask's links lead where the walk goes next, by a plain loop."""
     taken, row = [], 0
     for walk in as_lists(walks):

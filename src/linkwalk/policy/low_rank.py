@@ -87,9 +87,9 @@ def restore(own: dict[str, Tensor], adapter: Weights) -> None:
         own[name].copy_(torch.as_tensor(value))
 
 
-def scaled(adapter: dict[str, Tensor], trust: float) -> dict[str, Tensor]:
+def scaled(adapter: dict[str, Tensor], share: float) -> dict[str, Tensor]:
     """The adapter with a share of its change: 0 is the encoder itself, 1 what was trained."""
-    return {name: value if name.endswith(".down") else trust * value for name, value in adapter.items()}
+    return {name: value if name.endswith(".down") else share * value for name, value in adapter.items()}
 
 
 def save_target(

@@ -12,7 +12,7 @@ from linkwalk.walks.draws import draw, fraction, key_of, seed_from
 from linkwalk.walks.sampler import Walks
 
 
-class Dropout(NamedTuple):
+class HiddenLinks(NamedTuple):
     """Which out-links are hidden at each of S steps, the steps of the first walk first.
 
     Row ``s`` is ``hidden[indptr[s]:indptr[s + 1]]``, in the order of the graph's row of the node stepped from: the
@@ -23,7 +23,9 @@ class Dropout(NamedTuple):
     hidden: Bools
 
 
-def drop_edges(forward: Csr, walks: Walks, *, probability: float = 0.5, rng: np.random.Generator) -> Dropout:
+def drop_edges(
+    forward: Csr, walks: Walks, *, probability: float = 0.5, rng: np.random.Generator
+) -> HiddenLinks:
     """Hide each out-link with a probability, never one that leads where the walk goes next (app. B.2).
 
     Differs: a row may name the next node twice (in a sentence and as the next block), and a walk does not say which
@@ -35,7 +37,7 @@ def drop_edges(forward: Csr, walks: Walks, *, probability: float = 0.5, rng: np.
     _count(forward, walks, indptr)
     hidden = np.empty(indptr[-1], np.bool_)
     _hide(forward, walks, seed_from(rng), probability, indptr, hidden)
-    return Dropout(indptr, hidden)
+    return HiddenLinks(indptr, hidden)
 
 
 @guarded

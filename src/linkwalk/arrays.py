@@ -1,6 +1,5 @@
 """Arrays by what they hold, in a word: what signatures are written in."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,8 +17,3 @@ Float16s = NDArray[np.float16]
 Float32s = NDArray[np.float32]
 Float64s = NDArray[np.float64]
 Array = NDArray[Any]
-
-
-def bounds_of(lengths: Array | Sequence[int]) -> Int64s:
-    """Where rows of those lengths begin that lie end to end, and the last one ends."""
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))

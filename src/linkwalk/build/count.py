@@ -21,8 +21,8 @@ from linkwalk.build.entities.linker import admit, neighbourhood_norms
 from linkwalk.build.entities.mentions import count_surfaces, find_mentions, hash_spans, hash_table
 from linkwalk.build.names import Names
 from linkwalk.build.shards import Layout, ShardFiles, block_bounds, link_bounds, load, save
-from linkwalk.build.tables import Arrays, Keys, bounds_of, find_keys, write_tables
-from linkwalk.graph.csr import Csr, transpose, union
+from linkwalk.build.tables import Arrays, Keys, find_keys, write_tables
+from linkwalk.graph.csr import Csr, bounds_of, transpose, union
 from linkwalk.graph.store import Graph
 
 

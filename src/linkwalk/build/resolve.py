@@ -21,7 +21,8 @@ from linkwalk.build.shards import (
     save,
     strings_in,
 )
-from linkwalk.build.tables import Arrays, bounds_of, write_tables
+from linkwalk.build.tables import Arrays, write_tables
+from linkwalk.graph.csr import bounds_of
 
 _MERGED = """article_key article_address_key article_blocks article_parent redirect_from redirect_to redirect_fragment
     skipped_key skipped_reason skipped_parent anchor_article anchor_key anchor_block""".split()

@@ -19,7 +19,8 @@ import numpy as np
 
 from linkwalk.arrays import Array, Bytes, Int32s, Int64s
 from linkwalk.artifact import is_whole, parsing, to_json, write_piece
-from linkwalk.build.tables import Arrays, Keys, Tables, bounds_of
+from linkwalk.build.tables import Arrays, Keys, Tables
+from linkwalk.graph.csr import bounds_of
 from linkwalk.graph.store import name_key
 
 AGAIN = "run the same command again, which makes it anew"

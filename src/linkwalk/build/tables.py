@@ -1,6 +1,5 @@
 """Tables of a build that every worker maps, and how one looks things up in them: sorted 64-bit keys, runs, chains."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Self
@@ -54,8 +53,3 @@ def ends_of_chains(following: Int64s) -> Int64s:
     for _ in range(max(1, len(following).bit_length())):
         following = following[following]
     return following
-
-
-def bounds_of(lengths: Array | Sequence[int]) -> Int64s:
-    """The offsets at which pieces of these lengths begin and end, one after the other."""
-    return np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)))

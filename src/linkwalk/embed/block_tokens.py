@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from linkwalk.arrays import Bools, Int64s, Integers, bounds_of
+from linkwalk.arrays import Bools, Int64s, Integers
 from linkwalk.compiled import OUTSIDE
 from linkwalk.embed.text import node_texts
 from linkwalk.embed.tokens import fill
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import gather_rows
+from linkwalk.graph.csr import bounds_of, gather_rows
 from linkwalk.graph.store import Graph
 from linkwalk.progress import Advance, unheard
 

@@ -16,8 +16,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from linkwalk.arrays import Int64s, Integers, bounds_of
+from linkwalk.arrays import Int64s, Integers
 from linkwalk.errors import InputError
+from linkwalk.graph.csr import bounds_of
 
 
 class Packed(NamedTuple):

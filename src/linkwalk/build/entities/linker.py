@@ -33,8 +33,9 @@ from linkwalk.build.entities.mentions import (
     SINGLE_LETTER,
     find_mentions,
 )
-from linkwalk.build.tables import Keys, bounds_of, find_keys, starts_run
+from linkwalk.build.tables import Keys, find_keys, starts_run
 from linkwalk.compiled import kernel, row_of, within
+from linkwalk.graph.csr import bounds_of
 
 # Weights and thresholds, tuned on links hidden from schools2007 (bench/linker.py); docs/decisions.md tells how.
 _RELATED_WEIGHT, _RELATED_FLOOR = 0.7, 0.02

@@ -9,8 +9,9 @@ mapped.
 import numpy as np
 
 from linkwalk.arrays import Bytes, Int32s, Int64s
-from linkwalk.build.tables import Keys, bounds_of
+from linkwalk.build.tables import Keys
 from linkwalk.compiled import inlined, kernel, row_of
+from linkwalk.graph.csr import bounds_of
 from linkwalk.graph.hashes import FNV_BASIS, FNV_PRIME
 
 MAX_WORDS = 8

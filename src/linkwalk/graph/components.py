@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from linkwalk.arrays import Bools, Int32s, Int64s
-from linkwalk.compiled import guarded, kernel, within
-from linkwalk.graph.csr import Csr, links_of
+from linkwalk.compiled import guarded, kernel, row_of, within
+from linkwalk.graph.csr import Csr
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _unite(graph: Csr, parents: Int32s) -> None:
     indptr, indices = graph
     for node in range(indptr.shape[0] - 1):
         a = _root(parents, node)
-        first, last = links_of(graph, node)
+        first, last = row_of(indptr, node, indices.shape[0])
         for edge in range(first, last):
             b = _root(parents, within(indices[edge], parents.shape[0]))
             if a < b:  # the smaller number wins, so a component's root is its first node
@@ -114,7 +114,7 @@ def _find_strong(graph: Csr, label: Int32s, stack: Int32s, cursor: Int64s, root:
         label[first] = visiting
         visiting += 1
         root[first] = True
-        cursor[first] = links_of(graph, first)[0]
+        cursor[first] = row_of(indptr, first, indices.shape[0])[0]
         while down > 0:
             node = stack[down - 1]
             deeper = False
@@ -127,7 +127,7 @@ def _find_strong(graph: Csr, label: Int32s, stack: Int32s, cursor: Int64s, root:
                     label[target] = visiting
                     visiting += 1
                     root[target] = True
-                    cursor[target] = links_of(graph, target)[0]
+                    cursor[target] = row_of(indptr, target, indices.shape[0])[0]
                     deeper = True
                     break
                 if label[target] < label[node]:

@@ -96,7 +96,7 @@ def _scatter_sources(graph: Csr, free: Int64s, sources: Int32s) -> None:
     indptr, indices = graph
     edges = 0
     for node in range(indptr.shape[0] - 1):
-        first, last = links_of(graph, node)
+        first, last = row_of(indptr, node, indices.shape[0])
         edges += last - first
         for edge in range(first, last):
             target = within(indices[edge], free.shape[0])

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwalk.arrays import Int32s, Int64s, Integers
-from linkwalk.compiled import OUTSIDE, guarded, kernel, within
+from linkwalk.compiled import OUTSIDE, guarded, kernel, row_of, within
 from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, links_of
 from linkwalk.graph.store import Graph
@@ -36,7 +36,7 @@ def flood(graph: Csr, source: int, distances: Int32s, queue: Int32s) -> None:
 
     A node gets its distance as it enters the queue, and enters it once: there is room for all.
     """
-    indices = graph.indices
+    indptr, indices = graph
     size = min(distances.shape[0], queue.shape[0])
     queue[0] = within(source, size)
     distances[source] = 0
@@ -44,7 +44,7 @@ def flood(graph: Csr, source: int, distances: Int32s, queue: Int32s) -> None:
     while head < tail:
         node = queue[head]
         head += 1
-        first, last = links_of(graph, node)
+        first, last = row_of(indptr, node, indices.shape[0])
         for edge in range(first, last):
             target = within(indices[edge], size)
             if distances[target] < 0:
@@ -228,7 +228,7 @@ def next_level(
     edges, tail = 0, end
     for at in range(begin, end):
         node = queue[at]
-        first, last = links_of(graph, node)
+        first, last = row_of(indptr, node, indices.shape[0])
         for edge in range(first, last):
             target = within(indices[edge], marks.shape[0])
             if marks[target, own] == epoch:

@@ -9,7 +9,7 @@ from linkwalk.arrays import Bools, Bytes, Int64s
 from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.columns import Strings
 from linkwalk.graph.components import Components, strong_components, weak_components
-from linkwalk.graph.csr import Csr, links_of
+from linkwalk.graph.csr import Csr
 from linkwalk.graph.store import KINDS, LINK, Graph
 from linkwalk.graph.sweeps import PathLengths, histogram_median, path_lengths
 from linkwalk.progress import Progress
@@ -240,7 +240,7 @@ def _scan_edges(graph: Csr, kinds: Bytes, start: int, stop: int, by_kind: Int64s
     without = 0
     for node in range(start, stop):
         links = 0
-        first, last = links_of(graph, node)
+        first, last = row_of(graph.indptr, node, targets.shape[0])
         for edge in range(first, last):
             kind = kinds[edge]
             by_kind[kind] += 1

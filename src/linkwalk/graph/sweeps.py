@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from linkwalk.arrays import Int32s, Int64s, Integers, UInt64s
-from linkwalk.compiled import guarded, kernel, within
-from linkwalk.graph.csr import Csr, links_of
+from linkwalk.compiled import guarded, kernel, row_of, within
+from linkwalk.graph.csr import Csr
 
 LANES = 64
 """Searches that share one sweep: the bits of a word."""
@@ -184,11 +184,11 @@ def _next_level(
     Only active nodes are visited, since long chains of blocks make for hundreds of nearly empty levels. A node is
     touched once a level: there is room for all.
     """
-    indices = graph.indices
+    indptr, indices = graph
     met = 0
     for at in range(count):
         lanes = bits[at]
-        first, last = links_of(graph, active[at])
+        first, last = row_of(indptr, active[at], indices.shape[0])
         for edge in range(first, last):
             target = within(indices[edge], state.shape[0])
             fresh = lanes & ~state[target, 0]

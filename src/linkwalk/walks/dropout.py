@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from linkwalk.arrays import Bools, Int64s
-from linkwalk.compiled import guarded, within
+from linkwalk.compiled import guarded, row_of, within
 from linkwalk.errors import InputError
-from linkwalk.graph.csr import Csr, links_of
+from linkwalk.graph.csr import Csr
 from linkwalk.walks.draws import draw, fraction, key_of, seed_from
 from linkwalk.walks.sampler import Walks
 
@@ -46,7 +46,7 @@ def _count(graph: Csr, walks: Walks, indptr: Int64s) -> None:
     row = 0
     for walk in range(nodes.shape[0]):
         for step in range(within(lengths[walk], nodes.shape[1])):
-            first, last = links_of(graph, nodes[walk, step])
+            first, last = row_of(graph.indptr, nodes[walk, step], graph.indices.shape[0])
             indptr[within(row + 1, indptr.shape[0])] = indptr[row] + last - first
             row += 1
 

@@ -7,8 +7,8 @@ shortcut walk costs one look at the rows of the walk's own nodes, whatever the s
 import numpy as np
 
 from linkwalk.arrays import Int32s
-from linkwalk.compiled import guarded, prefetch, within
-from linkwalk.graph.csr import Csr, links_of
+from linkwalk.compiled import guarded, prefetch, row_of, within
+from linkwalk.graph.csr import Csr
 from linkwalk.graph.hashes import EMPTY, slot_of
 from linkwalk.walks.sampler import Walks
 from linkwalk.walks.uniform import ForwardWalks
@@ -64,7 +64,7 @@ def _cut(graph: Csr, walks: Walks, slots: Int32s, cut: Walks) -> None:
         nodes[walk, 0] = walked[walk, 0]
         while here < end:
             before = here
-            link, stop = links_of(graph, walked[walk, here])
+            link, stop = row_of(indptr, walked[walk, here], indices.shape[0])
             for edge in range(link, stop):
                 slot = slot_of(held, indices[edge])
                 if held[slot] != EMPTY and last[slot] > here:

@@ -109,7 +109,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Sentence:
-    """The sentence a link stands in, cut where the link begins and ends (fig. 3)."""
+    """The sentence a link stands in, cut where the link begins and ends."""
 
     before: str
     link: str

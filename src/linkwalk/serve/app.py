@@ -17,6 +17,7 @@ from linkwalk.serve.finding import add_finding
 from linkwalk.serve.openapi import add_examples, add_limits
 from linkwalk.serve.pages import add_pages
 from linkwalk.serve.reading import add_metrics, add_reading
+from linkwalk.serve.schema import known_names
 from linkwalk.serve.walking import add_walking
 from linkwalk.wiki import Wiki
 
@@ -72,6 +73,7 @@ def create_app(
     def openapi() -> dict[str, Any]:
         with lock:
             if app.openapi_schema is None:
+                app.openapi_schema = known_names(describe())
                 add_limits(describe(), limits)
                 with suppress(Exception):  # a wiki that is damaged says so where it is read
                     add_examples(describe(), wiki, api.health)

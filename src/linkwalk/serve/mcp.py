@@ -12,11 +12,12 @@ from typing import Any
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
-from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, InputRequiredResult, TextContent, Tool, ToolAnnotations
 from pydantic import ValidationError
 
 from linkwalk import __version__
 from linkwalk.errors import InputError, LinkwalkError
+from linkwalk.serve.schema import known_names
 from linkwalk.serve.tools import Tools
 from linkwalk.serve.work import Inspector
 from linkwalk.wiki import Wiki
@@ -45,6 +46,13 @@ class WikiServer(MCPServer[Any]):
         hints = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
         for tool in tools.all:
             self.add_tool(_explained(tool, damage), description=inspect.getdoc(tool), annotations=hints)
+
+    async def list_tools(self) -> list[Tool]:
+        """The tools, what they answer described by the names that clients know."""
+        return [
+            tool.model_copy(update={"output_schema": known_names(tool.output_schema or {})})
+            for tool in await super().list_tools()
+        ]
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Any = None

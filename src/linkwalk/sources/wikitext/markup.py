@@ -42,6 +42,13 @@ CLOSERS = {name: _closer(name).search for name in (*DROPPED, "nowiki")}
 #: An opening or closing tag: slash, name, attributes.
 match_tag = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*+)(?![^\s/>])([^<>]*+)>").match
 
+#: What a picture's label says besides its caption.
+is_option = re.compile(
+    r"thumb(?:nail)?|frame(?:d|less)?|enframed|border|left|right|cent(?:er|re)|none|baseline|middle|top|text-top|bottom"
+    r"|text-bottom|sub|super|sup|upright(?: [\d.]+)?|page \d+|(?:\d++(?:x\d*+)?+|x\d++) ?px"
+    r"|(?:alt|class|end|lang|link|loop|muted|page|start|thumb(?:nail)?|thumbtime|upright) ?=.*",
+    re.IGNORECASE | re.DOTALL,
+).fullmatch
 _find_brackets = re.compile(r"\[\[|\]\]").findall
 _find_quotes = re.compile(r"''+").finditer
 _replace_quotes = re.compile(r"''+").sub

@@ -20,6 +20,7 @@ from linkwalk.sources.wikitext.markup import (
     count_links,
     decode,
     decode_entities,
+    is_option,
     match_tag,
     pipe_trick,
     stray_quote,
@@ -72,12 +73,6 @@ _match_address = re.compile(
 _is_address = re.compile(_ADDRESS).match
 _match_attributes = re.compile(rf"(?:[^|!\[\]{{}}<>\n]++|!(?!!)|{_TEMPLATE})*+\|(?!\|)").match
 _find_hidden_brace = re.compile(r"<!--(?:[^{}-]|-(?!->))*+[{}]|<nowiki", re.IGNORECASE).search
-_is_option = re.compile(
-    r"thumb(?:nail)?|frame(?:d|less)?|enframed|border|left|right|cent(?:er|re)|none|baseline|middle|top|text-top|bottom"
-    r"|text-bottom|sub|super|sup|upright(?: [\d.]+)?|page \d+|(?:\d++(?:x\d*+)?+|x\d++) ?px"
-    r"|(?:alt|class|end|lang|link|loop|muted|page|start|thumb(?:nail)?|thumbtime|upright) ?=.*",
-    re.IGNORECASE | re.DOTALL,
-).fullmatch
 _TABLE_MARKS = {"tr": lines.ROW, "td": lines.CELL, "th": lines.CELL, "caption": lines.CAPTION}
 
 
@@ -104,10 +99,8 @@ class _Scanner(Output):
 
     def run(self) -> None:
         """Read the tokens in order, anew from where a token's method says to go on."""
-        text = self.text
-        pieces = self.pieces
-        add = pieces.append
-        add_anchor = self.anchors.append
+        text, pieces = self.text, self.pieces
+        add, add_anchor = pieces.append, self.anchors.append
         find_tokens = _find_tokens_in_tables if self.keep_tables else _find_tokens
         pos = 0
         while True:
@@ -115,8 +108,7 @@ class _Scanner(Output):
                 start, end = m.span()
                 if start > pos:
                     add(text[pos:start])
-                pos = end
-                token = m.lastindex
+                pos, token = end, m.lastindex
                 if token == _LINK:
                     target, label, trail = m.group(1, 2, 3)
                     shown = (label or target) + trail
@@ -165,6 +157,11 @@ class _Scanner(Output):
             return self.table_part(token, start, end)
         return end
 
+    def plain(self, start: int, end: int) -> int:
+        """Put out what looks like markup and is none."""
+        self.pieces.append(self.text[start:end])
+        return end
+
     def bold(self, start: int, end: int) -> None:
         """Strip a bold mark, but for the apostrophes that are text."""
         text = self.text
@@ -200,8 +197,7 @@ class _Scanner(Output):
                 label = decode(name)
             elif not label:
                 label = decode(pipe_trick(name))
-            shown = label + trail
-            trail = ""
+            shown, trail = label + trail, ""
             words = " ".join(shown.split())
             if shown[:1].isspace():
                 pieces.append(" ")
@@ -229,8 +225,7 @@ class _Scanner(Output):
         """Open a link whose label holds other markup, if what comes before the bar can be a target."""
         m = _match_target(self.text, start)
         if m is None:
-            self.pieces.append("[[")
-            return start + 2
+            return self.plain(start, start + 2)
         self.push("[[", target=m[1])
         self.pieces.append(m[0])
         return m.end()
@@ -240,18 +235,14 @@ class _Scanner(Output):
         if start == self.external_end:
             return start + 1
         if not self.text.startswith("]]", start):
-            self.pieces.append("]")
-            return start + 1
+            return self.plain(start, start + 1)
         if not self.open["[["]:
-            self.pieces.append("]]")
-            return start + 2
+            return self.plain(start, start + 2)
         frame = self.pop("[[")
-        pieces, anchors = self.pieces, self.anchors
-        trail = ""
+        pieces, anchors, trail = self.pieces, self.anchors, ""
         kind, name = self.site.classify(frame.target)
         if kind == FILE:
-            label, links = self.take(frame, 1)
-            self.caption(label, links)
+            self.caption(*self.take(frame, 1))
         elif len(anchors) > frame.anchors:  # a link in a link: the inner one wins, the outer one is text
             self.count("invalid")
             pieces.append("]]")
@@ -271,7 +262,7 @@ class _Scanner(Output):
         begin, end = 0, len(label)
         while end >= 0:
             begin = label.rfind("|", 0, end) + 1
-            if not _is_option(label[begin:end].strip() or "none"):
+            if not is_option(label[begin:end].strip() or "none"):
                 break
             end = begin - 1
         inside = [link for link in links if begin <= link.start and link.end <= end]
@@ -287,8 +278,7 @@ class _Scanner(Output):
         """Skip the address of an external link; its label is scanned as text, up to the bracket noted."""
         m = _match_address(self.text, start)
         if m is None:
-            self.pieces.append("[")
-            return start + 1
+            return self.plain(start, start + 1)
         if m[1] is not None:
             self.external_end = m.end(1)
         return m.end()
@@ -331,8 +321,7 @@ class _Scanner(Output):
         name = m[2].lower() if m else ""
         trace = TRACES.get(name)
         if m is None or trace is None:
-            self.pieces.append("<")
-            return start + 1
+            return self.plain(start, start + 1)
         end = m.end()
         if name in CLOSERS and not m[1] and not m[3].endswith("/") and name not in self.unclosed:
             closer = CLOSERS[name](text, end)
@@ -345,10 +334,7 @@ class _Scanner(Output):
                     self.count(DROPPED[name], count_links(text[end : closer.start()]))
                 return closer.end()
         if name == "table":
-            if m[1]:
-                self.close_table("")
-            else:
-                self.open_table()
+            self.close_table("") if m[1] else self.open_table()
         elif name in _TABLE_MARKS and self.keep_tables and self.open["{|"]:
             self.pieces.append("" if m[1] else _TABLE_MARKS[name])
         elif trace:
@@ -357,8 +343,7 @@ class _Scanner(Output):
 
     def comment(self, start: int) -> int:
         """Skip comments, with the line if they are all there is on it; one never closed runs to the end."""
-        text = self.text
-        end = start
+        text, end = self.text, start
         while text.startswith("<!--", end):
             close = text.find("-->", end + 4)
             stop = len(text) if close < 0 else close + 3
@@ -406,8 +391,7 @@ class _Scanner(Output):
             self.pieces.append(lines.ROW)
             return end
         if not self.frames or self.frames[-1].kind != "{|" or (token == _MARKS and not self.in_header):
-            self.pieces.append(text[start:end])
-            return end
+            return self.plain(start, end)
         if token == _CELL:
             self.in_header = text[end - 1] == "!"
         self.pieces.append(lines.CAPTION if token == _CAPTION else lines.CELL)

@@ -369,3 +369,8 @@ def test_what_cannot_be_served(
     out, err = capsys.readouterr()
     assert out == ""
     assert words in err.splitlines()[-1]
+
+
+def test_the_tools_need_neither_fastapi_nor_prometheus() -> None:
+    hidden = "sys.modules.update({name: None for name in ('fastapi', 'prometheus_client')})"
+    subprocess.run([sys.executable, "-c", f"import sys; {hidden}; import linkwalk.serve.mcp"], check=True)

@@ -1,14 +1,17 @@
 """One shape for everything that goes wrong: ``{"error": {"type": ..., "message": one line}}``."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse
 
 from linkwalk.errors import DamagedError, InputError, LinkwalkError
+
+if TYPE_CHECKING:  # a server of tools alone has no FastAPI
+    from fastapi import FastAPI
+    from fastapi.exceptions import RequestValidationError
 
 STATUS = {
     "bad_input": 422,
@@ -74,8 +77,9 @@ async def only_known(request: Request) -> None:
             raise ApiError("bad_input", f"{_one_line(name)}: no such parameter, {there}")
 
 
-def add_handlers(app: FastAPI) -> None:
+def add_handlers(app: "FastAPI") -> None:
     """Let every error an application can raise leave it in our shape."""
+    from fastapi.exceptions import RequestValidationError
 
     async def answer(request: Request, error: Exception) -> JSONResponse:
         if isinstance(error, HTTPException):
@@ -100,7 +104,7 @@ def _from_framework(request: Request, error: HTTPException) -> ApiError:
     return ApiError(_TYPE.get(error.status_code, "internal"), str(error.detail), error.headers)
 
 
-def _first(error: RequestValidationError) -> str:
+def _first(error: "RequestValidationError") -> str:
     """The first thing wrong, naming the field."""
     found = error.errors()[0]
     where = [str(part) for part in found["loc"]]

@@ -17,9 +17,9 @@ from pydantic import ValidationError
 
 from linkwalk import __version__
 from linkwalk.errors import InputError, LinkwalkError
+from linkwalk.serve.inspector import Inspector
 from linkwalk.serve.schema import known_names
 from linkwalk.serve.tools import Tools
-from linkwalk.serve.work import Inspector
 from linkwalk.wiki import Wiki
 
 _BODY = 65536  # bytes of a request over HTTP

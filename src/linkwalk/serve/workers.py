@@ -25,7 +25,7 @@ from linkwalk.embed import use_encoder
 from linkwalk.errors import LinkwalkError
 from linkwalk.serve.app import create_app
 from linkwalk.serve.boundary import Limits
-from linkwalk.serve.work import Inspector
+from linkwalk.serve.inspector import Inspector
 from linkwalk.wiki import Wiki
 
 _VARIABLE = "LINKWALK_SERVE"

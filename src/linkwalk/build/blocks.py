@@ -1,8 +1,9 @@
 """An article is cut into blocks of about a hundred words: the nodes of the graph (sec. 4.1, app. A.1).
 
-A block never crosses a main (second-level) heading, but that an article's first block, which links lead to, is more
-than a few words, and that an article no longer than a block is one. It is cut, in this order of preference, where a
-paragraph ends, where a sentence ends, between two words of an over-long sentence; never inside a link.
+A block never crosses a main (second-level) heading, with two exceptions: a few words before the first heading join
+what follows, since links lead to an article's first block, and an article no longer than a block stays whole. Cuts go,
+in this order of preference, where a paragraph ends, where a sentence ends, between two words of an over-long sentence;
+never inside a link.
 """
 
 from bisect import bisect_right

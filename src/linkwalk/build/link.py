@@ -43,7 +43,7 @@ class _Edges(NamedTuple):
 
 
 def link_shard(folder: Path, number: int, entity_links: bool, contents: bool, backlinks: bool) -> None:
-    """Every block's way out, of the kinds that are wanted."""
+    """Write the edges of every block of a shard, of the kinds that are wanted."""
     shard, links, layout = load(folder, "shard", number), load(folder, "links", number), Layout.open(folder)
     first, stop = layout.article_base[number : number + 2].tolist()
     base = int(layout.article_node[first])

@@ -1,7 +1,8 @@
 """The training loop, one for all: loss, gradient, step; now and then a row, a look at what is held out, a save.
 
-What is trained is a ``Training``: policies (``clone``), target encoders (``target``, ``tune_target``) and rerankers
-(``readers``). One that is stopped goes on to the same weights, to the last bit, on a CPU.
+What is trained is a ``Training``: policies, encoders, readers, from walks or from reward. Maps are fitted otherwise;
+recorded updates on a GPU have a loop of their own. One that is stopped goes on to the same weights, to the last bit,
+on a CPU.
 """
 
 import time

@@ -98,7 +98,7 @@ class Finder:
 
         ``compass`` turns what a query means into the direction that ``tabs`` look in; without one it is the direction.
         ``near`` finds dense starts where looking at all vectors takes too long. ``rerank`` None: sentences as seen.
-        With a ``judge`` it is he who ranks, and with ``tabs`` and ``order`` he also says what is read.
+        A ``judge`` ranks in its place and, with ``tabs`` and ``order``, also decides what is read.
         """
         self.graph, self.search, self.config, self.agent, self.compass = graph, search, config, agent, compass
         self.rerank, self.vectors, self.near, self.judge, self.workers = rerank, vectors, near, judge, workers

@@ -1,4 +1,4 @@
-"""Where walks begin: BM25's blocks, the nearest by embedding, or both lists fused (sec. 4.3)."""
+"""Search results, where reading and walks begin: by words, by meaning, or both lists fused (sec. 4.3)."""
 
 from collections.abc import Sequence
 from functools import partial

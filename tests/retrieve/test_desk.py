@@ -179,6 +179,13 @@ def test_all_figures(links: bool, sighted: bool, graph: Graph, vectors: np.ndarr
                 if not np.isclose(got, want, rtol=0, atol=1e-5, equal_nan=True)
             }
             assert wrong == {}, graph.name(node)
+        weighed = desk.weighed(rows)
+        assert np.array_equal(weighed[:, : figures.shape[1]], figures, equal_nan=True)
+        scores = {row: float(block.scores.max()) for row, block in zip(desk.opened, desk.read, strict=True)}
+        for row, tried in zip(rows.tolist(), weighed[:, figures.shape[1] :].tolist(), strict=True):
+            article = graph.node_article[desk.nodes[row]]
+            own = [s for r, s in scores.items() if graph.node_article[desk.nodes[r]] == article]
+            assert tried == pytest.approx([np.log1p(len(own)), max(own, default=0.0) / 10], abs=1e-5)
         if desk.opened:
             judged = desk.judged(lambda node: sentences_of(graph, node).texts)
             for row, own in zip(desk.opened, judged, strict=True):

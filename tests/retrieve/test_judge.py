@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from zlib import crc32
 
@@ -12,8 +13,19 @@ from linkwalk.graph.store import Graph
 from linkwalk.navigate import unit_rows
 from linkwalk.retrieve import Bm25
 from linkwalk.retrieve.block_reader import Passage, ReadBlock
-from linkwalk.retrieve.desk import Desk, Library, Meanings
-from linkwalk.retrieve.judge import RANK, SURE, WAVES, WORTH, Judge, JudgeWeights, sentences_of, sure_of
+from linkwalk.retrieve.desk import ASKED, HEARD, Desk, Library, Meanings
+from linkwalk.retrieve.judge import (
+    FURTHER,
+    RANK,
+    SURE,
+    WAVES,
+    WORTH,
+    Judge,
+    JudgeWeights,
+    further_of,
+    sentences_of,
+    sure_of,
+)
 from linkwalk.retrieve.scorer import Scorer
 from linkwalk.retrieve.starts import SearchHits, fuse
 from tests.retrieve.searching import nearest
@@ -72,11 +84,11 @@ def sit_down(graph: Graph, vectors: np.ndarray, hits: list[SearchHits], **option
     return desks
 
 
-def weights(**limits: float) -> JudgeWeights:
+def weights(*, further: Scorer | None = None, **limits: float) -> JudgeWeights:
     """Follows links gladly."""
     worth = scorer(WORTH, search=3, words=2, linked=1.0, via=3.0, beside=-1.0)
     rank = scorer(RANK, best=10, search=2, covered=1)
-    return JudgeWeights(worth=worth, rank=rank, sure=scorer(SURE, best=2, share=1), **limits)
+    return JudgeWeights(worth=worth, rank=rank, sure=scorer(SURE, best=2, share=1), further=further, **limits)
 
 
 def read_all(
@@ -122,7 +134,7 @@ def test_each_wave_takes_what_search_has_next_and_what_is_worth_most(
     (desk, *_), judge = sit_down(graph, vectors, hits), Judge(graph, Reader(), weights())
     while len(desk.opened) < 24:
         rows = desk.unread()
-        worth = judge.weights.worth(desk.heard_of(rows))
+        worth = judge.weights.worth(desk.weighed(rows))
         best = rows[np.argsort(-worth, kind="stable")].tolist()
         size, later = WAVES[bool(desk.opened)], bool(desk.opened)
         listed = [
@@ -153,8 +165,79 @@ def test_reading_ends_where_nothing_is_worth_it(
     read_all(judge, some, 60)
     for desk in some:
         rows = desk.unread()
-        logits = np.sort(judge.weights.worth(desk.heard_of(rows)))[::-1][:4].astype(np.float64)
+        logits = np.sort(judge.weights.worth(desk.weighed(rows)))[::-1][:4].astype(np.float64)
         assert len(desk.opened) == 60 or (1 / (1 + np.exp(-logits))).sum() < 2.5
+
+
+def test_other_articles_come_first_where_one_was_tried(
+    graph: Graph, vectors: np.ndarray, hits: list[SearchHits]
+) -> None:
+    worth = scorer(WORTH, search=3, words=2, via=3.0, tried=-2.0, tried_best=0.5)
+    judge = Judge(graph, Reader(), replace(weights(), worth=worth))
+    plain = Judge(graph, Reader(), weights())
+    desks, others = sit_down(graph, vectors, hits), sit_down(graph, vectors, hits)
+    for desk in desks:
+        while len(desk.opened) < 20:
+            size = WAVES[bool(desk.opened)]
+            rows = desk.unread()
+            listed = [r for n in desk.listed if (r := desk.row.get(n, -1)) in rows]
+            chosen: list[int] = listed[: (1 if desk.opened else 4)]
+            while len(chosen) < size:  # one by one, as if those before it were read
+                figures = desk.weighed(rows)
+                for row in chosen:
+                    same = desk.articles(rows) == desk.articles([row])[0]
+                    figures[same, WORTH.index("tried")] = np.log1p(
+                        np.expm1(figures[same, WORTH.index("tried")]) + 1
+                    )
+                order = rows[np.argsort(-judge.weights.worth(figures), kind="stable")].tolist()
+                chosen.append(next(row for row in order if row not in chosen))
+            assert judge.next(desk, size, 0.0) == chosen
+            judge.open([desk], [chosen])
+    read_all(plain, others, 20)
+    articles = [[len(set(d.articles(d.opened).tolist())) for d in some] for some in (desks, others)]
+    assert sum(articles[0]) > sum(articles[1])
+
+
+def test_a_fourth_network_says_when_to_stop(
+    graph: Graph, vectors: np.ndarray, hits: list[SearchHits]
+) -> None:
+    further = scorer(FURTHER, bias=1.0, opened=-4.0, left=0.5, share=-1.0, fifth=0.1)
+    judge = Judge(graph, Reader(), weights(further=further, enough=0.3))
+    assert read_all(judge, sit_down(graph, vectors, hits), 20, enough=0.0)[-1] == [20, 20, 20]
+    desks = sit_down(graph, vectors, hits)
+    read_all(judge, desks, 28)
+    chances = []
+    for desk in desks:
+        rows = desk.unread()
+        waiting, figures = desk.weighed(rows), judge.judged(desk)
+        worth, scores = judge.weights.worth(waiting), judge.weights.rank(figures)
+        known = dict(zip(FURTHER, further_of(figures, scores, waiting, worth).tolist(), strict=True))
+        ranked, best = np.sort(scores.astype(np.float64))[::-1], int(scores.argmax())
+        share = np.exp(ranked - ranked[0]) / np.exp(ranked - ranked[0]).sum()
+        chance = (1 / (1 + np.exp(-np.sort(worth.astype(np.float64))[::-1][:4]))).mean()
+        following = waiting[int(worth.argmax())]
+        expected = {
+            "left": np.log(chance / (1 - chance)),
+            "next": worth.max(),
+            "next_lacks": following[WORTH.index("lacks")],
+            "share": share[0],
+            "share_of_five": share[:5].sum(),
+            "ahead_of_fifth": ranked[0] - ranked[4],
+            "fifth_ahead": ranked[4] - ranked[5],
+            "fifth": ranked[4],
+            "covered": figures[best, RANK.index("covered")],
+            "opened": len(desk.opened) / 20,
+        }
+        assert {name: known[name] for name in expected} == pytest.approx(expected, abs=1e-3)
+        chances.append(judge.more(desk, waiting, worth))
+        logit = sum(float(w) * known[n] for n, w in zip(FURTHER, further.linear, strict=True)) + 1
+        assert chances[-1] == pytest.approx(1 / (1 + np.exp(-logit)), abs=1e-4)
+    assert all(c < 0.3 or len(d.opened) == 28 for c, d in zip(chances, desks, strict=True))
+    assert any(len(desk.opened) < 28 for desk in desks)
+    one = sit_down(graph, vectors, hits)[:1]
+    read_all(judge, one, 1)
+    rows = one[0].unread()
+    assert 0 < judge.more(one[0], one[0].weighed(rows), judge.weights.worth(one[0].weighed(rows))) < 1
 
 
 def test_few_blocks_are_all_read(graph: Graph, vectors: np.ndarray, hits: list[SearchHits]) -> None:
@@ -243,3 +326,23 @@ def test_weights_as_a_file() -> None:
     again = JudgeWeights.from_json(json.loads(json.dumps(found.to_json())))
     assert again.to_json() == found.to_json()
     assert (again.enough, again.nothing) == (0.25, 0.125)
+
+
+def test_weights_of_before_there_was_a_fourth_network(
+    graph: Graph, vectors: np.ndarray, hits: list[SearchHits]
+) -> None:
+    before = (*HEARD, *ASKED)
+    worth = scorer(before, search=3, words=2, linked=1.0, via=3.0, beside=-1.0)
+    found = weights(enough=1.5).to_json() | {"worth": worth.to_json()}
+    assert "further" not in found
+    old = JudgeWeights.from_json(json.loads(json.dumps(found)))
+    assert (old.worth.names, old.further) == (before, None)
+    desks, others = sit_down(graph, vectors, hits), sit_down(graph, vectors, hits)
+    assert read_all(Judge(graph, Reader(), old), desks, 20) == read_all(
+        Judge(graph, Reader(), weights(enough=1.5)), others, 20
+    )
+    assert [desk.opened for desk in desks] == [desk.opened for desk in others]
+    new = weights(further=scorer(FURTHER, opened=1.0))
+    assert JudgeWeights.from_json(json.loads(json.dumps(new.to_json()))).to_json() == new.to_json()
+    with pytest.raises(ValueError, match="for other figures"):
+        JudgeWeights.from_json(found | {"further": scorer(("left", "mood")).to_json()})

@@ -1,7 +1,7 @@
 """The folder of a reader of blocks: what it reads with, how its readings are ranked, how queries are read for search.
 
 ``cross.json`` seals all of it: ``cross.safetensors`` has the reader's adapter, a byte a number, and its two heads.
-``ranking.json`` has the three small networks of ``linkwalk.retrieve.judge``; without it the reader is a reranker of
+``ranking.json`` has the small networks of ``linkwalk.retrieve.judge``; without it the reader is a reranker of
 sentences. ``search.safetensors`` has an adapter of the encoder that made the embeddings, by which queries are read for
 dense search; the manifest's ``search`` names that encoder by its fingerprint.
 """

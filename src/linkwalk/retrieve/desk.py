@@ -42,6 +42,9 @@ how many sentences it has."""
 ASKED = ("question", "length", "top", "spread", "opened")
 """Whether it is a question; how many words it has; the best score so far, and how far the others are behind it; how
 many blocks were opened."""
+TRIED = ("tried", "tried_best")
+"""Of its article, how many blocks were read, and the best score among them: where one block has not settled it, another
+article may sooner than the next block of the same one."""
 GROUPS = {
     "meant": MEANT,
     "words": ("words", "words_rank", "both", "mates_words"),
@@ -279,11 +282,28 @@ class Desk:
         known[:, _COLUMN["beside"]] = [self.beside.get(row, 0.0) / 10 for row in rows.tolist()]
         return np.concatenate((known, np.repeat(self.about()[None], len(rows), 0)), 1)
 
+    def weighed(self, rows: NDArray[np.int64]) -> Float32s:
+        """``HEARD``, ``ASKED`` and ``TRIED`` of some blocks."""
+        read: dict[int, tuple[int, float]] = {}
+        articles = self.articles(rows).tolist()
+        for article, best in zip(self.articles(self.opened).tolist(), self._best.tolist(), strict=True):
+            count, most = read.get(article, (0, _WORST))
+            read[article] = count + 1, max(most, best)
+        tried = np.array([read.get(article, (0, 0.0)) for article in articles], np.float32).reshape(-1, 2)
+        tried[:, 0], tried[:, 1] = np.log1p(tried[:, 0]), tried[:, 1] / 10
+        return np.concatenate((self.heard_of(rows), tried), 1)
+
+    def articles(self, rows: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int32]:
+        """Which articles some rows are of."""
+        nodes = np.array(self.nodes, np.int64)[np.asarray(rows, np.int64)]
+        found: NDArray[np.int32] = self.library.graph.node_article[nodes]
+        return found
+
     def judged(self, texts: Callable[[int], tuple[str, ...]]) -> Float32s:
         """``HEARD``, ``READ`` and ``ASKED`` of the blocks that were read, in that order."""
         rows = np.array(self.opened, np.int64)
         read = np.zeros((len(rows), len(READ)), np.float32)
-        articles = self.library.graph.node_article[np.array(self.nodes, np.int64)[rows]]
+        articles = self.articles(rows)
         for i, block in enumerate(self.read):
             scores = np.sort(block.scores)[::-1]
             words = set(_WORD.findall(" ".join(texts(self.nodes[self.opened[i]])).lower()))

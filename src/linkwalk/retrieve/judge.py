@@ -2,11 +2,13 @@
 
 Blocks are opened in waves. A small network says of every block heard of how likely it is evidence, given all that was
 read so far (``worth``); the best are read, sentence by sentence, by the reader of blocks; their links are heard of,
-each with what the sentence around it is worth; and so on, until ``candidates`` blocks are read, or what is left is not
-worth opening (``enough``). A share of every wave is search's own list, so that what is learned adds to it and takes
-nothing away. A second network ranks what was read (``rank``), a third says how likely anything of it
-settles the query (``sure``). A block's share of that is its share of the ranking's softmax, a sentence's goes by the
-reader's scores within the block.
+each with what the sentence around it is worth; and so on, until ``candidates`` blocks are read, or reading on would
+hardly change what comes first (``enough``). Within a wave, too, a block is worth what it is once those before it were
+read: ten blocks of one article are not ten chances. A share of every wave is search's own list, so that what is learned
+adds to it and takes nothing away. A second network ranks what was read (``rank``), a third says how likely anything of
+it settles the query (``sure``), a fourth how likely reading on brings up evidence that is not among the first five yet
+(``further``). A block's share of being sure is its share of the ranking's softmax, a sentence's goes by the reader's
+scores within the block.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +23,7 @@ from linkwalk.arrays import Float32s
 from linkwalk.embed.text import MIN_WORDS
 from linkwalk.graph.store import Graph
 from linkwalk.retrieve.block_reader import BlockReader
-from linkwalk.retrieve.desk import ASKED, HEARD, READ, Desk
+from linkwalk.retrieve.desk import ASKED, HEARD, READ, TRIED, Desk
 from linkwalk.retrieve.scorer import Scorer
 from linkwalk.scripts import words_in
 
@@ -31,12 +33,22 @@ WAVES = (8, 4)
 """Blocks that are opened together: the first time, and from then on."""
 BY_SEARCH = (0.5, 0.25)
 """Of the first wave and of later ones, the share that are the next of both lists, fused."""
-WORTH = (*HEARD, *ASKED)
+WORTH = (*HEARD, *ASKED, *TRIED)
 RANK = (*HEARD, *READ, *ASKED)
 MARGINS = ("ahead", "ahead_of_five", "share")
 """How far the best block is ahead of the second and of the mean of the next four, and its share of all."""
 SURE = (*RANK, *MARGINS)
+LEFT = ("left", "next", *(f"next_{name}" for name in ("via", "linked", "lacks", "search")))
+"""What the next few blocks and the next one are worth, as logits, and what is known of the next one."""
+AHEAD = ("share", "share_of_two", "share_of_five", "ahead", "ahead_of_fifth", "fifth_ahead", "fifth")
+"""The shares of the best blocks read; how far the first is ahead of the second and of the fifth, and the fifth of the
+sixth; the fifth's score, which is what another block would have to beat."""
+BEST = ("covered", "best", "search", "named", "title", "linked", "near_rank", "words_rank")
+"""What is known of the best block read."""
+FURTHER = (*LEFT, *AHEAD, *BEST, *ASKED)
+_NAMES = {"worth": WORTH, "rank": RANK, "sure": SURE, "further": FURTHER}
 _CACHED = 1 << 16
+_TRIED = WORTH.index("tried")
 _LIKELY = 4  # unread blocks that are looked at to decide whether to go on
 
 
@@ -75,21 +87,24 @@ class JudgeWeights:
     worth: Scorer
     rank: Scorer
     sure: Scorer
+    further: Scorer | None = None
+    """None: reading ends where the next blocks together are less likely to be evidence than ``enough``."""
     enough: float = 0.0
-    """Reading ends where the next blocks together are less likely to be evidence."""
+    """Reading ends where going on is less likely to bring up more evidence."""
     nothing: float = 0.0
     """Below this chance of having an answer there is said to be none."""
 
     def to_json(self) -> dict[str, Any]:
         """For a file."""
-        networks = {name: getattr(self, name).to_json() for name in ("worth", "rank", "sure")}
+        own = {name: getattr(self, name) for name in _NAMES}
+        networks = {name: network.to_json() for name, network in own.items() if network is not None}
         return {**networks, "enough": self.enough, "nothing": self.nothing}
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> "JudgeWeights":
-        """Of a file."""
-        names = {"worth": WORTH, "rank": RANK, "sure": SURE}
-        networks = {name: Scorer.from_json(found[name], inputs) for name, inputs in names.items()}
+        """Of a file; one that was made before there was a fourth network has three."""
+        there = {name: inputs for name, inputs in _NAMES.items() if name != "further" or name in found}
+        networks = {name: Scorer.from_json(found[name], inputs) for name, inputs in there.items()}
         enough, nothing = float(found["enough"]), float(found["nothing"])
         if not np.isfinite([enough, nothing]).all():
             raise ValueError("it holds what is not a number")
@@ -125,15 +140,32 @@ class Judge:
         rows = desk.unread()
         if size <= 0 or not len(rows):
             return []
-        worth = self.weights.worth(desk.heard_of(rows))
-        order = np.argsort(-worth, kind="stable")
-        if desk.opened and float(_chance(worth[order[:_LIKELY]]).sum()) < enough:
+        figures = desk.weighed(rows)
+        worth = self.weights.worth.of(figures, WORTH)
+        if desk.opened and enough > 0 and self.more(desk, figures, worth) < enough:
             return []
         # What search itself puts first is read in any case: links and learning add to it, and take nothing away.
         share = int(size * BY_SEARCH[bool(desk.opened)])
-        waiting = set(rows.tolist())
-        listed = [row for node in desk.listed if (row := desk.row.get(node, -1)) in waiting]
-        return list(dict.fromkeys((*listed[:share], *rows[order].tolist())))[:size]
+        place = {row: at for at, row in enumerate(rows.tolist())}
+        listed = [at for node in desk.listed if (at := place.get(desk.row.get(node, -1), -1)) >= 0][:share]
+        articles = desk.articles(rows)
+        chosen: list[int] = []
+        while len(chosen) < min(size, len(rows)):
+            best = listed.pop(0) if listed else int(worth.argmax())
+            chosen.append(int(rows[best]))
+            same = articles == articles[best]
+            tried(figures, same)
+            worth[same] = self.weights.worth.of(figures[same], WORTH)
+            worth[[place[row] for row in chosen]] = -np.inf
+        return chosen
+
+    def more(self, desk: Desk, waiting: Float32s, worth: Float32s) -> float:
+        """How likely reading on brings up more, given what unread blocks look like and are worth."""
+        if self.weights.further is None:
+            return float(_chance(np.sort(worth)[::-1][:_LIKELY]).sum())
+        figures = self.judged(desk)
+        known = further_of(figures, self.weights.rank.of(figures, RANK), waiting, worth)
+        return float(_chance(self.weights.further.of(known[None], FURTHER))[0])
 
     def open(self, desks: Sequence[Desk], chosen: Sequence[Sequence[int]]) -> None:
         """Read some rows of each desk."""
@@ -153,10 +185,15 @@ class Judge:
         if not desk.opened:
             return Verdict([], np.zeros(0, np.float32), 0.0)
         figures = self.judged(desk)
-        scores = self.weights.rank(figures)
+        scores = self.weights.rank.of(figures, RANK)
         share = _shares(scores)
-        sure = float(_chance(self.weights.sure(sure_of(figures, scores)[None]))[0])
+        sure = float(_chance(self.weights.sure.of(sure_of(figures, scores)[None], SURE))[0])
         return Verdict(np.argsort(-scores, kind="stable").tolist(), sure * share, sure)
+
+
+def tried(figures: Float32s, same: NDArray[np.bool_]) -> None:
+    """Take down that one more block of the article of some rows of ``WORTH`` is going to be read."""
+    figures[same, _TRIED] = np.log1p(np.expm1(figures[same, _TRIED]) + 1)
 
 
 def sure_of(figures: Float32s, scores: Float32s) -> Float32s:
@@ -166,6 +203,25 @@ def sure_of(figures: Float32s, scores: Float32s) -> Float32s:
     ahead = (best - rest[0], best - rest.mean()) if len(rest) else (0.0, 0.0)
     margins = np.array([*ahead, _shares(scores)[order[0]]], np.float32)
     return np.concatenate((figures[order[0]], margins))
+
+
+def further_of(figures: Float32s, scores: Float32s, waiting: Float32s, worth: Float32s) -> Float32s:
+    """The figures of ``FURTHER``, of what was read (``RANK``) and its scores, what waits (``WORTH``) and its worth."""
+    order = np.argsort(-worth, kind="stable")
+    left = np.clip(_chance(worth[order[:_LIKELY]]).sum() / _LIKELY, 1e-6, 1 - 1e-6)
+    next_one = dict(zip(WORTH, waiting[order[0]], strict=True))
+    ranked = np.sort(scores)[::-1]
+    shares = np.cumsum(_shares(ranked))
+    ranked = np.append(ranked, np.full(6, ranked[-1] - 2))  # where fewer were read
+    best = dict(zip(RANK, figures[int(scores.argmax())], strict=True))
+    found = (
+        *(np.log(left / (1 - left)), worth[order[0]]),
+        *(next_one[name.removeprefix("next_")] for name in LEFT[2:]),
+        *(shares[min(count, len(shares)) - 1] for count in (1, 2, 5)),
+        *(ranked[0] - ranked[1], ranked[0] - ranked[4], ranked[4] - ranked[5], ranked[4]),
+        *(best[name] for name in (*BEST, *ASKED)),
+    )
+    return np.array(found, np.float32)
 
 
 def _chance(logit: Float32s) -> Float32s:

@@ -24,6 +24,7 @@ from fitting import fit
 from lists import make_lists
 from measuring import measure, shard
 from nothing import choose_nothing
+from reading import Job
 from sets import Sets
 from telling import table
 from train import embed_all, train
@@ -60,10 +61,12 @@ def main() -> None:
     parser.add_argument("--fold", type=int, default=-1)
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--again", action="store_true", help="learn from what was read before")
+    parser.add_argument("--sizes", action="store_true", help="sizes of the ranking as chosen before")
     parser.add_argument("--to", default="")
     parser.add_argument("--weights", default="")
     parser.add_argument("--jobs", default="[]")
     parser.add_argument("--ways", action="store_true")
+    parser.add_argument("--way", action="append", default=[], help="measure this one, not all")
     asked = parser.parse_args()
     if asked.verb == "sets":
         Sets(asked.out, asked.wikis, asked.sets).all()
@@ -88,7 +91,7 @@ def main() -> None:
         table(world.out / f"kept{world.seed}", world)
     else:
         weights = JudgeWeights.from_json(json.loads((asked.out / asked.weights).read_text()))
-        shard(world, asked, weights, [tuple(job) for job in json.loads(asked.jobs)])
+        shard(world, asked, weights, [Job(*job) for job in json.loads(asked.jobs)])
 
 
 if __name__ == "__main__":

@@ -1,27 +1,33 @@
-"""Fits the three small networks to what was read, and chooses their sizes by leaving one set out."""
+"""Fits the four small networks to what was read, and chooses their sizes by leaving one set out."""
 
 import argparse
 import json
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from lists import NOT_LEARNED
-from reading import by_hand, in_processes
+from reading import Job, by_hand, in_processes, to_learn
 from world import Question, World, asked_of, fold_of, recalls
 
 from linkwalk.retrieve.desk import GROUPS
-from linkwalk.retrieve.judge import RANK, SURE, WORTH, JudgeWeights, sure_of
+from linkwalk.retrieve.judge import FURTHER, RANK, SURE, WAVES, WORTH, JudgeWeights, further_of, sure_of
 from linkwalk.retrieve.scorer import Scorer
 
 BAGS = 4
 """Trainings whose mean the last ranking is."""
 ASKED_BY_PEOPLE = ("fever", "hotpot", "musique", "nq-schools", "nq-simple")
 """Sets that say when an answer is one; a sentence with a gap in it may be settled by many pages."""
+LET_GO = 0.5
+"""Points of recall@5 that stopping may cost, on average over sets."""
+LOOKED_AT = 40
+"""Blocks with an answer's string that are looked at to see whether it is an answer there."""
+SIZES = {"hidden": 4, "decay": 3e-3}
+"""Of the last ranking, as chosen before."""
 FIRST_OF = 120
 """Of each set, so many questions are read for by hand-set weights, to begin with."""
 
@@ -107,26 +113,14 @@ class Reads(NamedTuple):
     data: list[dict[str, np.ndarray]]
 
     @classmethod
-    def load(cls, folder: Path, deleted: bool) -> "Reads":
-        """Of all sets, the folds of each one after the other."""
-        stems = sorted({path.stem.rsplit("-f", 1)[0] for path in folder.glob("*.npz")})
-        stems = [stem for stem in stems if stem.endswith("-deleted") == deleted]
-        data = []
-        for stem in stems:
-            parts = [dict(np.load(path)) for path in sorted(folder.glob(f"{stem}-f?.npz"))]
-            whole = {
-                key: np.concatenate([part[key] for part in parts])
-                for key in parts[0]
-                if key not in ("bounds", "moment")
-            }
-            counts = np.concatenate([np.diff(part["bounds"]) for part in parts])
-            whole["bounds"] = np.concatenate(([0], np.cumsum(counts)))
-            firsts = np.cumsum([0, *(len(part["bounds"]) - 1 for part in parts)])
-            whole["whose"] = np.concatenate(
-                [part["whose"] + at for part, at in zip(parts, firsts, strict=False)]
-            )
-            data.append(whole)
-        return cls(stems, data)
+    def load(cls, folder: Path, deleted: bool, parts: bool = False) -> "Reads":
+        """Of all sets."""
+        ends = f"-tuned{'-parts' * parts}{'-deleted' * deleted}-f0"
+        stems = sorted(path.stem for path in folder.glob("*.npz") if path.stem.endswith(ends))
+        return cls(
+            [stem.removesuffix("-f0") for stem in stems],
+            [dict(np.load(folder / f"{stem}.npz")) for stem in stems],
+        )
 
 
 def even(sizes: Sequence[int]) -> list[float]:
@@ -141,52 +135,42 @@ def fit(world: World, asked: argparse.Namespace) -> None:
         for n in world.questions
         if n not in NOT_LEARNED and any(one.part == "tuned" for one in world.questions[n])
     ]
-    jobs = [(name, "tuned", False) for name in names] + [
-        (n, "tuned", True) for n in ("fever", "hotpot", "musique", "links-kubernetes") if n in names
+    jobs = [Job(name, "tuned") for name in names]
+    jobs += [
+        Job(n, "tuned", deleted=True)
+        for n in ("fever", "hotpot", "musique", "links-kubernetes")
+        if n in names
     ]
-    write_weights(world.out / "hand.json", by_hand())
-    device = asked.device
-    if not asked.again:
+    jobs += [
+        Job(n, "tuned", gone, parts=True) for n in ASKED_BY_PEOPLE if n in names for gone in (False, True)
+    ]
+    device, path = asked.device, world.out / "first.json"
+    if not path.exists():
+        write_weights(world.out / "hand.json", by_hand())
         few = argparse.Namespace(**vars(asked) | {"limit": asked.limit or FIRST_OF})
-        if not (world.out / "reads0").exists():
-            in_processes(few, "reads0", [job for job in jobs if not job[2]], False, "hand.json")
-    first = fit_worth(Reads.load(world.out / "reads0", False), device)
-    write_weights(
-        world.out / "first.json", JudgeWeights(worth=first, rank=by_hand().rank, sure=by_hand().sure)
-    )
+        in_processes(
+            few, "reads0", [job for job in jobs if not job.deleted and not job.parts], False, "hand.json"
+        )
+        first = fit_worth(Reads.load(world.out / "reads0", False), device)
+        write_weights(path, replace(by_hand(), worth=first))
     if not asked.again:
         in_processes(asked, "reads1", jobs, False, "first.json")
-    reads, hand = Reads.load(world.out / "reads1", False), Reads.load(world.out / "reads0", False)
-    both = [
-        o["bounds"][: min(len(o["bounds"]), len(h["bounds"]))]
-        for o, h in zip(reads.data, hand.data, strict=True)
-    ]
-    seen = [
-        [
-            100 * float(np.mean([o["labels"][a:b].any() for a, b in pairwise(o["bounds"][: len(own)])]))
-            for o, own in zip(r.data, both, strict=True)
-        ]
-        for r in (hand, reads)
-    ]
-    print(
-        "seen by hand and by what was learned:",
-        {n: (round(a, 1), round(b, 1)) for n, a, b in zip(reads.sets, *seen, strict=True)},
-        flush=True,
-    )
-    worth = fit_worth(reads, device)
-    if np.mean(seen[0]) > np.mean(seen[1]):
-        print("what is opened stays as it was set by hand", flush=True)
-        reads, worth = hand, first
-    choice = choose_rank(world, reads, device)
-    rank, deleted = fit_rank(reads, device, **choice), Reads.load(world.out / "reads1", True)
-    scores, without = crossed(reads, deleted, device, **choice)
-    enough = choose_enough(world, reads, worth, scores)
-    sure, report = fit_sure(Scored(reads, scores), Scored(deleted, without), device)
+    reads, deleted = (Reads.load(world.out / "reads1", gone) for gone in (False, True))
+    parts = [Reads.load(world.out / "reads1", gone, parts=True) for gone in (False, True)]
+    seed = world.seed
+    worth = fit_worth(reads, device, seed)
+    choice = dict(SIZES) if asked.sizes else choose_rank(world, reads, device)
+    rank = fit_rank(reads, device, **choice, seed=seed)
+    halves = [fit_rank(half_of(reads, 1 - half), device, **choice, seed=seed) for half in (0, 1)]
+    tell_recall(world, reads, halves)
+    further, enough = fit_further(world, reads, halves, device, seed)
+    rows = [sure_rows(world, some, halves) for some in (reads, deleted, *parts)]
+    sure, report = fit_sure(rows, device, seed)
     write_weights(
         world.out / f"weights{world.seed}.json",
-        JudgeWeights(worth=worth, rank=rank, sure=sure, enough=enough, **report),
+        JudgeWeights(worth=worth, rank=rank, sure=sure, further=further, enough=enough, **report),
     )
-    print("chosen", choice, report, flush=True)
+    print("chosen", choice, enough, report, flush=True)
 
 
 def write_weights(path: Path, weights: JudgeWeights) -> None:
@@ -194,40 +178,96 @@ def write_weights(path: Path, weights: JudgeWeights) -> None:
     path.write_text(json.dumps(weights.to_json()) + "\n")
 
 
-def fit_worth(reads: Reads, device: str) -> Scorer:
+def fit_worth(reads: Reads, device: str, seed: int = 0) -> Scorer:
     """Which block to open: the logistic loss over what could have been opened."""
     weights = even([len(own["bounds"]) for own in reads.data])
     x = np.concatenate([own["moments"] for own in reads.data]).astype(np.float32)
     y = np.concatenate([own["wanted"] for own in reads.data])
     w = np.concatenate([v * own["weigh"] for own, v in zip(reads.data, weights, strict=True)])
-    return fit_scorer(WORTH, x, y, None, w, hidden=12, decay=1e-4, drop=False, device=device, steps=400)
-
-
-def stacked(reads: Reads, leave: str = "") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Figures, labels, whose they are, and how much they count."""
-    kept = [own for name, own in zip(reads.sets, reads.data, strict=True) if name != leave]
-    weights = even([len(own["bounds"]) for own in kept])
-    owner, at = [], 0
-    for own in kept:
-        owner.append(at + np.repeat(np.arange(len(own["bounds"]) - 1), np.diff(own["bounds"])))
-        at += len(own["bounds"]) - 1
-    w = np.concatenate([np.full(len(own["labels"]), v) for own, v in zip(kept, weights, strict=True)])
-    return (
-        np.concatenate([o["figures"] for o in kept]),
-        np.concatenate([o["labels"] for o in kept]),
-        np.concatenate(owner),
-        w,
+    return fit_scorer(
+        WORTH, x, y, None, w, hidden=12, decay=1e-4, drop=False, device=device, steps=400, seed=seed
     )
 
 
+class Stage(NamedTuple):
+    """What was known of a question after a wave."""
+
+    whose: int
+    figures: np.ndarray
+    """Of the blocks read so far."""
+    labels: np.ndarray
+    nodes: np.ndarray
+    waiting: np.ndarray
+    """``WORTH`` of the best that wait."""
+    last: bool
+
+
+def stages_of(own: dict[str, np.ndarray]) -> Iterator[Stage]:
+    """All that was known of a set, wave by wave."""
+    ends = np.cumsum(own["stage_read"])
+    for number, (whose, count) in enumerate(zip(own["stage_whose"], own["stage_read"], strict=True)):
+        start, stop = own["bounds"][whose], own["bounds"][whose + 1]
+        waiting = own["stage_waiting"][number].astype(np.float32)
+        yield Stage(
+            int(whose),
+            own["stage_figures"][ends[number] - count : ends[number]],
+            own["labels"][start : start + count],
+            own["nodes"][start : start + count],
+            waiting[~np.isnan(waiting[:, -1])],
+            start + count == stop,
+        )
+
+
+def half_of(reads: Reads, half: int) -> Reads:
+    """Every second question."""
+    kept = ("stage_read", "stage_whose", "stage_waiting", "stage_figures")
+    data = []
+    for own in reads.data:
+        some = own["stage_whose"] % 2 == half
+        rows = np.repeat(some, own["stage_read"])
+        waves = {name: own[name][rows if name == "stage_figures" else some] for name in kept}
+        mine = own["whose"] % 2 == half
+        moments = {name: own[name][mine] for name in ("whose", "moments", "wanted", "weigh")}
+        data.append(own | waves | moments)
+    return Reads(reads.sets, data)
+
+
 def fit_rank(
-    reads: Reads, device: str, hidden: int, decay: float, leave: str = "", bags: int = BAGS
+    reads: Reads,
+    device: str,
+    hidden: int,
+    decay: float,
+    leave: str = "",
+    bags: int = BAGS,
+    seed: int = 0,
 ) -> Scorer:
-    """The last ranking: the mean of several trainings, which is one network with the hidden units of all."""
-    own = stacked(reads, leave)
+    """The last ranking: the mean of several trainings, which is one network with the hidden units of all.
+
+    It learns from what was known after every wave: reading may end at any.
+    """
+    kept = [own for name, own in zip(reads.sets, reads.data, strict=True) if name != leave]
+    stages = [list(stages_of(own)) for own in kept]
+    weights = even([len({one.whose for one in some}) for some in stages])
+    each = [(one, weight) for some, weight in zip(stages, weights, strict=True) for one in some]
+    counts = [len(one.labels) for one, _ in each]
+    own = (
+        np.concatenate([one.figures for one, _ in each]),
+        np.concatenate([one.labels for one, _ in each]),
+        np.repeat(np.arange(len(each)), counts),
+        np.repeat([weight for _, weight in each], counts),
+    )
     some = [
-        fit_scorer(RANK, *own, hidden=hidden, decay=decay, drop=True, device=device, seed=seed)
-        for seed in range(bags)
+        fit_scorer(
+            RANK,
+            *own,
+            hidden=hidden,
+            decay=decay,
+            drop=True,
+            device=device,
+            seed=bags * seed + bag,
+            steps=300,
+        )
+        for bag in range(bags)
     ]
     mean = {name: np.mean([getattr(one, name) for one in some], 0) for name in ("linear", "bias")}
     joined = {name: np.concatenate([getattr(one, name) for one in some]) for name in ("hidden", "out")}
@@ -240,40 +280,16 @@ def fit_rank(
     )
 
 
-class Scored(NamedTuple):
-    """What was read, and the scores of a ranking that has not seen the questions."""
-
-    reads: Reads
-    scores: list[np.ndarray]
-
-
-def crossed(
-    reads: Reads, others: Reads, device: str, **choice: Any
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """The scores of all blocks by rankings fitted to the other half of the questions; ``others`` have the same ones."""
-    found = [[np.zeros(len(own["figures"]), np.float32) for own in some.data] for some in (reads, others)]
-    for half in (0, 1):
-        rank = fit_rank(Reads(reads.sets, [half_of(own, 1 - half) for own in reads.data]), device, **choice)
-        for some, scores in zip((reads, others), found, strict=True):
-            for own, of_set in zip(some.data, scores, strict=True):
-                rows = rows_of(own, half)
-                of_set[rows] = rank(own["figures"][rows])
-    return found[0], found[1]
-
-
-def rows_of(own: dict[str, np.ndarray], half: int) -> np.ndarray:
-    """The blocks of every second question."""
-    question = np.repeat(np.arange(len(own["bounds"]) - 1), np.diff(own["bounds"]))
-    return np.flatnonzero(question % 2 == half)
-
-
-def half_of(own: dict[str, np.ndarray], half: int) -> dict[str, np.ndarray]:
-    """Every second question."""
-    rows = rows_of(own, half)
-    counts = np.diff(own["bounds"])[half::2]
-    return {name: own[name][rows] for name in ("figures", "labels", "nodes")} | {
-        "bounds": np.concatenate(([0], np.cumsum(counts)))
-    }
+def tell_recall(world: World, reads: Reads, halves: Sequence[Scorer]) -> None:
+    """Recall@5 after every wave and of all that was seen, by rankings fitted to the other half of the questions."""
+    for stem, own in zip(*reads, strict=True):
+        questions, found = in_folds(world, stem, own), defaultdict(list)
+        for one in stages_of(own):
+            order = np.argsort(-halves[one.whose % 2](one.figures), kind="stable")
+            asked = questions[one.whose]
+            found[len(one.nodes)].append(recalls(world, asked.set, asked, one.nodes[order].tolist()))
+        told = {count: np.round(100 * np.mean(rows, 0), 1).tolist() for count, rows in found.items()}
+        print(f"{stem}: recall@1, @5, seen after so many blocks {told}", flush=True)
 
 
 def choose_rank(world: World, reads: Reads, device: str) -> dict[str, Any]:
@@ -319,62 +335,105 @@ def in_folds(world: World, stem: str, own: dict[str, np.ndarray]) -> list[Questi
     return [one for one in found if fold_of(one.text) == 0][: len(own["bounds"]) - 1]
 
 
-def choose_enough(world: World, reads: Reads, worth: Scorer, ranked: Sequence[np.ndarray]) -> float:
-    """When to stop: as early as costs no more than half a point of recall@5, on average over sets."""
-    grid = (0.0, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3)
-    recall, blocks = np.zeros(len(grid)), np.zeros(len(grid))
-    sets = 0
-    for stem, own, scores in zip(reads.sets, reads.data, ranked, strict=True):
-        if "bridge" in stem:
-            continue
-        sets += 1
-        chance = 1 / (1 + np.exp(-worth(own["moments"].astype(np.float32))))
-        opened = np.round(20 * own["moments"][:, WORTH.index("opened")].astype(np.float32)).astype(int)
+def fit_further(
+    world: World, reads: Reads, halves: Sequence[Scorer], device: str, seed: int
+) -> tuple[Scorer, float]:
+    """Whether reading on brings up more, and when to stop: as early as costs no more than ``LET_GO`` on average.
+
+    Levels are tried on sets that were left out.
+    """
+    worths = [fit_worth(half_of(reads, 1 - half), device, seed) for half in (0, 1)]
+    x, kind, whose, read, recall = [], [], [], [], []
+    for stem, own in zip(*reads, strict=True):
         questions = in_folds(world, stem, own)
-        key = own["whose"].astype(np.int64) * 64 + opened
-        order = np.lexsort((-chance, key))
-        starts = np.flatnonzero(np.diff(key[order], prepend=-1))
-        left = np.add.reduceat(
-            np.where(
-                np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order)))) < 4,
-                chance[order],
-                0,
-            ),
-            starts,
+        for one in stages_of(own):
+            scores = halves[one.whose % 2].of(one.figures, RANK)
+            waiting = one.waiting if len(one.waiting) else np.zeros((1, len(WORTH)), np.float32)
+            x.append(further_of(one.figures, scores, waiting, worths[one.whose % 2](waiting)))
+            order, asked = np.argsort(-scores, kind="stable"), questions[one.whose]
+            recall.append(recalls(world, asked.set, asked, one.nodes[order].tolist())[1])
+            kind.append(stem)
+            whose.append(one.whose)
+            read.append(len(one.nodes))
+    rows, sets, at = np.array(x), np.array(kind), np.array(whose)
+    counts, found = np.array(read), np.array(recall)
+    key = np.unique(sets, return_inverse=True)[1] * 10**6 + at
+    whole = {k: n for n, k in enumerate(key.tolist())}  # the last wave of each question
+    ends = np.array([whole[k] for k in key.tolist()])
+    more, going = found[ends] > found, ends != np.arange(len(key))
+
+    def trained(keep: np.ndarray) -> Scorer:
+        keep = keep & going
+        weight = np.array([(sets[keep] == k).sum() ** -0.5 for k in np.unique(sets)])
+        each = weight[np.searchsorted(np.unique(sets), sets[keep])]
+        return fit_scorer(
+            FURTHER,
+            *(rows[keep], more[keep], None, each),
+            hidden=4,
+            decay=1e-2,
+            drop=False,
+            device=device,
+            steps=300,
+            seed=seed,
         )
-        after = {int(key[order[at]]): float(value) for at, value in zip(starts, left, strict=True)}
-        for number, level in enumerate(grid):
-            found, read = [], []
-            for i, one in enumerate(questions):
-                rows = slice(own["bounds"][i], own["bounds"][i + 1])
-                count = rows.stop - rows.start
-                stop = next(
-                    (n for n in (8, 12, 16) if n < count and after.get(i * 64 + n, 1.0) < level), count
-                )
-                part = np.argsort(-scores[rows][:stop], kind="stable")
-                found.append(recalls(world, one.set, one, own["nodes"][rows][:stop][part].tolist())[1])
-                read.append(stop)
-            recall[number] += np.mean(found)
-            blocks[number] += np.mean(read)
-    for level, r, b in zip(grid, recall / sets, blocks / sets, strict=True):
-        print(f"enough at {level}: recall@5 {100 * r:.2f}, {b:.1f} blocks", flush=True)
-    good = [level for level, r in zip(grid, recall / sets, strict=True) if r >= recall[0] / sets - 0.005]
-    return max(good)
+
+    chance = np.zeros(len(rows))
+    for name in np.unique(sets).tolist():
+        chance[sets == name] = 1 / (1 + np.exp(-trained(sets != name)(rows[sets == name])))
+    counted = [name for name in np.unique(sets).tolist() if "bridge" not in name]
+    levels, best = (0.0, *np.quantile(chance[going], np.linspace(0.02, 0.98, 49)).tolist()), 0.0
+    for level in levels:
+        stops: dict[int, int] = {}
+        for number in np.argsort(counts, kind="stable").tolist():
+            if not going[number] or chance[number] < level:
+                stops.setdefault(int(key[number]), number)
+        told = {}
+        for name in np.unique(sets).tolist():
+            own = [n for n in stops.values() if sets[n] == name]
+            lost = 100 * float(np.mean(found[own] - found[ends[own]]))
+            told[name] = round(lost, 1), round(float(counts[own].mean()), 1)
+        lost, blocks = np.mean([told[name] for name in counted], 0).tolist()
+        print(f"enough at {level:.4f}: recall@5 {lost:+.2f}, {blocks:.1f} blocks;", told, flush=True)
+        if lost >= -LET_GO:
+            best = level
+    return trained(np.ones(len(rows), np.bool_)), float(best)
 
 
-def sure_rows(scored: Scored) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """The figures of ``SURE`` for every question, and whether its evidence is among the first five."""
-    x, y, names = [], [], []
-    for stem, own, scores in zip(*scored.reads, scored.scores, strict=True):
-        for i in range(len(own["bounds"]) - 1):
-            rows = slice(own["bounds"][i], own["bounds"][i + 1])
-            if rows.start == rows.stop:
-                continue
-            x.append(sure_of(own["figures"][rows], scores[rows]))
-            order = np.argsort(-scores[rows], kind="stable")
-            y.append(bool(own["labels"][rows][order[:5]].any()))
-            names.append(stem.split("-tuned")[0])
-    return np.array(x, np.float32), np.array(y), names
+class SureRows(NamedTuple):
+    """What is known of each question at the end and after the first wave."""
+
+    x: np.ndarray
+    found: np.ndarray
+    """Whether its evidence is among the first five."""
+    sets: np.ndarray
+    last: np.ndarray
+
+
+def sure_rows(world: World, reads: Reads, halves: Sequence[Scorer]) -> SureRows:
+    """The figures of ``SURE``, of questions that people asked.
+
+    Where labels are answers' strings, most blocks that have one have it by chance: such a question counts if one says
+    the answer in a sentence about it.
+    """
+    x, y, names, ends = [], [], [], []
+    for stem, own in zip(*reads, strict=True):
+        name = stem.split("-tuned")[0]
+        if name not in ASKED_BY_PEOPLE:
+            continue
+        questions = in_folds(world, stem, own)
+        told = [
+            not one.answers
+            or bool(to_learn(world, name, one)([n for g in one.gold for n in g][:LOOKED_AT]).any())
+            for one in questions
+        ]
+        for one in stages_of(own):
+            if told[one.whose] and (one.last or len(one.nodes) == WAVES[0]):
+                scores = halves[one.whose % 2](one.figures)
+                x.append(sure_of(one.figures, scores))
+                y.append(bool(one.labels[np.argsort(-scores, kind="stable")[:5]].any()))
+                names.append(name)
+                ends.append(one.last)
+    return SureRows(np.array(x, np.float32), np.array(y), np.array(names), np.array(ends))
 
 
 def auc(score: np.ndarray, label: np.ndarray) -> float:
@@ -393,28 +452,40 @@ def calibration(chance: np.ndarray, label: np.ndarray, bins: int = 10) -> float:
     return float(sum(len(p) * abs(chance[p].mean() - label[p].mean()) for p in parts if len(p)) / len(chance))
 
 
-def fit_sure(answerable: Scored, deleted: Scored, device: str) -> tuple[Scorer, dict[str, float]]:
-    """How sure one may be: fitted on questions and claims, looked at on each set that was left out."""
-    xa, ya, na = sure_rows(answerable)
-    xd, yd, nd = sure_rows(deleted)
-    x, y, kind = np.concatenate((xa, xd)), np.concatenate((ya, yd)), np.array([*na, *nd])
-    there = np.arange(len(x)) < len(xa)
+def fit_sure(rows: Sequence[SureRows], device: str, seed: int) -> tuple[Scorer, dict[str, float]]:
+    """How sure one may be: in whole wikis and in parts of them, with what answers the question and without."""
+    x, y, sets, last = (np.concatenate(some) for some in zip(*rows, strict=True))
+    source = np.repeat(np.arange(len(rows)), [len(some.x) for some in rows])
+    gone, group = source % 2 == 1, np.char.add(sets, source.astype(str))
 
     def trained(keep: np.ndarray) -> Scorer:
-        keep = keep & np.isin(kind, ASKED_BY_PEOPLE)
-        weight = np.array([(kind[keep] == k).sum() ** -0.5 for k in kind[keep]])
+        weight = np.array([(group[keep] == k).sum() ** -0.5 for k in group[keep]])
         return fit_scorer(
-            SURE, x[keep], y[keep], None, weight, hidden=0, decay=1e-2, drop=False, device=device, steps=400
+            SURE,
+            *(x[keep], y[keep], None, weight),
+            hidden=0,
+            decay=1e-2,
+            drop=False,
+            device=device,
+            steps=400,
+            seed=seed,
         )
 
     left_out = np.zeros(len(x))
-    for k in sorted(set(kind.tolist())):
-        test = kind == k
-        if y[test].any() and not y[test].all():
-            p = left_out[test] = 1 / (1 + np.exp(-trained(~test)(x[test])))
-            seen = f"AUC {auc(p, y[test]):.3f}, calibration {calibration(p, y[test]):.3f}, base {y[test].mean():.2f}"
-            gone = f", deleted or not {auc(p, there[test]):.3f}" if not there[test].all() else ""
-            print(f"sure, {k} left out: {seen}{gone}", flush=True)
+    family = np.array([name.partition("-")[0] for name in sets])
+    for k in np.unique(family):
+        left_out[family == k] = 1 / (1 + np.exp(-trained(family != k)(x[family == k])))
     whole = trained(np.ones(len(x), np.bool_))
-    held = there & np.isin(kind, ("fever", "hotpot", "musique"))
+    fitted = 1 / (1 + np.exp(-whole(x)))
+    for k in np.unique(family):
+        for parts in (False, True):
+            test = (family == k) & ((source >= 2) == parts) & last
+            for title, p in (("left out", left_out[test]), ("fitted", fitted[test])):
+                there = f", deleted or not {auc(p, ~gone[test]):.3f}" if gone[test].any() else ""
+                print(
+                    f"sure, {k}{' in parts' * parts}, {title}: AUC {auc(p, y[test]):.3f}{there}, "
+                    f"calibration {calibration(p, y[test]):.3f}, {p.mean():.2f} for {y[test].mean():.2f}",
+                    flush=True,
+                )
+    held = ~gone & last & np.isin(sets, ("fever", "hotpot", "musique"))
     return whole, {"nothing": float(np.quantile(left_out[held], 0.07))}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from reading import CANDIDATES, PIECE, desks_for, in_processes, prepare, read_set
+from reading import CANDIDATES, PIECE, Job, desks_for, in_processes, prepare, read_set
 from telling import table
 from world import LISTED, Question, World, asked_of, recalls
 
@@ -19,12 +19,19 @@ from linkwalk.retrieve.starts import SearchHits, fuse
 DELETED = ("fever", "hotpot", "encyclopedia")
 """Sets that are asked once more without the articles that answer them."""
 WAYS = ("default", "stops", "no links", "bm25", "dense", "hybrid", "pagerank", "expand")
+PARTS = 96
+"""Questions of a set that are asked of parts of its wiki."""
 PLAIN = ("bm25", "dense", "hybrid", "pagerank", "expand")
 """Ways that choose what is read without looking at what was read before."""
 
 
 def measure_set(
-    world: World, name: str, questions: Sequence[Question], weights: JudgeWeights, deleted: bool
+    world: World,
+    name: str,
+    questions: Sequence[Question],
+    weights: JudgeWeights,
+    deleted: bool,
+    ways: Sequence[str] = WAYS,
 ) -> dict[str, Any]:
     """Recall of every way: ranked by the last ranking, by the reader alone, and as it was found."""
     graph = world.graph_of(name)
@@ -33,7 +40,7 @@ def measure_set(
     unanswerable = deleted or name.startswith("foreign")
     for at in range(0, len(questions), PIECE):
         known = prepare(world, name, questions[at : at + PIECE], deleted)
-        for way in WAYS[:1] if unanswerable else WAYS:
+        for way in WAYS[:2] if unanswerable else ways:
             desks = desks_for(world, name, known, way in WAYS[:2], way if way in ("bm25", "dense") else "")
             if way not in PLAIN:
                 for desk in desks:
@@ -79,39 +86,36 @@ def listed(graph: Graph, way: str, hits: SearchHits) -> list[int]:
     ]
 
 
-def shard(
-    world: World, asked: argparse.Namespace, weights: JudgeWeights, jobs: list[tuple[str, str, bool]]
-) -> None:
+def shard(world: World, asked: argparse.Namespace, weights: JudgeWeights, jobs: Sequence[Job]) -> None:
     """One process's share of the reading."""
     folder = world.out / asked.to
     folder.mkdir(parents=True, exist_ok=True)
-    for name, part, deleted in jobs:
-        questions = asked_of(world, name, part)
-        if asked.limit:
-            questions = questions[: asked.limit]
+    for job in jobs:
+        questions = asked_of(world, job.name, job.part)
+        limit = min(asked.limit or PARTS, PARTS) if job.parts else asked.limit
+        questions = questions[:limit]
         if not questions:
             continue
         began = time.monotonic()
-        path = (
-            folder
-            / f"{name}-{part}{'-deleted' if deleted else ''}{'' if world.fold < 0 else f'-f{world.fold}'}.npz"
-        )
+        path = folder / f"{job.stem}{'' if world.fold < 0 else f'-f{world.fold}'}.npz"
         if asked.ways:
-            np.savez_compressed(path, **measure_set(world, name, questions, weights, deleted))
+            np.savez_compressed(
+                path, **measure_set(world, job.name, questions, weights, job.deleted, asked.way or WAYS)
+            )
         else:
-            np.savez(path, **read_set(world, name, questions, weights, deleted))
+            np.savez(path, **read_set(world, job.name, questions, weights, job.deleted, job.parts))
         print(f"{path.name}: {len(questions)} in {time.monotonic() - began:.0f} s", flush=True)
 
 
 def measure(world: World, asked: argparse.Namespace) -> None:
     """Every way on the kept parts."""
     jobs = [
-        (n, "kept", False)
+        Job(n, "kept")
         for n in world.questions
         if n != "fever-pages" and any(one.part == "kept" for one in world.questions[n])
     ]
-    jobs += [(n, "kept", True) for n in DELETED if n in world.questions]
+    jobs += [Job(n, "kept", deleted=True) for n in DELETED if n in world.questions]
     if asked.only:
-        jobs = [job for job in jobs if job[0] in asked.only]
+        jobs = [job for job in jobs if job.name in asked.only]
     in_processes(asked, f"kept{world.seed}", jobs, True, f"weights{world.seed}.json")
     table(world.out / f"kept{world.seed}", world)

@@ -14,7 +14,7 @@ from linkwalk.retrieve.judge import HEARD_OF, Judge, JudgeWeights
 FOREIGN = {"links-freecad": "freecad", "musique": "musique", "nq-simple": "simple"}
 """Sets whose wikis are asked what EfficientQA asks, and they do not hold."""
 COUNT, CAUGHT = 60, 0.75
-LEVELS = (0.03, 0.05, 0.08, 0.1, 0.12, 0.15, 0.2, 0.25)
+LEVELS = (0.05, 0.08, 0.1, 0.12, 0.15, 0.18, 0.21, 0.24, 0.27, 0.3, 0.35, 0.4)
 
 
 def choose_nothing(world: World, data: Path) -> None:

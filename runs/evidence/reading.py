@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -16,16 +17,50 @@ from world import Question, World, asked_of
 from linkwalk.downstream.dataset import answer_phrases, holds, plain
 from linkwalk.downstream.mining import _STOP as STOP
 from linkwalk.downstream.mining import SHORTEST
+from linkwalk.downstream.unanswerable import prune
+from linkwalk.graph.store import Graph
 from linkwalk.retrieve.desk import Desk, Library, Meanings
-from linkwalk.retrieve.judge import HEARD_OF, RANK, SURE, WORTH, Judge, JudgeWeights, sentences_of
+from linkwalk.retrieve.judge import (
+    HEARD_OF,
+    RANK,
+    SURE,
+    WAVES,
+    WORTH,
+    Judge,
+    JudgeWeights,
+    sentences_of,
+    tried,
+)
 from linkwalk.retrieve.pagerank import rest_of
 from linkwalk.retrieve.scorer import Scorer
 from linkwalk.retrieve.starts import SearchHits
 
 CANDIDATES, PIECE = 20, 64
+SMALL_PIECE = 12
+"""Questions that are asked of the same part of a wiki."""
+SMALLEST = 400
+"""Blocks of a part, at least."""
 EXPLORED, OTHERS = 40, 20
 """Unread blocks of a moment that the network which opens blocks learns from: the first, and some that stand for the
 rest."""
+WAITING = 8
+"""Unread blocks, the best, that it is known of after every wave what they look like."""
+
+
+class Job(NamedTuple):
+    """A set to read for."""
+
+    name: str
+    part: str
+    deleted: bool = False
+    """Without the articles that answer it."""
+    parts: bool = False
+    """In parts of its wiki."""
+
+    @property
+    def stem(self) -> str:
+        """What its file is called."""
+        return f"{self.name}-{self.part}{'-parts' * self.parts}{'-deleted' * self.deleted}"
 
 
 class WithoutArticles(Desk):
@@ -50,7 +85,9 @@ def by_hand() -> JudgeWeights:
             tuple(names), zero, one, linear, np.zeros((0, len(names) + 1), np.float32), zero[:0], 0.0
         )
 
-    worth = scorer(WORTH, search=10, words=3, words_rank=1, near_rank=1, both=1, linked=0.5, via=1.5, title=1)
+    worth = scorer(
+        WORTH, search=10, words=3, words_rank=1, near_rank=1, both=1, linked=0.5, via=1.5, title=1, tried=-2
+    )
     return JudgeWeights(worth=worth, rank=scorer(RANK, best=10, search=3, words=1), sure=scorer(SURE, best=1))
 
 
@@ -63,34 +100,53 @@ class Prepared(NamedTuple):
     meanings: list[Meanings]
     hits: list[SearchHits]
     ranks: list[dict[int, float]]
+    library: Library
 
 
-def prepare(world: World, name: str, some: Sequence[Question], deleted: bool) -> Prepared:
-    """All that is known of some questions before anything is read."""
+def prepare(
+    world: World, name: str, some: Sequence[Question], deleted: bool, part: int | None = None
+) -> Prepared:
+    """All that is known of some questions before anything is read; of a ``part`` of the wiki, drawn by that number."""
     graph = world.graph_of(name)
     texts = [one.text for one in some]
-    gone = [
-        frozenset(graph.node_article[[n for g in one.gold for n in g]].tolist()) if deleted else frozenset()
-        for one in some
-    ]
-    meanings = world.meanings(texts)
-    hits = world.hits(name, texts, meanings, gone)
-    return Prepared(some, gone, meanings, hits, rest_of(graph, hits, 2))
+    own = [frozenset(graph.node_article[[n for g in one.gold for n in g]].tolist()) for one in some]
+    gone = own if deleted else [frozenset()] * len(some)
+    meanings, library = world.meanings(texts), library_of(world, name)
+    if part is None:
+        hits = world.hits(name, texts, meanings, gone)
+        return Prepared(some, gone, meanings, hits, rest_of(graph, hits, 2), library)
+    there = part_of(graph, frozenset().union(*own), part)
+    graph = prune(graph, ~there)
+    hits = []
+    for text, meaning, lost in zip(texts, meanings, gone, strict=True):
+        kept = there & ~np.isin(graph.node_article, list(lost))
+        hits += world.hits_among(name, [text], [meaning], kept)
+    return Prepared(some, gone, meanings, hits, rest_of(graph, hits, 2), Library.of(graph, library.vectors))
+
+
+def part_of(graph: Graph, needed: frozenset[int], seed: int) -> np.ndarray:
+    """Blocks [N] of the articles that are needed and of others, drawn: a wiki of any size up to half of this one."""
+    rng = np.random.default_rng(seed)
+    size = float(np.exp(rng.uniform(np.log(SMALLEST), np.log(max(SMALLEST, graph.nodes / 2)))))
+    order = np.array([*sorted(needed), *(a for a in rng.permutation(len(graph.titles)) if a not in needed)])
+    blocks = np.cumsum(np.diff(np.append(graph.article_node, graph.nodes))[order])
+    count = max(len(needed), int(np.searchsorted(blocks, size)) + 1)
+    return np.isin(graph.node_article, order[:count])
 
 
 def desks_for(world: World, name: str, known: Prepared, links: bool = True, only: str = "") -> list[Desk]:
     """A desk for each of some questions; ``only`` bm25 or dense knows one list, and without dense no meanings."""
-    library, desks = library_of(world, name), []
+    desks = []
     none = np.zeros(0, np.int32)
-    for one, lost, meaning, hits, weights in zip(*known, strict=True):
+    for one, lost, meaning, hits, weights in zip(*known[:-1], strict=True):
         own: Meanings | None = meaning
         if only == "bm25":
             hits, own = hits._replace(near=none), None
         elif only == "dense":
             hits = hits._replace(words=none, scores=np.zeros(0, np.float32))
         if only:
-            weights = rest_of(library.graph, [hits], 1)[0]
-        desk = WithoutArticles(library, one.text, hits, own, weights, links=links)
+            weights = rest_of(known.library.graph, [hits], 1)[0]
+        desk = WithoutArticles(known.library, one.text, hits, own, weights, links=links)
         desk.gone = lost
         desks.append(desk)
     return desks
@@ -137,72 +193,116 @@ def to_learn(world: World, name: str, one: Question) -> Callable[[Sequence[int]]
     return label
 
 
-def read_set(
-    world: World, name: str, questions: Sequence[Question], weights: JudgeWeights, deleted: bool
-) -> dict[str, Any]:
-    """Everything that was known while a set was read: moments before a block is opened, and blocks once read."""
-    judge = Judge(world.graph_of(name), world.block_reader, weights)
-    moments, chosen_ones, weigh, figures, labels, nodes, bounds = [], [], [], [], [], [], [0]
-    rng = np.random.default_rng(0)
-    whose: list[int] = []
-    for at in range(0, len(questions), PIECE):
-        some = questions[at : at + PIECE]
-        desks = desks_for(world, name, prepare(world, name, some, deleted))
-        for desk, own in zip(desks, (d.hits for d in desks), strict=True):
-            desk.hear(own.heard(HEARD_OF))
-        good = [to_learn(world, name, one) for one in some]
+class Notes:
+    """What was known while a set was read: moments before a block is opened, after each wave, and at the end."""
 
-        def look(desks: Any = desks, good: Any = good, at: int = at) -> None:
-            for number, (desk, is_good) in enumerate(zip(desks, good, strict=True)):
-                rows = desk.unread()
-                if not len(rows) or len(desk.opened) >= CANDIDATES:
-                    continue
-                x = desk.heard_of(rows)
-                label = is_good([desk.nodes[r] for r in rows])
-                order = np.argsort(-weights.worth(x), kind="stable")
-                weight = label.astype(np.float32)
-                weight[order[:EXPLORED]] = 1
-                rest = order[EXPLORED:][~label[order[EXPLORED:]]]
-                some = rng.permutation(rest)[:OTHERS]
-                weight[some] = len(rest) / max(1, len(some))
-                keep = weight > 0
-                whose.append(at + number)
-                moments.append(x[keep].astype(np.float16))
-                chosen_ones.append(label[keep])
-                weigh.append(weight[keep])
+    def __init__(self, judge: Judge) -> None:
+        self.judge, self.rng = judge, np.random.default_rng(0)
+        self.kept: dict[str, list[Any]] = defaultdict(list)
+
+    def moment(
+        self, whose: int, desk: Desk, one: Question, is_good: Callable[[Sequence[int]], np.ndarray]
+    ) -> None:
+        """What could be opened next, some of the wave being chosen already, and which of it is wanted."""
+        rows = desk.unread()
+        if not len(rows) or len(desk.opened) >= CANDIDATES:
+            return
+        x, articles = desk.weighed(rows), desk.articles(rows)
+        wanted = is_good([desk.nodes[r] for r in rows])
+        size = WAVES[bool(desk.opened)]
+        chosen = np.searchsorted(rows, self.judge.next(desk, size, 0.0)[: self.rng.integers(size)])
+        for at in chosen.tolist():
+            tried(x, articles == articles[at])
+        if one.level == "page":  # one that was seen is seen
+            wanted &= ~np.isin(articles, [*desk.articles(desk.opened), *articles[chosen]])
+        left = np.ones(len(rows), np.bool_)
+        left[chosen] = False
+        order = np.argsort(-self.judge.weights.worth.of(x, WORTH), kind="stable")
+        order = order[left[order]]
+        weight = (wanted & left).astype(np.float32)
+        weight[order[:EXPLORED]] = 1
+        rest = order[EXPLORED:][~wanted[order[EXPLORED:]]]
+        some = self.rng.permutation(rest)[:OTHERS]
+        weight[some] = len(rest) / max(1, len(some))
+        keep = weight > 0
+        self.kept["whose"].append(np.full(keep.sum(), whose, np.int32))
+        self.kept["moments"].append(x[keep].astype(np.float16))
+        self.kept["wanted"].append(wanted[keep])
+        self.kept["weigh"].append(weight[keep])
+
+    def stage(self, whose: int, desk: Desk) -> None:
+        """What is known after a wave: the figures of all blocks read, and of the best that wait."""
+        rows = desk.unread()
+        x = desk.weighed(rows)
+        best = np.argsort(-self.judge.weights.worth.of(x, WORTH), kind="stable")[:WAITING]
+        waiting = np.full((1, WAITING, len(WORTH)), np.nan, np.float32)
+        waiting[0, : len(best)] = x[best]
+        self.kept["stage_whose"].append([whose])
+        self.kept["stage_read"].append([len(desk.opened)])
+        self.kept["stage_waiting"].append(waiting.astype(np.float16))
+        self.kept["stage_figures"].append(self.judge.judged(desk))
+
+    def end(self, desk: Desk, is_good: Callable[[Sequence[int]], np.ndarray]) -> None:
+        """What was read."""
+        read = [desk.nodes[row] for row in desk.opened]
+        self.kept["figures"].append(self.judge.judged(desk))
+        self.kept["labels"].append(is_good(read))
+        self.kept["nodes"].append(np.array(read, np.int32))
+        self.kept["bounds"].append([len(read)])
+
+    def arrays(self) -> dict[str, Any]:
+        """For a file."""
+        found = {name: np.concatenate(values) for name, values in self.kept.items()}
+        return found | {"bounds": np.concatenate(([0], np.cumsum(found["bounds"])))}
+
+
+def read_set(
+    world: World,
+    name: str,
+    questions: Sequence[Question],
+    weights: JudgeWeights,
+    deleted: bool,
+    parts: bool = False,
+) -> dict[str, Any]:
+    """Everything that was known while a set was read; of ``parts`` of its wiki, every dozen of questions another."""
+    judge = Judge(world.graph_of(name), world.block_reader, weights)
+    notes = Notes(judge)
+    piece = SMALL_PIECE if parts else PIECE
+    for at in range(0, len(questions), piece):
+        some = questions[at : at + piece]
+        desks = desks_for(world, name, prepare(world, name, some, deleted, at if parts else None))
+        for desk in desks:
+            desk.hear(desk.hits.heard(HEARD_OF))
+        good = [to_learn(world, name, one) for one in some]
+        known = [0] * len(some)
+
+        def look(
+            some: Any = some, desks: Any = desks, good: Any = good, at: int = at, known: Any = known
+        ) -> None:
+            for number, (one, desk, is_good) in enumerate(zip(some, desks, good, strict=True)):
+                if len(desk.opened) > known[number]:
+                    notes.stage(at + number, desk)
+                if not known[number] or len(desk.opened) > known[number]:
+                    notes.moment(at + number, desk, one, is_good)
+                known[number] = len(desk.opened)
 
         look()
         for _ in judge.read_on(desks, CANDIDATES, enough=0.0):
             look()
         for desk, is_good in zip(desks, good, strict=True):
-            read = [desk.nodes[r] for r in desk.opened]
-            figures.append(judge.judged(desk))
-            labels.append(is_good(read))
-            nodes.append(np.array(read, np.int32))
-            bounds.append(bounds[-1] + len(read))
+            notes.end(desk, is_good)
         world.block_reader.reader.clear()
-    return {
-        "moments": np.concatenate(moments),
-        "wanted": np.concatenate(chosen_ones),
-        "weigh": np.concatenate(weigh),
-        "whose": np.repeat(np.array(whose, np.int32), [len(m) for m in moments]),
-        "figures": np.concatenate(figures),
-        "labels": np.concatenate(labels),
-        "nodes": np.concatenate(nodes),
-        "bounds": np.array(bounds),
-    }
+    return notes.arrays()
 
 
-def in_processes(
-    asked: argparse.Namespace, to: str, jobs: list[tuple[str, str, bool]], ways: bool, weights: str
-) -> None:
+def in_processes(asked: argparse.Namespace, to: str, jobs: list[Job], ways: bool, weights: str) -> None:
     """All jobs, several at a time; tuned parts in two folds, each by readers that have not seen it."""
     world = World(asked.wikis, asked.sets, asked.out)
     size = {job: len(asked_of(world, job[0], job[1])) for job in jobs}
     folds = (-1,) if ways else (0,)
     running = []
     for fold in folds:
-        loads: list[list[tuple[str, str, bool]]] = [[] for _ in range(max(1, asked.processes // len(folds)))]
+        loads: list[list[Job]] = [[] for _ in range(max(1, asked.processes // len(folds)))]
         for job in sorted(jobs, key=lambda job: -size[job]):
             min(loads, key=lambda load: sum(size[j] for j in load)).append(job)
         for load in loads:
@@ -228,13 +328,12 @@ def in_processes(
                 ]
                 line += ["--fold", str(fold), "--jobs", json.dumps(load)] + (["--ways"] if ways else [])
                 line += ["--limit", str(asked.limit)] if asked.limit else []
+                line += [word for way in asked.way for word in ("--way", way)]
                 each = str(max(1, (os.cpu_count() or 1) // asked.processes))
-                threads = {
-                    "OMP_NUM_THREADS": each,
-                    "OPENBLAS_NUM_THREADS": each,
-                    "TOKENIZERS_PARALLELISM": "true",
-                }
-                running.append(subprocess.Popen(line, env=os.environ | threads))
+                threads = {"OMP_NUM_THREADS": each, "OPENBLAS_NUM_THREADS": each}
+                given = {name: os.environ.get(name, value) for name, value in threads.items()}
+                given["TOKENIZERS_PARALLELISM"] = "true"
+                running.append(subprocess.Popen(line, env=os.environ | given))
     codes = [process.wait() for process in running]
     if any(codes):
         raise SystemExit("reading failed")

@@ -171,6 +171,29 @@ class World:
             )
         return found
 
+    def hits_among(
+        self, name: str, texts: list[str], meanings: Sequence[Meanings], there: np.ndarray
+    ) -> list[SearchHits]:
+        """Both lists of every query in a wiki of some blocks alone, ``there`` [N]."""
+        wiki, there = self.questions[name][0].wiki, there.copy()
+        there[list(self.gone(name))] = False
+        kept = np.flatnonzero(there)
+        near = nearest_many(
+            np.asarray(self.vectors(wiki)[kept]), np.stack([one.search for one in meanings]), LISTED
+        )
+        found = []
+        words = self.bm25(wiki).search_many(texts, len(there))
+        for (nodes, scores), close in zip(words, near, strict=True):
+            some = there[nodes]
+            found.append(
+                SearchHits(
+                    nodes[some][:LISTED].astype(np.int32),
+                    np.asarray(scores, np.float32)[some][:LISTED],
+                    kept[close].astype(np.int32),
+                )
+            )
+        return found
+
     def near(self, wiki: str, meanings: np.ndarray, count: int) -> Any:
         """The nearest blocks; on a GPU there."""
         if self.device == "cpu":

@@ -80,8 +80,6 @@ def walk(
 
     Example: linkwalk walk encyclopedia --from Iron --to "Ada Lovelace (1)"
     """
-    from linkwalk.games.archive import BACK_CLICK
-    from linkwalk.games.runs import Header, Run, write_runs
     from linkwalk.wiki import Wiki
     from linkwalk.wiki.agents import check_agents
     from linkwalk.wiki.answers import plain
@@ -99,6 +97,9 @@ def walk(
         raise InputError("--sentence is empty: give the words to look for")
     walked = opened.walk(start, goal, sentence=sentence, agent=agent, budget=budget, ways=ways, seed=seed)
     if runs is not None and walked.goal is not None:
+        from linkwalk.games.archive import BACK_CLICK
+        from linkwalk.games.runs import Header, Run, write_runs
+
         clicks = [BACK_CLICK if click.kind == "back" else click.to.name for click in walked.steps]
         run = Run(walked.start.name, walked.goal.name, [*clicks], bool(walked.success))
         write_runs(runs, [(Header.on(opened.graph, wiki, walked.agent, walked.budget), [run])])

@@ -30,7 +30,7 @@ from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import Episodes, unit_rows
 from linkwalk.navigate.baselines import GreedyUnvisited
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.navigate.moves import MapConfig, MoveConfig
 from linkwalk.policy.compass import LinearCompass
 

@@ -17,7 +17,7 @@ from linkwalk.evaluate import TaskConfig, compare
 from linkwalk.graph.csr import Csr, transpose
 from linkwalk.graph.store import KINDS, Graph
 from linkwalk.navigate import REFERENCE, Agent, open_baseline, unit_rows
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.policy.checkpoint import load_compass
 
 

@@ -31,7 +31,7 @@ from linkwalk.embed.encoder_change import read_change
 from linkwalk.evaluate import TaskConfig, draw_episodes, draw_sentences, failure_ratio_interval
 from linkwalk.graph.paths import ShortestPaths
 from linkwalk.navigate import open_baseline, unit_rows
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.navigate.moves import MapConfig, MoveConfig
 from linkwalk.navigate.trained_map import TrainedMap, article_length, read_map
 from linkwalk.policy.compass import LinearCompass

@@ -25,7 +25,7 @@ from linkwalk.evaluate import Result, SentenceQueries, TaskConfig, compare
 from linkwalk.graph.store import Graph
 from linkwalk.learn.readers.target import Sentences, TargetConfig, train_target
 from linkwalk.navigate import REFERENCE, Agent, open_baseline, unit_rows
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.policy.checkpoint import load_policy
 from linkwalk.policy.heads import CompassHead
 from linkwalk.policy.low_rank import save_target, scaled

@@ -28,7 +28,7 @@ from linkwalk.graph.paths import ShortestPaths
 from linkwalk.graph.store import Graph
 from linkwalk.learn.encoders.spans import SpanConfig, train_spans
 from linkwalk.navigate import Agent, open_baseline, unit_rows
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.spans import SpanModel

@@ -497,7 +497,7 @@ def test_what_is_found_does_not_depend_on_the_gold(wiki: Path, graph: Graph) -> 
 def told(source: str) -> list[str]:
     """Calls of something that searches, with gold, labels, answers, evidence or ready hits among the arguments."""
     searching = set(
-        "find find_many find_waves hits readings search search_many find_words find_near "
+        "find find_many find_waves hits readings search search_many blocks_by_words blocks_by_meaning "
         "nearest_many rerank tfidf run read_on".split()
     )
     found = []

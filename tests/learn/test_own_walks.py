@@ -13,7 +13,7 @@ from linkwalk.graph.csr import Csr, transpose
 from linkwalk.learn.clone import Batches, CloneConfig, clone, cloning_loss
 from linkwalk.learn.own_walks import PICKS, NothingToDecide, OwnWalks
 from linkwalk.navigate import Episodes, Journeys, open_baseline, unit_rows
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.policy.decisions import Decisions
 from linkwalk.policy.heads import CompassHead, HeadConfig, NodeTable, build_head
 from linkwalk.recipes import RECIPES

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import BACK, Episodes, Journeys, MoveConfig, open_baseline, unit_rows
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.policy.checkpoint import save_policy
 from linkwalk.policy.compass import LinearCompass
 from linkwalk.policy.heads import CompassHead, HeadConfig

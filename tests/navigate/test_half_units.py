@@ -9,7 +9,7 @@ from linkwalk.errors import ArtifactError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import BASELINES, Episodes, HalfUnits, MoveConfig, open_baseline, unit_rows, units_of
 from linkwalk.navigate import cosine as cosine_module
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.navigate.tabs import Hits, read_tabs
 from linkwalk.policy.compass import LinearCompass
 from linkwalk.retrieve.starts import nearest_many

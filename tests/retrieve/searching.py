@@ -10,8 +10,8 @@ from linkwalk.retrieve.starts import (
     Search,
     Starts,
     begin_at,
-    find_near,
-    find_words,
+    blocks_by_meaning,
+    blocks_by_words,
     nearest_many,
 )
 
@@ -32,5 +32,5 @@ def find_starts(
 ) -> list[Starts]:
     """Blocks to begin at for each query, as a finder begins."""
     depth = max(DEPTH, count) if how == "hybrid" else count
-    hits = find_near(how, depth, find_words(how, depth, search, queries), vectors, meanings)
+    hits = blocks_by_meaning(how, depth, blocks_by_words(how, depth, search, queries), vectors, meanings)
     return [begin_at(how, count, own) for own in hits]

@@ -30,7 +30,7 @@ from linkwalk.learn.optimise import build_optimiser
 from linkwalk.learn.own_walks import OwnWalks
 from linkwalk.learn.ranks import ranks
 from linkwalk.navigate import Agent, Episodes, unit_rows
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import Decisions, from_walks, without

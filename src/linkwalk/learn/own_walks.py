@@ -23,7 +23,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph.csr import Csr, bounds_of, owners
 from linkwalk.graph.sweeps import flood_many
 from linkwalk.navigate import Episodes
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.navigate.journeys import Journeys
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import Decisions, actions_at, visited_targets

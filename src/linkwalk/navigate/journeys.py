@@ -48,7 +48,7 @@ class Journeys(NamedTuple):
     choices: Int32s
     """[B, T]: which link of the page's row was clicked; BACK for the back button, ENDED after the end."""
     probabilities: Float32s
-    """[B, T]: how probable that choice was to the agent; 1 where it leaves nothing to chance."""
+    """[B, T]: how probable that choice would have been, had the agent drawn it; 1 where it weighs nothing."""
     steps: Int32s
     """[B]: moves made; clicks and presses of the back button cost one each."""
     success: Bools

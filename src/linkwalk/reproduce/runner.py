@@ -37,7 +37,7 @@ from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.rewards.impala import ImpalaConfig, reinforce
 from linkwalk.learn.state import FILE
 from linkwalk.navigate import REFERENCE, Agent, Episodes, Journeys, MoveConfig, open_baseline, unit_rows
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.navigate.policy_walker import PolicyWalker
 from linkwalk.policy.checkpoint import load_policy, put_policy
 from linkwalk.policy.compass import Compass

@@ -46,7 +46,7 @@ class Passage(NamedTuple):
 
 
 class ReadBlock(NamedTuple):
-    """What came of reading a block."""
+    """The scores of one block's sentences."""
 
     scores: Float32s
     """Of its sentences, as the last head that read them has it."""

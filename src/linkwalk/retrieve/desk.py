@@ -92,7 +92,7 @@ class Library:
 
 
 class Desk:
-    """One query's."""
+    """What is known for one query: blocks heard of, blocks read, and the figures of both."""
 
     def __init__(
         self,

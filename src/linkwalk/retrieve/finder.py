@@ -45,8 +45,8 @@ from linkwalk.retrieve.starts import (
     SearchHits,
     Starts,
     begin_at,
-    find_near,
-    find_words,
+    blocks_by_meaning,
+    blocks_by_words,
 )
 
 _NO_GOAL = -1  # no page has that number, so the agent walks all its steps
@@ -196,11 +196,11 @@ class Finder:
         return self.config.hits if short else max(DEPTH, self.config.hits)
 
     def _words(self, queries: Sequence[str]) -> list[SearchHits]:
-        return find_words(self.config.begin, self._depth, self.search, queries)
+        return blocks_by_words(self.config.begin, self._depth, self.search, queries)
 
     def _near(self, hits: list[SearchHits], meant: QueryVectors) -> list[SearchHits]:
         vectors = meant.goals if meant.sought is None else meant.sought
-        return find_near(self.config.begin, self._depth, hits, self.near or self.vectors, vectors)
+        return blocks_by_meaning(self.config.begin, self._depth, hits, self.near or self.vectors, vectors)
 
     def _hits(self, queries: Sequence[str], meant: QueryVectors) -> list[SearchHits]:
         return self._near(self._words(queries), meant)

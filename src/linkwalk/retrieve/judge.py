@@ -82,7 +82,7 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeWeights:
-    """What was learned."""
+    """The judge's small networks, and the two levels it decides by."""
 
     worth: Scorer
     rank: Scorer
@@ -95,7 +95,7 @@ class JudgeWeights:
     """Below this chance of having an answer there is said to be none."""
 
     def to_json(self) -> dict[str, Any]:
-        """For a file."""
+        """What ``ranking.json`` holds."""
         own = {name: getattr(self, name) for name in _NAMES}
         networks = {name: network.to_json() for name, network in own.items() if network is not None}
         return {**networks, "enough": self.enough, "nothing": self.nothing}

@@ -152,7 +152,7 @@ class Starts(NamedTuple):
     """How they were found: ``dense`` where BM25 was asked and knows none of the words."""
 
 
-def find_words(how: str, depth: int, search: Search, queries: Sequence[str]) -> list[SearchHits]:
+def blocks_by_words(how: str, depth: int, search: Search, queries: Sequence[str]) -> list[SearchHits]:
     """Blocks that have words of each query, where these are asked for."""
     none = np.zeros(0, np.int32)
     if how == "dense":
@@ -161,7 +161,7 @@ def find_words(how: str, depth: int, search: Search, queries: Sequence[str]) -> 
     return [SearchHits(nodes, np.asarray(scores, np.float32), none) for nodes, scores in found]
 
 
-def find_near(
+def blocks_by_meaning(
     how: str,
     depth: int,
     hits: list[SearchHits],

@@ -1,4 +1,4 @@
-"""All of it as one application."""
+"""The application: endpoints, the page, the boundary around both, and what happens at start and end."""
 
 import gc
 from collections.abc import AsyncIterator, Callable, Collection

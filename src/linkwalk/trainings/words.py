@@ -23,7 +23,7 @@ from linkwalk.learn.encoders.word_table import (
 from linkwalk.learn.metrics import read_rows
 from linkwalk.learn.state import FILE
 from linkwalk.navigate import REFERENCE, open_baseline
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.navigate.moves import MoveConfig
 from linkwalk.policy.checkpoint import load_compass, put_policy
 from linkwalk.policy.compass import LinearCompass

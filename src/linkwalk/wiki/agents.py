@@ -19,7 +19,7 @@ from linkwalk.errors import ArtifactError, InputError, LinkwalkError
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import BASELINES, Agent, Units
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.navigate.moves import MapConfig, MoveConfig
 from linkwalk.navigate.trained_map import MAP, read_map
 from linkwalk.parts import import_part, is_part, make_part

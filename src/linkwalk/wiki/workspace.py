@@ -14,7 +14,7 @@ from linkwalk.embed.store import choose
 from linkwalk.errors import ArtifactError, DamagedError, InputError, LinkwalkError, SuspectError
 from linkwalk.graph.store import Graph
 from linkwalk.navigate import BASELINES, Agent, Units, open_baseline, units_of
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.navigate.map_walkers import LearnedMapWalker
 from linkwalk.navigate.moves import MoveConfig
 from linkwalk.navigate.trained_map import read_map, shipped_map

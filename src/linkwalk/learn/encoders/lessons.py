@@ -26,7 +26,7 @@ from linkwalk.graph.csr import Csr, bounds_of, owners
 from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, FAR, NothingToDecide, distances_to, pick_steps
 from linkwalk.learn.ranks import ranks
 from linkwalk.navigate import Episodes
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.navigate.moves import MoveConfig
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import actions_at, visited_targets

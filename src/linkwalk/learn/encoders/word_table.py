@@ -27,7 +27,7 @@ from linkwalk.learn.encoders.row_adam import RowAdam
 from linkwalk.learn.encoders.word_phi import WordPhi, evened, tfidf_rows
 from linkwalk.learn.loop import HeldOutScore, RunOptions, seeded, train
 from linkwalk.navigate import Agent
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.navigate.moves import MapConfig, MoveConfig
 from linkwalk.policy.heads import CompassHead
 from linkwalk.settings import Count, CountOrNone, NotNegative

@@ -17,7 +17,7 @@ from linkwalk.arrays import Bools, Float32s, Int32s, Int64s
 from linkwalk.compiled import in_pieces
 from linkwalk.graph.csr import Csr
 from linkwalk.graph.paths import UNREACHABLE, flood
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.navigate.cosine import Units
 from linkwalk.navigate.journeys import Episodes, Journeys
 from linkwalk.navigate.map_sights import MapNotes

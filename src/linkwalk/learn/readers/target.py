@@ -34,7 +34,7 @@ from linkwalk.graph.store import Graph
 from linkwalk.learn.loop import DivergenceError, LoopConfig, RunOptions, Training, seeded, train
 from linkwalk.learn.own_walks import ATTEMPTS, BUDGET, NothingToDecide, OwnWalks
 from linkwalk.navigate import Episodes, unit_rows
-from linkwalk.navigate.compass import CompassWalker
+from linkwalk.navigate.compass_walker import CompassWalker
 from linkwalk.navigate.moves import MoveConfig
 from linkwalk.policy.compass import Compass
 from linkwalk.policy.decisions import Decisions, from_walks

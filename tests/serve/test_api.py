@@ -581,7 +581,9 @@ def test_pages_are_of_this_server_alone(client: httpx.Client) -> None:
 
 
 def test_the_description_is_whole(client: httpx.Client) -> None:
-    shapes = {shape.__name__: shape for shape in SHAPES}
+    shapes = {
+        next(iter(schema.known_names({"$defs": {shape.__name__: 0}})["$defs"])): shape for shape in SHAPES
+    }
     said = client.get("/openapi.json").json()
     models = {
         name: TypeAdapter(getattr(schema, name, None) or shapes[name])

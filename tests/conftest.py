@@ -147,15 +147,15 @@ def world(articles: int = 40, seed: int = 7) -> list[P]:
                 begin = rng.choice(["", "(", "«", f"{name} is here. ", f"{rng.choice(names)} too. "])
                 text = prose(rng.randint(10, 70), seed=rng.randint(0, 10**6))
                 parts.append(f"{begin}{text} {' and '.join([*links, *mentions])}. Élan {text}\n")
-        pages.append(
-            P(name, "\n".join(parts) + "\n[[Category:Things]] [[File:x.jpg|thumb|A [[Nowhere]] view]]")
-        )
+        end = f"[[Category:Things]] [[category:{WORDS[i % 5]}|{i}]] [[File:x.jpg|thumb|A [[Nowhere]] view]]"
+        pages.append(P(name, "\n".join([*parts, end]), timestamp=f"{2021 - i % 9}-03-04T05:06:07Z"))
         if i % 4 == 0:
             pages.append(
                 P(f"Other {name}", f"#REDIRECT [[{name}{rng.choice(['', '#Part 1'])}]]", redirect=name)
             )
         if i % 9 == 0:
-            pages.append(P(name, prose(80, seed=i)))  # a second page of the same title
+            again = f"{prose(80, seed=i)} [[Category:Doubles]]"  # a second page of the same title
+            pages.append(P(name, again))
     pages += [
         P("Category:Things", "All of them.", 14),
         P("Talk:Things", "Well.", 1),

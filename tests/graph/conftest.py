@@ -8,7 +8,7 @@ import numpy as np
 
 from linkwalk.artifact import write_json
 from linkwalk.graph.csr import Csr
-from linkwalk.graph.store import BACKLINK, CONTENTS, ENTITY, LINK, NEXT, PREV, Graph
+from linkwalk.graph.store import BACKLINK, CONTENTS, ENTITY, LINK, NEXT, NO_DATE, PREV, Graph
 from linkwalk.graph.writer import GraphWriter
 
 _OF_TEXT = [LINK, LINK, ENTITY, ENTITY, CONTENTS, BACKLINK]
@@ -44,6 +44,8 @@ def write_graph(
     redirects: Mapping[str, str] | None = None,
     addresses: Sequence[str] | None = None,
     parents: Sequence[int] | None = None,
+    dates: Sequence[int] | None = None,
+    tags: Sequence[Sequence[str]] | None = None,
     name: str = "testwiki",
 ) -> Graph:
     """Write a graph of chained blocks and the links the pages name; a link's span is a prefix of the text."""
@@ -58,6 +60,13 @@ def write_graph(
             writer.add_addresses(addresses)
         if parents is not None:
             writer.add_parents(np.array(parents))
+        if dates is not None:
+            writer.add_dates(np.array(dates))
+        if tags is not None:
+            names = sorted({tag for own in tags for tag in own})
+            writer.add_tags(names)
+            numbers = [names.index(tag) for own in tags for tag in own]
+            writer.tag_articles(np.array([len(own) for own in tags]), np.array(numbers))
         for article, (title, blocks) in enumerate(pages.items()):
             for number, page in enumerate(blocks):
                 raw = page.text.encode()
@@ -113,12 +122,16 @@ def random_pages(
 def random_graph(
     workspace: Path, rng: np.random.Generator, *, articles: int = 20, links: float = 2.0, blocks: int = 5
 ) -> Graph:
-    """A random world with a redirect for every third article, an address for every second, and one above others."""
+    """A random world: redirects for every third article, addresses, dates and tags for some, some above others."""
     pages = random_pages(rng, articles=articles, links=links, blocks=blocks)
     redirects = {f"Other name of {title}": title for title in list(pages)[::3]}
     addresses = [f"in/{i}.md" if i % 2 else "" for i in range(articles)]
     parents = [-1, *rng.integers(-1, articles, articles - 1).tolist()]
-    return write_graph(workspace, pages, redirects=redirects, addresses=addresses, parents=parents)
+    dates = [NO_DATE if i % 5 == 0 else 11 * i for i in range(articles)]
+    tags = [[f"tag {i % 7}", f"own {i}"][: i % 3] for i in range(articles)]
+    return write_graph(
+        workspace, pages, redirects=redirects, addresses=addresses, parents=parents, dates=dates, tags=tags
+    )
 
 
 def csr(nodes: int, edges: Sequence[tuple[int, int]]) -> Csr:

@@ -8,7 +8,7 @@ import pytest
 
 from linkwalk.artifact import notes
 from linkwalk.errors import DamagedError
-from linkwalk.graph.store import ARRAYS, OPTIONAL_ARRAYS, OPTIONAL_STRINGS, STRINGS, Graph
+from linkwalk.graph.store import ARRAYS, NO_DATE, OPTIONAL_ARRAYS, OPTIONAL_STRINGS, STRINGS, Graph
 from tests.graph.conftest import Page, write_graph
 
 FILES = [f"{name}.npy" for name in (*ARRAYS, *OPTIONAL_ARRAYS)] + [
@@ -28,6 +28,9 @@ WRONG = {
     "article_node": 900,
     "name_articles": 900,
     "article_parent": -2,
+    "article_tags": 3,
+    "article_tag_indptr": 77,
+    "tags_offsets": 10**6,
     "addresses_offsets": 10**6,
     "text_offsets": 10**15,
     "titles_offsets": -1,
@@ -42,7 +45,15 @@ def workspace(tmp_path: Path) -> Path:
         for title in ("A", "B", "C")
     }
     addresses = ["a.md", "", "c.md"]
-    write_graph(tmp_path / "wiki", pages, redirects={"D": "A"}, addresses=addresses, parents=[-1, 0, 0])
+    write_graph(
+        tmp_path / "wiki",
+        pages,
+        redirects={"D": "A"},
+        addresses=addresses,
+        parents=[-1, 0, 0],
+        dates=[17_000, NO_DATE, -3],
+        tags=[["one", "two"], [], ["three"]],
+    )
     return tmp_path / "wiki"
 
 
@@ -109,7 +120,9 @@ def test_texts_are_looked_at_when_asked(workspace: Path) -> None:
 
 def test_a_graph_of_another_wiki_is_no_part_of_this_one(workspace: Path, tmp_path: Path) -> None:
     pages = {title: [Page(f"{title} was there."), Page("And so on.")] for title in ("E", "F")}
-    write_graph(tmp_path / "other", pages, addresses=["e.md", "f.md"], parents=[1, -1])
+    write_graph(
+        tmp_path / "other", pages, addresses=["e.md", "f.md"], parents=[1, -1], dates=[1, 2], tags=[["x"], []]
+    )
     for name in FILES:
         path, foreign = workspace / "graph" / name, tmp_path / "other" / "graph" / name
         whole = path.read_bytes()

@@ -8,7 +8,7 @@ from linkwalk.errors import InputError
 from linkwalk.graph import split as split_module
 from linkwalk.graph import subgraph
 from linkwalk.graph.split import By, Half, nodes_of_half, split
-from linkwalk.graph.store import KINDS, LINK, Graph
+from linkwalk.graph.store import KINDS, LINK, NO_DATE, Graph
 from tests.graph.conftest import Page, random_graph, write_graph
 
 
@@ -38,6 +38,17 @@ def expected_half(graph: Graph, by: str, parity: int) -> set[int]:
 def titles_above(graph: Graph, article: int) -> list[str]:
     assert graph.parents is not None
     return [graph.titles[int(up)] for up in graph.parents[article : article + 1] if up >= 0]
+
+
+def day_of(graph: Graph, article: int) -> int:
+    return NO_DATE if graph.dates is None else int(graph.dates[article])
+
+
+def tags_of(graph: Graph, article: int) -> list[str]:
+    if graph.tags is None:
+        return []
+    first, last = graph.article_tag_indptr[article : article + 2]
+    return graph.tags.take(graph.article_tags[first:last])
 
 
 def check_half(graph: Graph, half: Half) -> Graph:
@@ -71,7 +82,11 @@ def check_half(graph: Graph, half: Half) -> Graph:
         assert old is not None
         assert part.addresses[article] == graph.addresses[old]
         assert not part.addresses[article] or part.article(part.addresses[article]) == article
+        assert day_of(part, article) == day_of(graph, old)
+        assert tags_of(part, article) == tags_of(graph, old)
         assert titles_above(part, article) == [up for up in titles_above(graph, old) if up in titles]
+    every = {tag for article in range(part.articles) for tag in tags_of(part, article)}
+    assert ([] if part.tags is None else part.tags.slice(0, len(part.tags))) == sorted(every)
     redirects = [graph.redirects[i] for i in range(len(graph.redirects))]
     leading = [graph.titles[int(a)] for a in graph.redirect_articles]
     assert [part.redirects[i] for i in range(len(part.redirects))] == [

@@ -106,3 +106,10 @@ def test_one_lonely_block(tmp_path: Path) -> None:
     )
     assert found.path_lengths.median is None
     assert found.path_lengths.unreachable_share == 0.0
+
+
+def test_dates_and_tags_are_counted(graph: Graph, tmp_path: Path) -> None:
+    found = statistics(graph, sources=1)
+    assert (found.dated, found.tagged, found.tags) == (32, 26, 7 + 13)
+    bare = statistics(write_graph(tmp_path, {"A": [Page("One.")]}), sources=1)
+    assert (bare.dated, bare.tagged, bare.tags) == (0, 0, 0)

@@ -619,9 +619,9 @@ def test_folders_are_recognised(tmp_path: Path) -> None:
 
 def test_how_it_is_read_is_in_the_version(tmp_path: Path) -> None:
     root = folder(tmp_path, {"a.md": "x"})
-    assert Markdown(root).version == "markdown 2"
+    assert Markdown(root).version == "markdown 3"
     asked = ReadConfig(language="de", tables=False, code=True, contents=False)
-    assert Markdown(root, asked).version == "markdown 2, language de, tables False, code True, contents False"
+    assert Markdown(root, asked).version == "markdown 3, language de, tables False, code True, contents False"
 
 
 def test_a_path_is_no_title_of_another_page(tmp_path: Path) -> None:

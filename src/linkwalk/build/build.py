@@ -43,7 +43,7 @@ __all__ = ["BuildConfig", "BuildResult", "ExtractConfig", "build"]
 _LARGE = 256 << 20
 """Bytes of input from which on reading them for their checksum takes long enough to be shown."""
 #: Goes up with every change of what shards hold.
-_SHARDS = 2
+_SHARDS = 3
 _OWN = (lock_of(Path("graph")).name, notes.NOTE)
 """What may be in an empty workspace: our own notes."""
 

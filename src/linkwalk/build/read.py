@@ -1,11 +1,13 @@
 """Stage 1, "read": a piece of a source becomes a shard, its articles as blocks, with what it takes to link them later.
 
 Columns of a shard are called by what their rows are: articles, redirects, pages left out (skipped), blocks, sections
-(a block's section counts from 1, 0 is none), sentences, anchors (where a ``#fragment`` lands), links.
+(a block's section counts from 1, 0 is none), tags and which article has which (taggings), sentences, anchors (where a
+``#fragment`` lands), links.
 """
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from linkwalk.build.shards import keys_of, report_column, save, string_column, s
 from linkwalk.build.tables import Arrays
 from linkwalk.graph.store import name_key
 from linkwalk.sources.documents import Counts, Document, LinkSpan, Scan, Wikitext, mend, tidy
+from linkwalk.sources.labels import day_of, distinct_tags
 from linkwalk.sources.select import (
     REASONS,
     reason_by_source,
@@ -34,18 +37,21 @@ from linkwalk.sources.wikitext.scanner import scan
 _MAX_ANCHOR_CHARS = 500
 _NO_FRAGMENT = _NO_PAGE = 0
 _COLUMNS = {
-    "article": "title key:u8 address address_key:u8 parent:u8 is_contents:? blocks:i4 surname",
+    "article": "title key:u8 address address_key:u8 parent:u8 is_contents:? blocks:i4 surname date:i4 tags:i4",
     "redirect": "title from:u8 to:u8 fragment:u8",
     "skipped": "key:u8 reason:u1 parent:u8",
     "block": "text number:i4 section:i4 sentences:i4",
     "section": "title",
+    "tag": "name",
+    "tagging": "tag:i4",
     "sentence": "end:u2",
     "anchor": "article:i4 key:u8 block:i4",
     "link": "block:i4 start:u2 end:u2 key:u8 fragment:u8",
 }
 """What every row has, strings or numbers of a type. An article's address is what links call it where that is not its
 title, else empty; its parent is the key of the page above, or 0; it is contents where its links are a table of
-contents; its surname is that of the person it is about, else empty."""
+contents; its surname is that of the person it is about, else empty; its tags are as many of the taggings, which
+number the shard's tags."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +91,7 @@ class _Extractor:
         self.report: defaultdict[str, Counts] = defaultdict(Counter)
         self.rows: dict[str, list[tuple[Any, ...]]] = {group: [] for group in _COLUMNS}
         self.keys: dict[str, int] = {}  # targets repeat: hash each spelling once per shard
+        self.tags: set[str] = set()
 
     def run(self, piece: Any) -> Arrays:
         pages, newest = self.report["pages"], ""
@@ -92,6 +99,9 @@ class _Extractor:
             pages["read"] += 1
             newest = max(newest, document.timestamp)
             pages[self.add(document) or "kept"] += 1
+        number = {tag: at for at, tag in enumerate(sorted(self.tags))}
+        self.rows["tag"] = [(tag,) for tag in number]
+        self.rows["tagging"] = [(number[tag],) for (tag,) in self.rows["tagging"]]
         columns = {"report": report_column({**self.report, "newest": newest})}
         for group, fields in _COLUMNS.items():
             for at, field in enumerate(fields.split()):
@@ -104,15 +114,17 @@ class _Extractor:
         """Add one document; one that is left out says why."""
         if isinstance(document, Wikitext):
             found, address, above, is_contents = self.scan(document), "", "", False
+            date = document.timestamp
         else:
             found = self.take(document)
             address, above, is_contents = document.address, document.parent, document.contents
+            date = document.date or document.timestamp
         parent = self.key(above) if above else _NO_PAGE
         if isinstance(found, Scan):
             least = 1 if is_contents else self.config.min_chars  # a list of two pages is short, and needed
             reason = reason_by_text(found.text, min_chars=least, wiki=not self.site.literal)
             if reason is None:
-                self.add_article(document.title, address, parent, is_contents, found)
+                self.add_article(document.title, address, parent, is_contents, date, found)
                 return None
         else:
             reason = found
@@ -160,7 +172,9 @@ class _Extractor:
             key = self.keys[target] = name_key(self.site.normalise(plain if kind == ARTICLE else target))
         return key
 
-    def add_article(self, title: str, address: str, parent: int, is_contents: bool, found: Scan) -> None:
+    def add_article(
+        self, title: str, address: str, parent: int, is_contents: bool, date: str, found: Scan
+    ) -> None:
         rows = self.rows
         links = [link for link in found.links if link.end - link.start <= _MAX_ANCHOR_CHARS]
         counts = Counter({**found.counts, "anchor too long": len(found.links) - len(links)})
@@ -185,9 +199,17 @@ class _Extractor:
                 rows["anchor"].append((article, key, first + at))
         person = surname(title, found.text[:1000]) or ""
         own = self.key(address) if address else _NO_PAGE
+        tags, day = self.add_tags(found.tags), day_of(date)
         rows["article"].append(
-            (title, name_key(title), address, own, parent, is_contents, len(blocks), person)
+            (title, name_key(title), address, own, parent, is_contents, len(blocks), person, day, tags)
         )
+
+    def add_tags(self, written: Sequence[str]) -> int:
+        """Add the tags of the next article, and say how many they are."""
+        tags = distinct_tags(written)
+        self.tags.update(tags)
+        self.rows["tagging"] += [(tag,) for tag in tags]  # by name until all are known
+        return len(tags)
 
     def add_spans(self, text: str, ends: list[int], links: list[LinkSpan], name: str) -> None:
         """Add the sentences and links of the last block, whose article links may leave unnamed."""
@@ -216,8 +238,13 @@ def drop_articles(shard: Arrays, stay: Bools) -> Arrays:
     sections = np.zeros(len(shard["section_title_lengths"]) + 1, np.bool_)
     sections[0] = True
     sections[shard["block_section"][blocks]] = True
+    taggings = np.repeat(stay, shard["article_tags"])
+    tags = np.zeros(len(shard["tag_name_lengths"]), np.bool_)
+    tags[shard["tagging_tag"][taggings]] = True
     stays = {
         "article": stay,
+        "tag": tags,
+        "tagging": taggings,
         "block": blocks,
         "section": sections[1:],
         "sentence": np.repeat(blocks, shard["block_sentences"]),
@@ -234,6 +261,7 @@ def drop_articles(shard: Arrays, stay: Bools) -> Arrays:
         ("anchor_block", blocks),
         ("link_block", blocks),
         ("block_section", sections),
+        ("tagging_tag", tags),
     ):
         left[name] = (np.cumsum(rows) - 1)[left[name]].astype(np.int32)
     report = json.loads(shard["report"].tobytes())

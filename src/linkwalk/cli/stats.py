@@ -115,6 +115,7 @@ def _show(found: "Statistics") -> None:
                     ("strong components", found.strong_components),
                 )
             ),
+            ("filed", _filed(found)),
             ("text", f"{found.text_bytes / 1e6:,.1f} MB, {found.words:,} words"),
         ]
     )
@@ -125,6 +126,12 @@ def _kinds(found: "Statistics") -> str:
     from linkwalk.graph.store import TYPES
 
     return ", ".join(f"{kind} {n:,}" for kind, n in found.edges_by_kind.items() if n or kind in TYPES)
+
+
+def _filed(found: "Statistics") -> str:
+    """How many articles the filters of ``find`` by date and tag have something to go by."""
+    tags = f"{found.tags:,} {'tag' if found.tags == 1 else 'tags'}"
+    return f"{found.dated:,} articles with a date, {found.tagged:,} under {tags}"
 
 
 def _lengths(found: "Statistics") -> str:

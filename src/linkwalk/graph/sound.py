@@ -32,7 +32,8 @@ def check_lengths(graph: "Graph") -> None:
         **dict.fromkeys(("titles_offsets", "addresses_offsets"), articles + 1),
         "redirects_offsets": len(graph.redirect_articles) + 1,
         "name_articles": len(graph.name_keys),
-        "article_parent": articles,
+        **dict.fromkeys(("article_parent", "article_date"), articles),
+        "article_tag_indptr": articles + 1,
     }
     offsets = {f"{name}_offsets": strings.offsets for name, strings in graph.strings.items()}
     for name, column in (graph.arrays | offsets).items():
@@ -67,6 +68,9 @@ def check_columns(graph: "Graph") -> None:
         "in_indptr": (graph.in_indptr, graph.edges),
         "sentence_indptr": (graph.sentence_indptr, len(graph.sentence_ends)),
     }
+    if graph.tags is not None:
+        limits["article_tags"] = len(graph.tags)
+        bounds["article_tag_indptr"] = graph.article_tag_indptr, len(graph.article_tags)
     for name, strings in graph.strings.items():
         bounds[f"{name}_offsets"] = strings.offsets, len(strings.blob)
     looks = [

@@ -10,7 +10,7 @@ from linkwalk.compiled import kernel, row_of, within
 from linkwalk.graph.columns import Strings
 from linkwalk.graph.components import Components, strong_components, weak_components
 from linkwalk.graph.csr import Csr
-from linkwalk.graph.store import KINDS, LINK, Graph
+from linkwalk.graph.store import KINDS, LINK, NO_DATE, Graph
 from linkwalk.graph.sweeps import PathLengths, histogram_median, path_lengths
 from linkwalk.progress import Progress
 
@@ -126,6 +126,11 @@ class Statistics:
     weak_components: ComponentSummary
     strong_components: ComponentSummary
     path_lengths: PathLengths
+    dated: int
+    """Articles whose date is known."""
+    tagged: int
+    """Articles with a tag."""
+    tags: int
 
     def to_json(self) -> dict[str, Any]:
         """Everything, as plain JSON values."""
@@ -199,6 +204,9 @@ def statistics(
         weak_components=weak,
         strong_components=strong,
         path_lengths=paths,
+        dated=0 if graph.dates is None else int(np.count_nonzero(graph.dates != NO_DATE)),
+        tagged=0 if graph.tags is None else int(np.count_nonzero(np.diff(graph.article_tag_indptr))),
+        tags=0 if graph.tags is None else len(graph.tags),
     )
 
 

@@ -49,9 +49,16 @@ ARRAYS: dict[str, tuple[str, int]] = {
     "name_articles": ("int32", 0),
 }
 STRINGS = ("text", "titles", "sections", "redirects")
-OPTIONAL_ARRAYS: dict[str, tuple[str, int]] = {"article_parent": ("int32", 0)}
-OPTIONAL_STRINGS = ("addresses",)
-"""Columns of a graph whose articles have them: the article above, or -1; the file or URL an article comes from."""
+OPTIONAL_ARRAYS: dict[str, tuple[str, int]] = {
+    "article_parent": ("int32", 0),
+    "article_date": ("int32", 0),
+    "article_tag_indptr": ("int64", 0),
+    "article_tags": ("int32", 0),
+}
+OPTIONAL_STRINGS = ("addresses", "tags")
+"""Columns of a graph whose articles have them: the article above, or -1; the day it was last changed; tags; origin."""
+NO_DATE = -(1 << 31)
+"""The day of an article of which none is known; days count from 1970."""
 FIELDS = {"fingerprint": str, "snapshot": dict, "counts": dict}
 """What its manifest must have."""
 
@@ -263,6 +270,16 @@ class Graph:
     def parents(self) -> Int32s | None:
         """The article above every article in the contents, -1 for none; None where no article has one."""
         return self.arrays.get("article_parent")
+
+    @property
+    def dates(self) -> Int32s | None:
+        """The day every article was last changed, ``NO_DATE`` where nobody says; None where no article has one."""
+        return self.arrays.get("article_date")
+
+    @property
+    def tags(self) -> Strings | None:
+        """All tags, in the order of their bytes; None where no article has one."""
+        return self.strings.get("tags")
 
     def title(self, node: int) -> str:
         """Title of the article a block belongs to."""

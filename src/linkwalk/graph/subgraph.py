@@ -10,7 +10,7 @@ from linkwalk.arrays import Int32s, Int64s
 from linkwalk.artifact import write_json
 from linkwalk.compiled import OUTSIDE
 from linkwalk.graph.csr import bounds_of, gather_rows
-from linkwalk.graph.store import KINDS, Graph
+from linkwalk.graph.store import KINDS, NO_DATE, Graph
 from linkwalk.graph.writer import GraphWriter
 from linkwalk.progress import Stage
 
@@ -38,8 +38,12 @@ def write_subgraph(
     sections = np.flatnonzero(used)
     new_section = _numbers(sections, len(used))
 
+    dated = graph.dates is not None and bool((graph.dates[articles] != NO_DATE).any())
+    tags, new_tag = _tags(graph, articles)
     cut = np.zeros(len(KINDS), np.int64)
     with GraphWriter(folder) as writer:
+        if graph.tags is not None and len(tags):
+            writer.add_tags(graph.tags.take(tags))
         for part, first in zip(_chunks(articles), _chunks(firsts), strict=True):
             writer.add_articles(graph.titles.take(part), first)
             if graph.addresses is not None:
@@ -47,6 +51,11 @@ def write_subgraph(
             if graph.parents is not None:
                 above = graph.parents[part]
                 writer.add_parents(np.where(above >= 0, new_article[above], -1))
+            if dated:
+                writer.add_dates(graph.article_date[part])
+            if len(tags):
+                bounds, taggings = gather_rows(graph.article_tag_indptr, graph.article_tags, part)
+                writer.tag_articles(np.diff(bounds), new_tag[taggings])
         for part in _chunks(sections[: len(graph.sections)]):
             writer.add_sections(graph.sections.take(part))
         for start in range(0, len(graph.redirects), _CHUNK):
@@ -73,6 +82,17 @@ def _numbers(kept: Int64s, total: int) -> Int32s:
     numbers = np.full(total, -1, np.int32)
     numbers[kept] = np.arange(len(kept), dtype=np.int32)
     return numbers
+
+
+def _tags(graph: Graph, articles: Int64s) -> tuple[Int64s, Int32s]:
+    """The tags that some articles have, and their new numbers."""
+    if graph.tags is None:
+        return np.zeros(0, np.int64), np.zeros(0, np.int32)
+    used = np.zeros(len(graph.tags), np.bool_)
+    for part in _chunks(articles):
+        used[gather_rows(graph.article_tag_indptr, graph.article_tags, part)[1]] = True
+    tags = np.flatnonzero(used)
+    return tags, _numbers(tags, len(used))
 
 
 def _add_blocks(

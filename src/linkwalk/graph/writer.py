@@ -54,6 +54,8 @@ class GraphWriter:
         self._strings = {name: self._columns.strings(name) for name in STRINGS}
         self._addresses: StringWriter | None = None
         self._parents: ArrayWriter | None = None
+        self._dates: ArrayWriter | None = None
+        self._tagged: tuple[ArrayWriter, ArrayWriter] | None = None
         self.arrays["out_indptr"].append([0])
         self.arrays["sentence_indptr"].append([0])
         # Keys of names and the articles they stand for: of titles, addresses, redirects.
@@ -85,6 +87,30 @@ class GraphWriter:
         if self._parents is None:
             self._parents = self._columns.array("article_parent", *OPTIONAL_ARRAYS["article_parent"])
         self._parents.append(parents)
+
+    def add_dates(self, days: Integers) -> None:
+        """Add the days on which the articles were last changed, in their order: those of all articles, or of none."""
+        if self._dates is None:
+            self._dates = self._columns.array("article_date", *OPTIONAL_ARRAYS["article_date"])
+        self._dates.append(days)
+
+    def add_tags(self, names: Iterable[str]) -> None:
+        """Begin the tags: all there are, each once, in the order of their bytes."""
+        self._columns.strings("tags").append(names)
+        indptr, tags = (
+            self._columns.array(name, *OPTIONAL_ARRAYS[name])
+            for name in ("article_tag_indptr", "article_tags")
+        )
+        indptr.append([0])
+        self._tagged = indptr, tags
+
+    def tag_articles(self, counts: Integers, tags: Integers) -> None:
+        """Add which tags the next articles have, each as many as ``counts`` says: those of all articles."""
+        if self._tagged is None:
+            raise ValueError("the tags themselves come first")
+        indptr, taggings = self._tagged
+        indptr.append(taggings.rows + np.cumsum(counts, dtype=np.int64))
+        taggings.append(tags)
 
     def add_redirects(self, titles: Iterable[str], articles: Integers) -> None:
         """Add further names of articles."""

@@ -50,6 +50,8 @@ class Scan:
     headings: list[Heading]
     counts: dict[str, int] = field(default_factory=dict)
     """Every well-formed link that is not in ``links``, by the reason why."""
+    tags: list[str] = field(default_factory=list)
+    """What the page's own text files it under: its categories."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,12 +74,18 @@ class Document:
     contents: bool = False
     """Its links are a table of contents: they lead down, and are none that an author set in running text."""
     timestamp: str = ""
+    """When this state of it was saved or captured; the newest of all is the snapshot's date."""
+    date: str = ""
+    """When it was last changed, as it says itself; else its timestamp counts."""
+    tags: Sequence[str] = ()
+    """What it is filed under: tags, categories, keywords."""
     counts: dict[str, int] = field(default_factory=dict)
     """Links that are not in ``links``, say to pictures or other sites, by the reason why: for the ledger."""
 
     @classmethod
     def of(cls, scan: Scan, **fields: Any) -> "Document":
         """What was read of a page, with what else is known of it."""
+        fields["tags"] = [*fields.get("tags", ()), *scan.tags]
         return cls(text=scan.text, links=scan.links, headings=scan.headings, counts=scan.counts, **fields)
 
 
@@ -107,6 +115,7 @@ def mend(document: Document, damage: Counts) -> None:
             setattr(document, name, _mended(text))
     if (document.title, document.text, document.address) != written:
         damage[MENDED] += 1
+    document.tags = [_mended(tag) for tag in document.tags]
     document.headings = [heading._replace(title=_mended(heading.title)) for heading in document.headings]
     document.links = [
         link._replace(target=_mended(link.target), fragment=_mended(link.fragment)) for link in document.links
@@ -132,7 +141,8 @@ def tidy(document: Document) -> Scan:
             counts["invalid"] += 1
     headings = [heading._replace(offset=tidied.start(heading.offset)) for heading in document.headings]
     headings.sort(key=lambda heading: heading.offset)
-    return Scan(tidied.text, links, headings, {reason: n for reason, n in counts.items() if n})
+    left_out = {reason: n for reason, n in counts.items() if n}
+    return Scan(tidied.text, links, headings, left_out, list(document.tags))
 
 
 class TidyText:

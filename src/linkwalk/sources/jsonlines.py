@@ -4,7 +4,7 @@ A line of plain text is a paragraph. ``links`` are objects of ``start`` and ``en
 and perhaps ``fragment``; a target is the title or the address of a page. ``markup`` says that the text is ``wikitext``
 or ``markdown``; nothing is guessed: text without it, and without an option that says so for the whole file, is plain.
 ``address`` (or ``url``) is what links may call the page, ``redirect`` makes it only another name, ``parent`` is the
-page above it.
+page above it; ``tags`` are what it is filed under, ``date`` (or ``timestamp``) the day it was last changed.
 """
 
 import json
@@ -29,7 +29,7 @@ from linkwalk.sources.vault import EXTERNAL, elsewhere, kind_of
 from linkwalk.sources.wikitext.scanner import scan
 
 #: Goes up with every change of what the documents are.
-_VERSION = 3
+_VERSION = 4
 #: How many lines are asked for the language they are in.
 _ASKED = 1000
 _LINE = re.compile(rb"^(?:\xef\xbb\xbf)?[ \t]*\{[ \t]*\"", re.MULTILINE)
@@ -149,6 +149,8 @@ def document_of(record: Any, site: Site, config: ReadConfig, damage: Counts) -> 
         redirect_fragment=fragment,
         parent=_optional(record, "parent", damage),
         timestamp=date_in(str(record.get("timestamp", ""))),
+        date=str(record.get("date", "")),
+        tags=_tags(record.get("tags")),
     )
 
 
@@ -204,6 +206,12 @@ def _optional(record: dict[str, Any], key: str, damage: Counts) -> str:
         return value or ""
     damage[f"`{key}` that is no text (ignored)"] += 1
     return ""
+
+
+def _tags(given: Any) -> list[str]:
+    """Tags in a list, or in a line with commas; what is no text is none."""
+    tags = given if isinstance(given, list) else given.split(",") if isinstance(given, str) else []
+    return [tag for tag in tags if isinstance(tag, str)]
 
 
 def _resolve(href: str) -> LinkTarget:

@@ -32,7 +32,7 @@ from linkwalk.sources.source import USUAL, ReadConfig, grouped
 from linkwalk.sources.vault import elsewhere, kind_of
 
 #: Goes up with every change of what the documents are.
-_VERSION = 2
+_VERSION = 3
 _BEGINNING = re.compile(rb"WARC/[01]\.\d")
 _NEXT = {"gzip": re.compile(rb"\x1f\x8b\x08"), "plain": re.compile(rb"(?<=\n)WARC/[01]\.\d\r?\n")}
 _OLDER, _CUT = "older capture of a page (left out)", "file cut short"

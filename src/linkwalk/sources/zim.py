@@ -23,7 +23,7 @@ from linkwalk.sources.source import USUAL, ReadConfig
 from linkwalk.sources.vault import elsewhere, kind_of
 
 #: Goes up with every change of what the documents are.
-_VERSION = 2
+_VERSION = 3
 _MAGIC = b"ZIM\x04"
 #: How much larger pages are than the file that they are packed in, about.
 _PACKED = 4

@@ -39,7 +39,9 @@ def document(page: HtmlPage, address: str, title: str, resolve: Resolve, parent:
     """A page as a document; one that sends its readers on is only another name for where it sends them."""
     if page.refresh and not isinstance(found := resolve(page.refresh), str) and found[0]:
         return Document(title=address, redirect=found[0], redirect_fragment=found[1])
-    return Document.of(page.read(resolve), title=title, address=address, parent=parent)
+    return Document.of(
+        page.read(resolve), title=title, address=address, parent=parent, tags=page.tags, date=page.date
+    )
 
 
 def language_of(pages: Iterable[HtmlPage], otherwise: str = "") -> str:

@@ -33,7 +33,7 @@ from linkwalk.sources.source import USUAL, ReadConfig
 from linkwalk.sources.vault import elsewhere, kind_of, name_of
 
 #: Goes up with every change of what the documents are.
-_VERSION = 2
+_VERSION = 3
 #: How far into a page its title is looked for.
 _HEAD_BYTES = 1 << 16
 _HOME = re.compile(r"https?://[\w.:-]+/", re.IGNORECASE)

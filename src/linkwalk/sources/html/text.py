@@ -66,6 +66,16 @@ _CHARSET = re.compile(
 )
 _REFRESH = re.compile(r"""\s*(\d+)[\d.]*\s*[;,]\s*(?:url\s*=\s*)?["']?([^"']+)""", re.IGNORECASE)
 _MAX_REFRESH_SECONDS = 10
+_TAGS = "meta[name=keywords i][content], meta[property='article:tag' i][content]"
+_DATES = (
+    "meta[property='article:modified_time' i][content]",
+    "meta[property='og:updated_time' i][content]",
+    "meta[name='dcterms.modified' i][content]",
+    "meta[itemprop=dateModified i][content]",
+    "meta[property='article:published_time' i][content]",
+    "meta[name=date i][content]",
+)
+"""Where a page says what it is about and when it was changed, else published; of the dates the first counts."""
 _MARKS = "-–—|·•:»«/"
 
 
@@ -140,6 +150,17 @@ class HtmlPage:
         if not title:
             return names[0] if names else ""
         return next((name for name in names if _is_beside_site_name(name, title)), title)
+
+    @cached_property
+    def tags(self) -> list[str]:
+        """What it is filed under: its keywords and the tags of its article."""
+        found = (node.attributes.get("content") or "" for node in self.tree.css(_TAGS))
+        return [tag for written in found for tag in written.split(",")]
+
+    @cached_property
+    def date(self) -> str:
+        """When it was last changed, as it says itself; empty where it does not."""
+        return next(filter(None, (self._of(selector, "content") for selector in _DATES)), "")
 
     @cached_property
     def main(self) -> "LexborNode | None":

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from linkwalk.sources.documents import MENDED_UTF8, Counts, Document
 from linkwalk.sources.folder import Folder
+from linkwalk.sources.labels import inline_tags
 from linkwalk.sources.markdown.front_matter import IN_FRONT_MATTER, FrontMatter, split
 from linkwalk.sources.markdown.text import plain, read_markdown
 from linkwalk.sources.site import Site
@@ -19,7 +20,7 @@ from linkwalk.sources.source import USUAL, ReadConfig
 from linkwalk.sources.vault import PAGES, is_page, name_of, site_path
 
 #: Goes up with every change of what the documents are.
-_VERSION = 2
+_VERSION = 3
 #: How far into a page its title is looked for, in characters.
 _HEAD_CHARS = 1 << 16
 _FENCE_OR_HEADING = re.compile(
@@ -72,7 +73,8 @@ class Markdown(Folder):
         if front.links:
             scan.counts[IN_FRONT_MATTER] = front.links
         parent = self.vault.above(address, self.config.contents)
-        yield Document.of(scan, title=title, address=address, parent=parent)
+        scan.tags = inline_tags(scan.text) if self.vault.obsidian else []
+        yield Document.of(scan, title=title, address=address, parent=parent, tags=front.tags, date=front.date)
 
     def read(self, address: str, damage: Counts) -> str | None:
         """A page's text, mended where it is not UTF-8; None for one that is too large."""

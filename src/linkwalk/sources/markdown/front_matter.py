@@ -13,7 +13,12 @@ _FENCED = re.compile(
 )
 #: Front matter beyond this is none that a person or a tool writes.
 MAX_CHARS = 1 << 16
-_LINE = re.compile(r"^(title|aliases|alias|redirect_from|redirect_to)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE)
+_TAGS = ("tags", "tag", "categories", "category", "keywords")
+_DATES = ("updated", "lastmod", "last_modified", "modified", "date")
+"""Fields of one meaning, as Obsidian, Jekyll, Hugo and others call them; of the dates the first counts."""
+_LINE = re.compile(
+    r"^(title|aliases|alias|redirect_from|redirect_to|date)[ \t]*[:=][ \t]*(.*)$", re.MULTILINE
+)
 _WIKILINK = re.compile(r"\[\[[^\[\]\n]+\]\]")
 BROKEN, IN_FRONT_MATTER = "broken front matter", "in front matter"
 
@@ -27,6 +32,9 @@ class FrontMatter:
     """Other names, and paths that the page had before (those begin with a slash)."""
     redirect: str = ""
     """Where a page leads that is only another's former place."""
+    tags: list[str] = field(default_factory=list)
+    date: str = ""
+    """When it was last changed, else when it was written."""
     links: int = 0
     """How many links in double brackets stand in it, as Obsidian's properties have them."""
 
@@ -49,6 +57,8 @@ def split(text: str, damage: Counts) -> tuple[FrontMatter, str]:
             title=_name(fields.get("title")),
             aliases=aliases + former,
             redirect=_name(fields.get("redirect_to")),
+            tags=[tag for name in _TAGS for tag in _names(fields.get(name))],
+            date=next(filter(None, (_name(fields.get(name)) for name in _DATES)), ""),
             links=len(_WIKILINK.findall(found[2])) if found[1] == "---" else 0,  # in TOML these are tables
         ),
         text[found.end() :],

@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from linkwalk.sources.documents import Heading, LinkSpan, Scan, TidyText
+from linkwalk.sources.site import Site
 
 Line = tuple[str, list[LinkSpan]]
 """Some words, with the links among them."""
@@ -103,6 +104,7 @@ class Output:
         self.anchors: list[Anchor] = []
         self.asides: list[Aside] = []
         self.counts: dict[str, int] = {}
+        self.categories: list[str] = []
         self.frames: list[Frame] = []
         self.open = {"[[": 0, "{{": 0, "{|": 0}
 
@@ -139,6 +141,11 @@ class Output:
     def count(self, reason: str, n: int = 1) -> None:
         """Count links that are not among the links."""
         self.counts[reason] = self.counts.get(reason, 0) + n
+
+    def file_under(self, category: str, site: Site) -> None:
+        """Note a category, whose name comes behind its namespace's."""
+        self.count("category")
+        self.categories.append(site.normalise(category.partition(":")[2]))
 
 
 def assemble(output: Output, prose_only: bool) -> Scan:
@@ -205,7 +212,8 @@ def assemble(output: Output, prose_only: bool) -> Scan:
             fresh = item
     text = "".join(parts)[1:]
     headings = [Heading(min(offset, len(text)), level, title) for offset, level, title, _ in headings]
-    return Scan(text, links, headings, {reason: count for reason, count in counts.items() if count})
+    left_out = {reason: count for reason, count in counts.items() if count}
+    return Scan(text, links, headings, left_out, output.categories)
 
 
 def _placed(asides: list[Aside], starts: list[int]) -> list[tuple[int, Aside]]:

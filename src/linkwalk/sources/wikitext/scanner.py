@@ -188,7 +188,7 @@ class _Scanner(Output):
         """Put out a link to anything but a picture."""
         pieces = self.pieces
         if kind in (CATEGORY, INTERLANGUAGE):
-            self.count("category" if kind == CATEGORY else "interlanguage")
+            self.file_under(name, self.site) if kind == CATEGORY else self.count("interlanguage")
         elif not name:
             self.count("invalid")
             pieces.append("[[]]" if label is None else f"[[|{label}]]")

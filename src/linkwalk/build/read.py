@@ -29,12 +29,12 @@ from linkwalk.sources.select import (
     reason_by_title,
     redirect_target,
 )
-from linkwalk.sources.site import ARTICLE
+from linkwalk.sources.site import ARTICLE, Site
 from linkwalk.sources.source import Source
 from linkwalk.sources.wikitext.scanner import scan
 
 #: An anchor longer than this is a broken link, not something one clicks.
-_MAX_ANCHOR_CHARS = 500
+MAX_ANCHOR_CHARS = 500
 _NO_FRAGMENT = _NO_PAGE = 0
 _COLUMNS = {
     "article": "title key:u8 address address_key:u8 parent:u8 is_contents:? blocks:i4 surname date:i4 tags:i4",
@@ -81,6 +81,12 @@ def section_key(fragment: str) -> int:
     if not fragment.strip():
         return _NO_FRAGMENT
     return name_key(" ".join(fragment.replace("_", " ").split()).casefold())
+
+
+def target_key(site: Site, target: str) -> int:
+    """64-bit key of the page that a link's target names."""
+    kind, plain = site.classify(target)
+    return name_key(site.normalise(plain if kind == ARTICLE else target))
 
 
 class _Extractor:
@@ -168,15 +174,14 @@ class _Extractor:
         """Key of the page a link names."""
         key = self.keys.get(target)
         if key is None:
-            kind, plain = self.site.classify(target)
-            key = self.keys[target] = name_key(self.site.normalise(plain if kind == ARTICLE else target))
+            key = self.keys[target] = target_key(self.site, target)
         return key
 
     def add_article(
         self, title: str, address: str, parent: int, is_contents: bool, date: str, found: Scan
     ) -> None:
         rows = self.rows
-        links = [link for link in found.links if link.end - link.start <= _MAX_ANCHOR_CHARS]
+        links = [link for link in found.links if link.end - link.start <= MAX_ANCHOR_CHARS]
         counts = Counter({**found.counts, "anchor too long": len(found.links) - len(links)})
         for reason, count in (+counts).items():
             self.report["contents" if is_contents else "links"]["link: " * is_contents + reason] += count

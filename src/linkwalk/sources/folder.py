@@ -14,6 +14,8 @@ from linkwalk.errors import InputError
 from linkwalk.graph.store import nfc
 from linkwalk.sources import packed
 from linkwalk.sources.documents import Counts, Document, LinkSpan
+from linkwalk.sources.marks import WrittenLink
+from linkwalk.sources.site import Site
 from linkwalk.sources.source import ReadConfig, grouped
 from linkwalk.sources.vault import Vault, listing, name_of
 
@@ -33,6 +35,7 @@ class Folder:
     kind: ClassVar[str]
     """What the pages are written in."""
     endings: ClassVar[tuple[str, ...]]
+    site: Site
 
     def __init__(self, path: Path, config: ReadConfig) -> None:
         self.path, self.config, self.name = path, config, path.resolve().name
@@ -53,6 +56,10 @@ class Folder:
 
     def title_at(self, address: str) -> str:
         """The title of a page that is only named."""
+        raise NotImplementedError
+
+    def written_links(self, address: str) -> Iterator[WrittenLink]:
+        """The links of a page with the lines that they stand in."""
         raise NotImplementedError
 
     @property

@@ -26,7 +26,8 @@ from linkwalk.sources.html.document import (
     spread,
     within,
 )
-from linkwalk.sources.html.text import HtmlPage
+from linkwalk.sources.html.text import HtmlPage, decode
+from linkwalk.sources.marks import HTML, Marks, WrittenLink
 from linkwalk.sources.page_text import LinkTarget
 from linkwalk.sources.site import Site
 from linkwalk.sources.source import USUAL, ReadConfig
@@ -81,6 +82,13 @@ class Html(Folder):
             return
         parent = self.vault.above(address, self.config.contents)
         yield document(page, address, page.title or name_of(address), resolve, parent)
+
+    def written_links(self, address: str) -> Iterator[WrittenLink]:
+        """The links of a page with the lines that they stand in; none of one that is too large."""
+        marks, damage = Marks(), Counts()
+        text = decode(self.bytes_of(address, damage) or b"", damage)
+        page = HtmlPage(marks.put(text, HTML), self.config, damage)
+        yield from marks.links(page.read(marks.over(partial(self.resolve, page=address, base=page.base))))
 
     def resolve(self, href: str, page: str, base: str) -> LinkTarget:
         """What a link on a page leads to."""

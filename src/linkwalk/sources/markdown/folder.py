@@ -15,6 +15,7 @@ from linkwalk.sources.folder import Folder
 from linkwalk.sources.labels import inline_tags
 from linkwalk.sources.markdown.front_matter import IN_FRONT_MATTER, FrontMatter, split
 from linkwalk.sources.markdown.text import plain, read_markdown
+from linkwalk.sources.marks import MARKDOWN, Marks, WrittenLink
 from linkwalk.sources.site import Site
 from linkwalk.sources.source import USUAL, ReadConfig
 from linkwalk.sources.vault import PAGES, is_page, name_of, site_path
@@ -75,6 +76,17 @@ class Markdown(Folder):
         parent = self.vault.above(address, self.config.contents)
         scan.tags = inline_tags(scan.text) if self.vault.obsidian else []
         yield Document.of(scan, title=title, address=address, parent=parent, tags=front.tags, date=front.date)
+
+    def written_links(self, address: str) -> Iterator[WrittenLink]:
+        """The links of a page with the lines that they stand in; none of one that is too large."""
+        whole = self.read(address, Counts()) or ""
+        text = split(whole, Counts())[1]
+        marks = Marks(1 + whole.count("\n", 0, len(whole) - len(text)))
+        vault = self.vault
+        ask, ask_name = (
+            marks.over(partial(one, page=address)) for one in (vault.resolve, vault.resolve_name)
+        )
+        yield from marks.links(read_markdown(marks.put(text, MARKDOWN), ask, ask_name, self.config, Counts()))
 
     def read(self, address: str, damage: Counts) -> str | None:
         """A page's text, mended where it is not UTF-8; None for one that is too large."""

@@ -27,6 +27,7 @@ from llvmlite import ir
 from numba import config, njit, types
 from numba.core import cgutils
 from numba.core.caching import IndexDataCacheFile
+from numba.core.compiler_lock import global_compiler_lock
 from numba.extending import intrinsic
 
 from linkwalk.arrays import Int64s
@@ -82,25 +83,36 @@ def _kept(function: Function, options: dict[str, Any]) -> Function:
     """Compile when first called; keep the machine code where numba finds a place for it."""
     compiled: Any = njit(cache=True, nogil=True, **options)(function)
     if hasattr(compiled, "_cache"):  # it is the function itself where numba has been told not to compile
-        compiled._cache._cache_file.__class__ = CodeFiles
+        files, compile = compiled._cache._cache_file, compiled.compile
+        files.__class__ = CodeFiles
+
+        def compile_once(signature: Any) -> Any:
+            # numba's own lock first, as threads of one process take it before they ask for files.
+            with global_compiler_lock, files.alone():
+                return compile(signature)
+
+        compiled.compile = compile_once
     return cast(Function, compiled)
 
 
 class CodeFiles(IndexDataCacheFile):
-    """numba's files of one function, read and written by one process at a time.
+    """numba's files of one function, read and written by one process at a time, from looking for code to keeping it.
 
     numba takes the next free number, notes it, and then writes. Two processes that come with different types at once
-    take the same number, and from then on one of them finds the other's machine code.
+    take the same number, and from then on one of them finds the other's machine code. And sixteen workers that start
+    together would all compile the same: here one does, and the others wait for what it keeps.
     """
+
+    _held = False
 
     def save(self, key: Any, data: Any) -> None:
         """Keep machine code under the types it is for."""
-        with self._alone():
+        with self.alone():
             super().save(key, data)  # type: ignore[no-untyped-call]
 
     def load(self, key: Any) -> Any:
         """The machine code for these types; None if none is kept."""
-        with self._alone():
+        with self.alone():
             return super().load(key)  # type: ignore[no-untyped-call]
 
     def _load_index(self) -> Any:
@@ -111,12 +123,18 @@ class CodeFiles(IndexDataCacheFile):
             return {}
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def alone(self) -> Iterator[None]:
+        """Keep other processes out; in this one it is for whoever holds numba's lock, who may ask again within."""
+        if self._held:
+            yield
+            return
         with ExitStack() as held:
             with suppress(OSError):  # where this cannot be written, nor can the code
                 file = held.enter_context(open(f"{self._index_path}.lock", "ab"))
                 if fcntl is not None:
                     fcntl.flock(file, fcntl.LOCK_EX)
+            self._held = True
+            held.callback(setattr, self, "_held", False)
             yield
 
 

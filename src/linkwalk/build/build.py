@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from linkwalk import __version__
@@ -27,6 +27,7 @@ from linkwalk.artifact import (
     write_json,
 )
 from linkwalk.artifact.folders import lock_of
+from linkwalk.build.costs import Costs
 from linkwalk.build.ledger import JsonObject
 from linkwalk.build.read import ExtractConfig
 from linkwalk.build.shards import finished
@@ -57,6 +58,8 @@ class BuildResult:
     ledger: JsonObject
     fresh: bool
     """False where the graph was there already, made from the same input with the same options."""
+    costs: Costs = field(default_factory=Costs)
+    """What each part of it took, as far as this process did it."""
 
 
 def build(
@@ -106,7 +109,7 @@ def build(
         shutil.rmtree(partial, ignore_errors=True)
         for source, state, facts in zip(sources, states, plan["inputs"], strict=False):
             notes.note(workspace, _key(source), state, facts["fingerprint"])
-    return BuildResult(workspace, manifest, ledger, True)
+    return BuildResult(workspace, manifest, ledger, True, job.costs)
 
 
 def _open_anchors(workspace: Path) -> Graph:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from linkwalk.artifact import read_json, write_json
+from linkwalk.build.costs import Costs
 from linkwalk.build.count import count_shard, pair_surfaces, weigh_surfaces
 from linkwalk.build.entities.anchors import ANCHOR_FILES
 from linkwalk.build.ledger import JsonObject, Ledger
@@ -54,7 +55,7 @@ class Build:
     progress: Progress
 
     def __post_init__(self) -> None:
-        self.shards, self.ledger = ShardFiles(self.folder), Ledger()
+        self.shards, self.ledger, self.costs = ShardFiles(self.folder), Ledger(), Costs()
         self.paths = ", ".join(str(source.path) for source in self.sources)
 
     def run(self, plan: JsonObject, *, strict: bool) -> tuple[JsonObject, JsonObject]:
@@ -69,7 +70,7 @@ class Build:
     def each(self, name: str, kind: str, function: Callable[..., None], *arguments: Any) -> None:
         """Have the workers make one kind of file for all shards that have none yet."""
         ready = finished(self.folder, kind)
-        with self.progress.stage(name, self.shards.count, "shards") as shown:
+        with self.costs.part(name), self.progress.stage(name, self.shards.count, "shards") as shown:
             shown.update(len(ready))
             left = (number for number in range(self.shards.count) if number not in ready)
             self.pool.run(((function, (self.folder, number, *arguments)) for number in left), shown.advance)
@@ -94,7 +95,7 @@ class Build:
                             reached.append(consumed / 1e6)
                             yield read_shard, (self.folder, number, source, piece, self.config.extract)
 
-            with self.progress.stage("read", size, "MB") as stage:
+            with self.costs.part("read"), self.progress.stage("read", size, "MB") as stage:
                 self.pool.run(tasks(), lambda: stage.update(reached.popleft()))
                 stage.update(size)
             write_json(marker, {"shards": shards.count})
@@ -121,7 +122,8 @@ class Build:
 
     def resolve(self, *, strict: bool) -> None:
         """Stage 2: articles get their numbers, links what they lead to."""
-        name_articles(self.shards, self.ledger, self.config.contents)
+        with self.costs.part("name articles"):
+            name_articles(self.shards, self.ledger, self.config.contents)
         # What no wiki lets happen, two pages of one title and redirects in a ring, is damage, too.
         ledger = self.ledger
         ledger["damage"]["duplicate title"] += ledger["pages"]["duplicate title"]
@@ -135,16 +137,19 @@ class Build:
 
     def count(self) -> None:
         """Stage 3: the statistics the entity linker goes by."""
-        pair_surfaces(self.shards, self.other)
+        with self.costs.part("pair surfaces"):
+            pair_surfaces(self.shards, self.other)
         linkless = not any(len(hops) for hops in self.shards.column("links", "hop_from"))
         self.each("count", "counts", count_shard, linkless)
-        weigh_surfaces(self.shards, self.other, linkless)
+        with self.costs.part("weigh surfaces"):
+            weigh_surfaces(self.shards, self.other, linkless)
 
     def link(self) -> None:
         """Stage 4: every block's edges."""
         config = self.config
         if config.backlinks:
-            write_backlinks(self.shards)
+            with self.costs.part("turn links round"):
+                write_backlinks(self.shards)
         self.each("link", "edges", link_shard, config.entity_links, config.contents, config.backlinks)
 
     def write(self, plan: JsonObject) -> tuple[JsonObject, JsonObject]:
@@ -155,7 +160,8 @@ class Build:
             self.progress.stage("write", self.shards.count, "shards") as shown,
             GraphWriter(folder) as writer,
         ):
-            write_shards(self.shards, writer, shown.advance)
+            with self.costs.part("write"):
+                write_shards(self.shards, writer, shown.advance)
             if self.config.entity_links:
                 for table, name in ANCHOR_FILES.items():
                     shutil.copyfile(self.folder / f"{table}.npy", folder / f"{name}.npy")
@@ -170,7 +176,8 @@ class Build:
                 "language": site.language,
                 "date": self.ledger.newest[:10],
             }
-            manifest = writer.finish({**plan, "snapshot": snapshot})
+            with self.costs.part("finish"):
+                manifest = writer.finish({**plan, "snapshot": snapshot})
         return manifest, ledger
 
 

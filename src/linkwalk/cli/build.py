@@ -139,7 +139,8 @@ def build(
         progress=Progress(quiet=quiet),
     )
     if json:
-        print_json({"workspace": str(result.workspace), **result.manifest, "ledger": result.ledger})
+        about = {"ledger": result.ledger, "costs": result.costs.rounded()}
+        print_json({"workspace": str(result.workspace), **result.manifest, **about})
         return
     if not result.fresh:
         print(f"{output} is up to date: the same input and options made it (--force builds it again)")

@@ -2,11 +2,11 @@
 
 PYTHONPATH=src python bench/copies.py DUMP.xml.bz2 100 OUT.xml.bz2
 
-The first copy is the dump as it is; in every other one the letters a to z are exchanged for one another, the same way in
-titles, text and links, so copies share no titles, few words but the shortest, and no links lead from one to another. Tags,
-entities, namespaces, names of templates, addresses and digits stay as they are. A title of few letters, which two copies
-might both come to have, gets a word of two letters behind it, and so do the links to it. The file is multistream bzip2
-with a hundred pages a stream, as Wikimedia's are; the same input gives the same bytes.
+The first copy is the dump as it is; in every other one the letters a to z are exchanged for one another, the same way
+in titles, text and links, so copies share no titles, few words but the shortest, and no links lead from one to another.
+Tags, entities, namespaces, names of templates, addresses and digits stay as they are. A title of few letters, which two
+copies might both come to have, gets a word of two letters behind it, and so do the links to it. The file is multistream
+bzip2 with a hundred pages a stream, as Wikimedia's are; the same input gives the same bytes.
 """
 
 import argparse
@@ -108,7 +108,8 @@ def copied(pages: Original, copy: int) -> bytes:
         return pages.data.tobytes()
     out = np.frombuffer(alphabet(copy), np.uint8)[pages.data]
     np.copyto(out, pages.data, where=pages.stays)
-    code = np.frombuffer(f" {string.ascii_lowercase[copy // 26]}{string.ascii_lowercase[copy % 26]}".encode(), np.uint8)
+    first, second = (string.ascii_lowercase[digit] for digit in divmod(copy, 26))
+    code = np.frombuffer(f" {first}{second}".encode(), np.uint8)
     at = np.repeat(pages.names_end, len(code))
     return np.insert(out, at, np.tile(code, len(pages.names_end))).tobytes()
 

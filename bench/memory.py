@@ -1,4 +1,4 @@
-"""How much memory does a build take, and what grows with the dump? The same wiki once, and ten times under new titles.
+"""How much memory does a build take, and what grows with the dump? The same wiki once, and ten times (``copies.py``).
 
 python bench/memory.py SCHOOLS_DUMP.xml.bz2 --json bench/results/memory_HARDWARE_DATE.json
 
@@ -7,7 +7,6 @@ second. The tables that grow are measured as files in the build's folder, before
 """
 
 import argparse
-import bz2
 import contextlib
 import os
 import re
@@ -17,14 +16,11 @@ import tempfile
 import time
 from pathlib import Path
 
+from copies import write_copies
 from linkwalk.graph.columns import map_array
 from linkwalk.graph.store import LINK, Graph
 from report import report
 
-PAGE = re.compile(r"<title>(.*?)</title>.*?<text[^>]*>(.*?)</text>", re.DOTALL)
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-#: What must stay as it is for the copies to be wikitext in XML.
-MARKUP = ("[[File:", "|thumb|", "&amp;", "&lt;", "&gt;", "&quot;")
 #: Groups of tables in the build's folder, and what they grow with.
 TABLES = {
     "names": ("names-", "titles-keys"),
@@ -43,31 +39,6 @@ STAGES = {
     "resolve": "links-*.npz",
     "name": "read.json",
 }
-
-
-def write_copies(dump: Path, copies: int, path: Path) -> None:
-    """The dump's pages several times, each copy in an alphabet of its own: as many new titles, words and surfaces."""
-    text = bz2.decompress(dump.read_bytes()).decode()
-    with path.open("w") as file:
-        file.write(text.split("<page>", 1)[0])
-        for copy in range(copies):
-            shift = str.maketrans(
-                LETTERS + LETTERS.upper(), _turned(LETTERS, copy) + _turned(LETTERS, copy).upper()
-            )
-            back = {word.translate(shift): word for word in MARKUP}
-            mend = re.compile("|".join(map(re.escape, back)))
-            for title, body in PAGE.findall(text):
-                title, body = (
-                    mend.sub(lambda m, back=back: back[m[0]], t.translate(shift)) for t in (title, body)
-                )
-                file.write(
-                    f"<page><title>{title}</title><ns>0</ns><revision><text>{body}</text></revision></page>\n"
-                )
-        file.write("</mediawiki>\n")
-
-
-def _turned(letters: str, by: int) -> str:
-    return letters[by:] + letters[:by]
 
 
 def anonymous_bytes(root: int) -> tuple[int, int]:
@@ -156,8 +127,8 @@ def main() -> None:
     results: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         for copies in (1, arguments.copies):
-            dump, wiki = Path(folder) / f"{copies}.xml", Path(folder) / f"wiki{copies}"
-            write_copies(arguments.dump, copies, dump)
+            dump, wiki = Path(folder) / f"{copies}.xml.bz2", Path(folder) / f"wiki{copies}"
+            list(write_copies(arguments.dump, copies, dump, arguments.workers))
             found = watch(dump, wiki, arguments.workers)
             graph = Graph.open(wiki)
             found |= {"articles": graph.articles, "blocks": graph.nodes, "edges": graph.edges}

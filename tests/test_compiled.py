@@ -117,6 +117,26 @@ def test_two_who_compile_for_different_types_at_once_keep_both(
     assert [files[0].load(f"types {i}") for i in range(2)] == ["code 0", "code 1"]
 
 
+def test_of_several_processes_that_need_the_same_code_one_compiles_it(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from linkwalk.compiled import kernel\n"
+        "@kernel\n"
+        "def inner(n):\n    return n + 1\n"
+        "@kernel\n"
+        "def outer(n):\n    return inner(n) + 1\n"
+        "Path(sys.argv[1]).touch()\n"
+        "while len(list(Path(sys.argv[1]).parent.glob('ready-*'))) < 3: time.sleep(0.001)\n"
+        "assert outer(1) == 3\n"
+        "print(sum(outer.stats.cache_misses.values()))\n"
+    )
+    env = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(PACKAGE.parent)}
+    commands = [[sys.executable, str(tmp_path / "slow.py"), str(tmp_path / f"ready-{i}")] for i in range(3)]
+    started = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for command in commands]
+    assert sorted(process.communicate()[0].strip() for process in started) == ["0", "0", "1"]
+
+
 @pytest.fixture
 def frozen(tmp_path: Path) -> dict[str, str]:
     """The environment of an installed package where neither its folder nor the user's cache can be written.
